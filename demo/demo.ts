@@ -4,7 +4,7 @@ import { demoWorld } from "./demo-world.ts";
 import { demoGuide } from "./guide.ts";
 import { startKillableWorker } from "./killable-worker.ts";
 import { createDemoWeather } from "./weather.ts";
-import { startWorld } from "./world.ts";
+import { buildWorld } from "./world.ts";
 
 /** `npm run demo`: a whole world on this machine and its page; Ctrl-C stops everything. */
 const began = performance.now();
@@ -19,7 +19,7 @@ process.stdout.write(
 const onLog = (line: string) => {
   if (isVerbose) process.stderr.write(line);
 };
-const world = await startWorld({ ...demoWorld(), roles: ["gateway"], onLog });
+const world = await buildWorld({ ...demoWorld(), roles: ["gateway"], onLog });
 if (!world.redis) throw new Error("the demo has no Redis of its own");
 const redis = killableRedis(world.redis);
 const worker = await startKillableWorker(world.env, onLog);

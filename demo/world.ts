@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { loadConfig, type Role } from "../src/config/config.ts";
+import { parse } from "yaml";
+import { type Config, loadConfig, type Role } from "../src/config/config.ts";
 import type { Pace } from "../src/config/policy-schema.ts";
 import { createLog, type LogFields, hideSecret, type Log } from "../src/log/log.ts";
 import { type Running, start } from "../src/operate/start.ts";
@@ -14,35 +16,50 @@ import {
 } from "../sandbox/compute/index.ts";
 import { type RedisServer, startRedis } from "../sandbox/ensure-redis.ts";
 import { type Platform, sandboxRoots, writeEndorsements } from "../sandbox/evidence/index.ts";
-import type { SandboxSlack, SandboxSlackOptions } from "../sandbox/slack/index.ts";
+import {
+  type SandboxSlack,
+  type SandboxSlackOptions,
+  startSandboxSlack,
+} from "../sandbox/slack/index.ts";
 import type { Feature } from "../src/features/define-feature.ts";
 import { features, policyTerms } from "../src/features/index.ts";
-import { startGatehouseSlack } from "./gatehouse-slack.ts";
 
+/** Every option may be left out: a caller says only what its story is about. */
 export interface WorldOptions {
   compute?: SandboxComputeOptions;
   slack?: SandboxSlackOptions;
-  receive?: "socket" | "http";
-  /** gatehouse.yml; empty by default: everyone may view, no one may change anything. */
+  receive?: Receive;
+  /** gatehouse.yml. The default is empty: everyone may view, no one may change anything. */
   policy?: string;
-  /** How fast things go that no installation turns. */
+  /** How fast Gatehouse does what no variable and no policy sets. */
   pace?: Pace;
-  /** A Redis that stands already; else a private one is started. */
+  /** A Redis that is already running. By default the world starts one of its own. */
   redisUrl?: string;
   namespace?: string;
-  /** Whose revocation lists have run out, in the folder of endorsements that the policy names. */
+  /** The platforms whose revocation lists have expired, in the folder of endorsements that the policy names. */
   ranOut?: readonly Platform[];
-  /** What Gatehouse can do beyond the commands of its core; everything by default. */
+  /** The features that Gatehouse has; all of them by default. */
   features?: readonly Feature[];
-  /** Which processes run, all within this one. Default: one that is gateway and worker. */
+  /**
+   * The Gatehouse processes to start, all within this one. The default is one that is both gateway and worker. With `[]` the world
+   * has everything but Gatehouse, for a caller that starts it as a program with `world.env`.
+   */
   roles?: readonly Role[];
-  /** Arranges the service before Gatehouse first looks at it. */
+  /** Arranges the service before Gatehouse first reads it. */
   prepare?: (compute: SandboxCompute) => void;
   /** Further variables. */
   env?: Readonly<Record<string, string>>;
-  /** Every log line; by default nobody reads them. */
+  /** Receives every log line; by default nobody reads them. */
   onLog?: (line: string) => void;
+  /** Called at each failpoint. */
   at?: (point: string, what: string) => Promise<void>;
+}
+
+type Receive = "socket" | "http";
+
+/** One Gatehouse process within this one. */
+export interface StartedProcess extends Running {
+  config: Config;
 }
 
 /** A whole world on this machine: the service, Slack, Redis, and Gatehouse between them. */
@@ -50,20 +67,63 @@ export interface World extends AsyncDisposable {
   slack: SandboxSlack;
   compute: SandboxCompute;
   redisUrl: string;
+  /** The world's own Redis; undefined where `redisUrl` named another. */
   redis: RedisServer | undefined;
-  /** The environment that Gatehouse was started with: a further process can be started with it too. */
+  /** The variables that Gatehouse was started with. They start another process, too. */
   env: Record<string, string>;
-  /** The folder that a policy names by `endorsements: endorsements`; filled where it does. */
+  /** The folder that a policy names by `endorsements: endorsements`. It is empty unless the policy does. */
   endorsements: string;
-  /** Fills it again, as it is in this weather. */
+  /** Fills that folder again, as it is in this weather. */
   endorse(weather: EvidenceWeatherName): Promise<void>;
-  processes: Running[];
-  /** `env`: where it differs from the others'. */
-  startProcess(role: Role, env?: Readonly<Record<string, string>>): Promise<Running>;
+  processes: StartedProcess[];
+  /** Starts one more process; `env` replaces some of its variables. */
+  startProcess(role: Role, env?: Readonly<Record<string, string>>): Promise<StartedProcess>;
   close(): Promise<void>;
 }
 
-export async function startWorld(options: WorldOptions = {}): Promise<World> {
+/** A sandbox Slack whose app is Gatehouse, as `manifest.yml` describes it. */
+export function startGatehouseSlack(options: SandboxSlackOptions = {}): Promise<SandboxSlack> {
+  const file = new URL("../manifest.yml", import.meta.url);
+  const manifest: unknown = parse(readFileSync(file, "utf8"));
+  return startSandboxSlack({ manifest, ...options });
+}
+
+/** Where the parts of a world are, and the credentials for them. */
+interface Parts {
+  slack: { botToken: string; appToken: string; signingSecret: string; apiUrl: string };
+  compute: { url: string; apiKey: string };
+  redisUrl: string;
+  policyPath: string;
+  receive: Receive | undefined;
+}
+
+/** The variables that start Gatehouse between these parts, on ports that are free. */
+export const variablesFor = ({
+  slack,
+  compute,
+  redisUrl,
+  policyPath,
+  receive,
+}: Parts): Record<string, string> => ({
+  SLACK_BOT_TOKEN: slack.botToken,
+  SLACK_API_URL: slack.apiUrl,
+  ...(receive === "http"
+    ? { SLACK_SIGNING_SECRET: slack.signingSecret }
+    : { SLACK_APP_TOKEN: slack.appToken }),
+  COMPUTE_API_URL: compute.url,
+  COMPUTE_API_KEY: compute.apiKey,
+  REDIS_URL: redisUrl,
+  PORT: "0",
+  OPS_PORT: "0",
+  GATEHOUSE_CONFIG: policyPath,
+  LOG_LEVEL: "debug",
+});
+
+/**
+ * Builds every world in which Gatehouse runs: that of the demo and the tour, and those of tests (`test/support/start-world.ts`
+ * gives them its defaults).
+ */
+export async function buildWorld(options: WorldOptions = {}): Promise<World> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async () => {
     for (const stop of closers.splice(0).toReversed()) await stop().catch(() => undefined);
@@ -92,26 +152,21 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     if (/\bendorsements:/.test(policy))
       await writeEndorsements(endorsements, { ranOut: options.ranOut ?? [] });
     const env: Record<string, string> = {
-      SLACK_BOT_TOKEN: slack.app.botToken,
-      SLACK_API_URL: slack.apiUrl,
-      ...(options.receive === "http"
-        ? { SLACK_SIGNING_SECRET: slack.app.signingSecret }
-        : { SLACK_APP_TOKEN: slack.app.appToken }),
-      COMPUTE_API_URL: compute.url,
-      COMPUTE_API_KEY: compute.apiKey,
-      REDIS_URL: redisUrl,
-      PORT: "0",
-      OPS_PORT: "0",
-      GATEHOUSE_CONFIG: policyPath,
+      ...variablesFor({
+        slack: { ...slack.app, apiUrl: slack.apiUrl },
+        compute,
+        redisUrl,
+        policyPath,
+        receive: options.receive,
+      }),
       DATA_DIR: path.join(folder, "data"),
-      LOG_LEVEL: "debug",
       ...options.env,
     };
-    const processes: Running[] = [];
+    const processes: StartedProcess[] = [];
     const taken = new Set<number>();
     const startProcess: World["startProcess"] = async (role, own = {}) => {
-      // A directory of its own, and after it was closed the next one takes it
-      const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((one) => !taken.has(one));
+      // Each process needs a data directory of its own; the next one takes that of a closed process
+      const [slot = 0] = [0, 1, 2, 3, 4, 5, 6, 7].filter((number) => !taken.has(number));
       const dataDir = `${env["DATA_DIR"]}${slot === 0 ? "" : `-${slot}`}`;
       const its = { ...env, DATA_DIR: dataDir, ...own };
       const config = loadConfig({ env: its, role, terms: policyTerms, pace: options.pace });
@@ -124,8 +179,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         ...(options.at ? { at: options.at } : {}),
       });
       taken.add(slot);
-      const running: Running = {
+      const running: StartedProcess = {
         ...started,
+        config,
         async close() {
           await started.close();
           taken.delete(slot);

@@ -4,7 +4,7 @@ import { demoGuide } from "../demo/guide.ts";
 import { demoWorld } from "../demo/demo-world.ts";
 import { startPage } from "../sandbox/page/page.ts";
 import { createDemoWeather } from "../demo/weather.ts";
-import { startWorld } from "../demo/world.ts";
+import { buildWorld } from "../demo/world.ts";
 import { openBrowser, type SandboxPage } from "./support/browser.ts";
 
 /**
@@ -12,7 +12,7 @@ import { openBrowser, type SandboxPage } from "./support/browser.ts";
  * `name-phone.png` as on a phone in the dark. The browser needs a font with emoji (fonts-noto-color-emoji).
  */
 const { prepare, ...demo } = demoWorld();
-await using world = await startWorld({
+await using world = await buildWorld({
   ...demo,
   compute: { transitionMs: [900, 1500] },
   prepare(compute) {

@@ -1,6 +1,6 @@
 import { messageOf } from "../../src/errors.ts";
 import { demoWorld } from "../demo-world.ts";
-import { startWorld, type World } from "../world.ts";
+import { buildWorld, type World } from "../world.ts";
 import { steps } from "./steps.ts";
 import { createTour, print } from "./tour.ts";
 
@@ -11,7 +11,7 @@ import { createTour, print } from "./tour.ts";
 const began = performance.now();
 const lines: string[] = [];
 const { prepare, slack, ...demo } = demoWorld({ restartExpires: "40s" });
-const world = await startWorld({
+const world = await buildWorld({
   ...demo,
   compute: { transitionMs: [900, 1500], consoleMs: 2500 },
   slack: { ...slack, rateLimits: "off" },

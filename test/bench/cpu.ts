@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startWorld } from "../../demo/world.ts";
+import { buildWorld } from "../../demo/world.ts";
 import type { Figure } from "./figure.ts";
 import { type Program, startGatehouse } from "./process.ts";
 import { ask, running, tell } from "./told.ts";
@@ -28,7 +28,7 @@ export async function measureCpu(): Promise<readonly Figure[]> {
 }
 
 async function cpuOfRestart(workers: number): Promise<number> {
-  await using world = await startWorld({
+  await using world = await buildWorld({
     roles: [],
     policy,
     compute: { world: { projects: 20, vmsPerProject: 40 }, transitionMs: settleMs },

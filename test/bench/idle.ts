@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { startWorld } from "../../demo/world.ts";
+import { buildWorld } from "../../demo/world.ts";
 import type { Figure } from "./figure.ts";
 import { introduce, type Program, startBolt, startGatehouse } from "./process.ts";
 
@@ -41,10 +41,10 @@ export async function measureIdle(): Promise<readonly Figure[]> {
   ];
 }
 
-type Start = (world: Awaited<ReturnType<typeof startWorld>>) => Promise<Program>;
+type Start = (world: Awaited<ReturnType<typeof buildWorld>>) => Promise<Program>;
 
 async function idle(start: Start): Promise<Idle> {
-  await using world = await startWorld({ roles: [], policy });
+  await using world = await buildWorld({ roles: [], policy });
   await using program = await start(world);
   const redis = new Redis(world.redisUrl);
   try {

@@ -11,6 +11,7 @@ import type { Inventory } from "../../src/fleet/inventory/inventory.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis/redis.ts";
 import { longestTurn } from "../support/longest-turn.ts";
+import { noService } from "../fleet/inventory/no-service.ts";
 import { type Figure, quantile } from "./figure.ts";
 
 const projects = 5_000;
@@ -160,7 +161,6 @@ const places = ["eu", "us", "ap", "test", "prod", "stage"];
 const letters = "abcdefghijklmnopqrstuvwxyz";
 
 const nameOf = (n: number) => `${words[n % 10]}-${places[n % 6]}-${n}`;
-const never = () => Promise.reject(new Error("not part of this bench"));
 /** What isn't known is looked for by ID first. */
 const unknown = () =>
   Promise.reject(new ComputeError("not-found", "GET", "there is none", { status: 404 }));
@@ -188,30 +188,14 @@ function fleetService(count: number, size: number): Compute {
     }));
   };
   return {
+    ...noService,
     projects: {
+      ...noService.projects,
       listAll: () => Promise.resolve(all),
       get: unknown,
       vms: (id) => Promise.resolve(vms(id)),
-      create: never,
-      update: never,
-      delete: never,
     },
-    vms: {
-      get: unknown,
-      metrics: never,
-      attestation: never,
-      start: never,
-      stop: never,
-      restart: never,
-      resize: never,
-      snapshot: never,
-      restore: never,
-      console: never,
-    },
-    onlyWhile: () => {
-      throw new Error("it changes nothing");
-    },
-    close: () => Promise.resolve(),
+    vms: { ...noService.vms, get: unknown },
   };
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startWorld } from "../../demo/world.ts";
+import { buildWorld } from "../../demo/world.ts";
 import type { Figure } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
 import { ask, running, tell } from "./told.ts";
@@ -16,7 +16,7 @@ const mostMb = 256;
 
 /** What a gateway and a worker need while many people work at once, with Slack's own limits: deploy/ sets its limits by it. */
 export async function measureMemory(): Promise<readonly Figure[]> {
-  await using world = await startWorld({
+  await using world = await buildWorld({
     roles: [],
     policy,
     compute: { world: { projects: 30, vmsPerProject: 40 }, transitionMs: 300 },

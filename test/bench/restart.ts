@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { startWorld, type World } from "../../demo/world.ts";
+import { buildWorld, type World } from "../../demo/world.ts";
 import type { Figure } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
 
@@ -18,7 +18,7 @@ const channels = ["C01OPS", "C02STATUS", "C07VENDOR"] as const;
 
 /** What one restart costs the service and Slack, counted from the command to its result, and what Redis keeps of it. */
 export async function measureRestart(): Promise<readonly Figure[]> {
-  await using world = await startWorld({
+  await using world = await buildWorld({
     roles: [],
     policy,
     compute: { world: { projects: 4, vmsPerProject: 40 }, transitionMs: settleMs },

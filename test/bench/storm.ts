@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { startWorld, type World } from "../../demo/world.ts";
+import { buildWorld, type World } from "../../demo/world.ts";
 import { type AlertGroup, parseAlert } from "../../src/features/alerts/alerts.ts";
 import { parseBoard } from "../../src/redis/board.ts";
 import { createKeys } from "../../src/redis/redis.ts";
@@ -33,7 +33,7 @@ const patienceMs = 60_000;
 
 /** An alert's way into its channel, alone and in a storm, with Slack's own limits. */
 export async function measureStorm(): Promise<readonly Figure[]> {
-  await using world = await startWorld({
+  await using world = await buildWorld({
     roles: [],
     policy,
     env,

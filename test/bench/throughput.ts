@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { listen } from "../../sandbox/listen.ts";
-import { startWorld, type World } from "../../demo/world.ts";
+import { buildWorld, type World } from "../../demo/world.ts";
 import { type Figure, quantile } from "./figure.ts";
 import type { Load, Loaded } from "./load.ts";
 import { startBolt, startGatehouse, startProgram } from "./process.ts";
@@ -43,7 +43,7 @@ export async function measureThroughput(): Promise<readonly Figure[]> {
 }
 
 async function measurePair() {
-  await using world = await startWorld({
+  await using world = await buildWorld({
     roles: [],
     receive: "http",
     policy,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startWorld, type World } from "../../demo/world.ts";
+import { buildWorld, type World } from "../../demo/world.ts";
 import { messageOf } from "../../src/errors.ts";
 import { type Figure, type Measured, quantile } from "./figure.ts";
 import { startGatehouse } from "./process.ts";
@@ -52,7 +52,7 @@ export const seconds = ({ typedAt, toldAt = Infinity }: Asked) => (toldAt - type
 
 /** How long each took to be told (s): of another VM each, all within a second, by two people in turn. */
 async function burst(count: number): Promise<readonly number[]> {
-  await using world = await startWorld({
+  await using world = await buildWorld({
     roles: [],
     policy,
     compute: { world: { projects: 20, vmsPerProject: 40 }, transitionMs: settleMs },

@@ -4,7 +4,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createQueues } from "../../src/queue/queues.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createKeys, connectRedis } from "../../src/redis/redis.ts";
-import { startWorld, type World } from "../../demo/world.ts";
+import { buildWorld, type World } from "../../demo/world.ts";
 import { createJournal } from "../../src/core/request/journal.ts";
 import { permitFor } from "../support/permits.ts";
 import { submit } from "../../src/core/submit/submit.ts";
@@ -16,7 +16,7 @@ const policy = `access: { operate: ["S01ONCALL"] }\n`;
 
 /** What 5,000 requests that wait for their VMs cost the worker that waits. */
 export async function measureWaiting(): Promise<readonly Figure[]> {
-  await using world = await startWorld({
+  await using world = await buildWorld({
     roles: [],
     policy,
     compute: { world: { projects: 52, vmsPerProject: 100 }, transitionMs: 300_000 },

@@ -97,8 +97,8 @@ describe("doctor, beside a running Gatehouse", () => {
     expect(await readStoredPolicy(world.client, key)).toEqual(stored);
   });
 
-  /** What is broken, how, and the lines that name it: each begins with ✗ and has a mend below it. */
-  const planted: [fault: string, plant: () => Promise<Planted> | Planted, lines: string[]][] = [
+  /** What is broken, how, and the lines that name it: each begins with ✗. */
+  const planted: [fault: string, plant: () => Promise<Planted> | Planted, lines: Line[]][] = [
     [
       "a revoked bot token, a wrong key, a wrong password of Redis, a directory that can't be written",
       () => ({
@@ -110,10 +110,10 @@ describe("doctor, beside a running Gatehouse", () => {
         },
       }),
       [
-        "SLACK_BOT_TOKEN: Slack refuses it (invalid_auth)",
-        "COMPUTE_API_KEY is refused (401)",
-        "REDIS_URL: Redis at 127.0.0.1",
-        "DATA_DIR: /dev/null/data can't be made (E",
+        ["SLACK_BOT_TOKEN: Slack refuses it (invalid_auth)", "Copy it again"],
+        ["COMPUTE_API_KEY is refused (401)", "valid key"],
+        ["REDIS_URL: Redis at 127.0.0.1", "REDIS_URL"],
+        ["DATA_DIR: /dev/null/data can't be made (E"],
       ],
     ],
     [
@@ -124,7 +124,10 @@ describe("doctor, beside a running Gatehouse", () => {
           SLACK_APP_TOKEN: world.env["SLACK_BOT_TOKEN"] ?? "",
         },
       }),
-      ["SLACK_BOT_TOKEN: is an app-level token (xapp-)", "SLACK_APP_TOKEN: is a bot token (xoxb-)"],
+      [
+        ["SLACK_BOT_TOKEN: is an app-level token (xapp-)"],
+        ["SLACK_APP_TOKEN: is a bot token (xoxb-)"],
+      ],
     ],
     [
       "another app's app token, missing scopes, another path, a Redis that may forget and evicts",
@@ -145,10 +148,10 @@ describe("doctor, beside a running Gatehouse", () => {
         };
       },
       [
-        "scopes: files:write, usergroups:read missing",
-        "SLACK_APP_TOKEN: Slack refuses it (invalid_auth)",
-        "Redis may evict Gatehouse's records",
-        "the list of projects isn't there (404)",
+        ["scopes: files:write, usergroups:read missing", "manifest.yml"],
+        ["SLACK_APP_TOKEN: Slack refuses it (invalid_auth)"],
+        ["Redis may evict Gatehouse's records"],
+        ["the list of projects isn't there (404)", "COMPUTE_API_URL"],
       ],
     ],
     [
@@ -182,19 +185,22 @@ audit: { channel: C06SECRET }
         };
       },
       [
-        "group S0NOGROUP: isn't in this workspace, or is disabled",
-        "U0DORA has been deactivated",
-        "U0GINA is a guest, who may only view",
-        "U0STAN is of another workspace",
-        "U0DEPLOYBOT is a bot",
-        "U0NOBODY isn't in this workspace",
-        "channel C04RANDOM: Gatehouse isn't in it",
-        "channel C0NOWHERE: isn't there, or is private",
-        "channel C06SECRET: isn't there, or is private",
-        "channel C07VENDOR: another company shares it, so Gatehouse posts nothing there",
-        "approvers: nobody, and a rule needs 1",
-        "it refuses to write: NOPERM",
-        "the connection was refused",
+        ["group S0NOGROUP: isn't in this workspace, or is disabled", "ID"],
+        ["U0DORA has been deactivated"],
+        ["U0GINA is a guest, who may only view"],
+        ["U0STAN is of another workspace"],
+        ["U0DEPLOYBOT is a bot"],
+        ["U0NOBODY isn't in this workspace", "ID"],
+        ["channel C04RANDOM: Gatehouse isn't in it", "/invite"],
+        ["channel C0NOWHERE: isn't there, or is private", "/invite"],
+        ["channel C06SECRET: isn't there, or is private", "/invite"],
+        [
+          "channel C07VENDOR: another company shares it, so Gatehouse posts nothing there",
+          "sharedChannels",
+        ],
+        ["approvers: nobody, and a rule needs 1", "access.approve"],
+        ["it refuses to write: NOPERM", "compose.yaml"],
+        ["the connection was refused", "firewall"],
       ],
     ],
     [
@@ -219,13 +225,13 @@ audit: { channel: C06SECRET }
         };
       },
       [
-        "access.operate names no one: nobody can change anything",
-        "group S02LEADS: has no members",
-        "approvers: nobody, and a rule needs 1",
-        "its certificate or the TLS handshake failed",
-        "certificate: localhost, from localhost, ",
-        "Redis keeps nothing on disk",
-        "memory: ",
+        ["access.operate names no one: nobody can change anything", "gatehouse.yml"],
+        ["group S02LEADS: has no members", "Slack"],
+        ["approvers: nobody, and a rule needs 1", "access.approve"],
+        ["its certificate or the TLS handshake failed"],
+        ["certificate: localhost, from localhost, "],
+        ["Redis keeps nothing on disk", "doesn't start"],
+        ["memory: ", "maxmemory"],
       ],
     ],
     [
@@ -239,33 +245,37 @@ audit: { channel: C06SECRET }
         },
       }),
       [
-        `folder.yml line ${usualPolicy.split("\n").length + 1}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
+        [
+          `folder.yml line ${usualPolicy.split("\n").length + 1}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
+          "Make it and fill it (node gatehouse.mjs attestation import), or let attestation.refresh fill it; docs/attestation.md names the files.",
+        ],
       ],
     ],
     [
       "no Slack",
       () => ({ env: { SLACK_API_URL: "http://127.0.0.1:9/api/" } }),
-      ["Slack can't be reached: "],
+      [["Slack can't be reached: ", "HTTPS_PROXY"]],
     ],
   ];
 
   it.each(planted)("names %s", async (_, plant, lines) => {
-    const { env, mend } = await plant();
+    const { env, mend: repair } = await plant();
     try {
       const { code, said } = await doctor(env);
       const ills = said.split("\n").filter((line) => line.startsWith("  ✗ "));
-      for (const line of lines)
-        expect(
-          ills.filter((ill) => ill.includes(line)),
-          `${line} in ${said}`,
-        ).toHaveLength(1);
+      for (const [line, mend = ""] of lines) {
+        const named = ills.filter((ill) => ill.includes(line));
+        expect(named, `${line} in ${said}`).toHaveLength(1);
+        const [, below = ""] = said.split(`${named[0]}\n`);
+        expect(below.split("\n  ")[0], line).toContain(mend);
+      }
       // Nothing else is blamed, each has a mend in the next line, and no secret is printed
       expect(ills.length, said).toBe(lines.length);
       expect(said.match(/^ {2}✗ .*\n {4}\S/gm)).toHaveLength(ills.length);
       expect(said).not.toContain("hunter22");
       expect(code).toBe(1);
     } finally {
-      await mend?.();
+      await repair?.();
     }
   });
 
@@ -428,6 +438,9 @@ function certificateFile(name: string, text: string): string {
   writeFileSync(file, text);
   return file;
 }
+
+/** A part of the line that names a fault, and of the line below it, which says what to do. */
+type Line = [named: string, mend?: string];
 
 interface Planted {
   env: Record<string, string>;

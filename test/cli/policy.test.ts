@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startGatehouseSlack } from "../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../demo/world.ts";
 import { loadSlackAccess, loadCallerProblems, type SlackAccess } from "../../src/config/config.ts";
 import type { Env } from "../../src/config/environment.ts";
 import { runPolicy } from "../../src/cli/policy.ts";

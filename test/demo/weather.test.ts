@@ -8,10 +8,10 @@ import { type Page, startPage } from "../../sandbox/page/page.ts";
 import { apiEnv, apiPolicy } from "../../demo/programs.ts";
 import type { PageWeather } from "../../sandbox/page/weather.ts";
 import { seedLedger } from "../../sandbox/compute/seed.ts";
-import { startWorld, type World } from "../../demo/world.ts";
+import { buildWorld, type World } from "../../demo/world.ts";
 import { commands } from "../../src/features/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
-import { testPace, testPolicy } from "../support/start-world.ts";
+import { policyWith, testPace } from "../support/start-world.ts";
 
 /** A process starts in a second, and on a busy machine in ten. */
 const patienceMs = 60_000;
@@ -24,9 +24,9 @@ describe("the weather of the page", () => {
   let weather: PageWeather;
   let page: Page;
   beforeAll(async () => {
-    world = await startWorld({
+    world = await buildWorld({
       // While Slack is away nobody can be looked up who wasn't before
-      policy: testPolicy.replace("quiesce: 2000ms", "quiesce: 3s") + apiPolicy,
+      policy: policyWith({ timing: { quiesce: "3s" } }, apiPolicy),
       env: apiEnv,
       pace: { ...testPace, peopleCacheMs: 60_000 },
       roles: ["gateway"],

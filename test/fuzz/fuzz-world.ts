@@ -1,34 +1,34 @@
 import { createHmac } from "node:crypto";
 import { Agent } from "undici";
-import { silentLog } from "../../src/log/log.ts";
-import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
-import { createJournal, type Journal } from "../../src/core/request/journal.ts";
-import { startWorld, type World, type WorldOptions } from "../../demo/world.ts";
+import { auditOf } from "../core/asking.ts";
 import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
 import { type Pace, usualPace } from "../../src/config/policy-schema.ts";
 import { pendingDeliveries } from "../support/pending-deliveries.ts";
+import {
+  policyWith,
+  startWorld,
+  type TestWorld,
+  type TestWorldOptions,
+} from "../support/start-world.ts";
 
-/** Everything that changes something waits for an approval: so nothing may ever reach the service unapproved. */
+/** Every change waits for an approval, so nothing may ever reach the service unapproved. */
 const everything = ["*.*"];
 
-const policyOf = (approved: readonly string[]) => `access:
-  view: ["*"]
-  operate: ["S01ONCALL"]
-  approve: ["S02LEADS"]
-  administer: ["U0ADA"]
-  breakGlass: ["U0ADA"]
-approvals:
+const policyOf = (approved: readonly string[]) =>
+  policyWith(
+    {
+      sharedChannels: undefined,
+      timing: { httpTimeout: "1s", quiesce: "2200ms", settleDeadline: "6s" },
+    },
+    `approvals:
   - { operations: ${JSON.stringify(approved)}, required: 1, expires: 1h }
-protect: ["vault-*"]
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
-audit: { channel: C03AUDIT }
-alerts: { channel: C02STATUS }
-timing: { httpTimeout: 1s, quiesce: 2200ms, settleDeadline: 6s }
-`;
+`,
+  );
 
-/** Fast, but for what would only interrupt. */
+/** Fast, except for what would only interrupt. */
 const quickPace: Pace = {
   ...usualPace,
   claimWindowMs: 200,
@@ -41,10 +41,7 @@ const quickPace: Pace = {
 };
 
 /** A whole Gatehouse in this process that Slack reaches over HTTP, and somebody who knows its signing secret. */
-export interface FuzzWorld extends World {
-  store: Journal;
-  key: Keys;
-  client: RedisClient;
+export interface FuzzWorld extends TestWorld {
   /** Posts a signed payload; its status, and what the ack said. 0 when nothing answered. */
   post(payload: object): Promise<{ status: number; said: string }>;
   requests(): Promise<StoredRequest[]>;
@@ -63,7 +60,7 @@ export interface FuzzWorldOptions {
   /** Further sections of gatehouse.yml. */
   sections?: string;
   pace?: Partial<Pace>;
-  prepare?: WorldOptions["prepare"];
+  prepare?: TestWorldOptions["prepare"];
   /** Whether a delivery may fail that Bolt itself can't read (a body without a user): it is caught, logged, and acked, without a crash. */
   mayDeliveriesFail: boolean;
 }
@@ -79,14 +76,12 @@ export async function startFuzzWorld(
     mayDeliveriesFail,
   }: FuzzWorldOptions,
 ): Promise<FuzzWorld> {
-  const namespace = "fuzz";
   const world = await startWorld({
+    hasOwnRedis: true,
     policy,
     pace: { ...quickPace, ...pace },
     ...(prepare ? { prepare } : {}),
-    namespace,
     receive: "http",
-    slack: { rateLimits: "off" },
     compute: { transitionMs: 30 },
     onLog: (line) => {
       const isCaught = mayDeliveriesFail && line.includes('"event":"slack.delivery-failed"');
@@ -96,24 +91,18 @@ export async function startFuzzWorld(
   const unhandled = (reason: unknown) =>
     tally.crash(`unhandled: ${reason instanceof Error ? (reason.stack ?? "") : String(reason)}`);
   process.on("unhandledRejection", unhandled);
-  const client = await connectRedis(world.redisUrl, "commands", silentLog());
-  const key = createKeys(namespace);
-  const store = createJournal(client, key);
+  const { client, key, store } = world;
   const agent = new Agent({ connections: 16, pipelining: 1 });
   const url = new URL(world.slack.app.requestUrl ?? "");
 
   const requests = async () => store.getMany(await store.recentIds({}, 100_000));
   const close = async () => {
     await agent.close();
-    client.disconnect();
     await world.close();
     process.off("unhandledRejection", unhandled);
   };
   return {
     ...world,
-    store,
-    key,
-    client,
     async post(payload) {
       const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
       const seconds = String(Math.floor(Date.now() / 1000));
@@ -136,11 +125,7 @@ export async function startFuzzWorld(
       }
     },
     requests,
-    audit: async () =>
-      (await client.xrange(key("audit"), "-", "+")).map(
-        ([, fields]) =>
-          JSON.parse(fields[fields.indexOf("record") + 1] ?? "{}") as Record<string, unknown>,
-      ),
+    audit: () => auditOf(client, key("audit")),
     until: (fits) =>
       looking(
         async () => (await requests()).find(fits),

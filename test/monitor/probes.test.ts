@@ -1,34 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { createStatusRecords } from "../../src/monitor/status-records.ts";
 import type { InventoryState, KnownVm } from "../../src/fleet/inventory/inventory.ts";
-import type { Message } from "../../src/messages/message.ts";
 import { runProbe } from "../../src/monitor/monitor.ts";
 import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { testRedis } from "../support/with-redis.ts";
+import { createTeller } from "./teller.ts";
 import { running } from "../support/known-vm.ts";
 import { sentFor } from "../support/sent-for.ts";
-
-/** What was told, once per id, as the announcer does it. */
-function teller() {
-  const said = new Map<string, Message>();
-  return {
-    said,
-    texts: () => [...said.values()].map(({ text }) => text),
-    follow: async () => undefined,
-    alarms: {
-      placeOf: () => "access",
-      async tell(id: string, message: Message) {
-        if (!said.has(id)) said.set(id, message);
-        return "C02STATUS";
-      },
-    },
-  };
-}
 
 async function startStatuses(touched: (id: string) => boolean = () => false) {
   const redis = await testRedis();
   const records = createStatusRecords(redis.redis, redis.key);
-  const { said, texts, ...telling } = teller();
+  const { said, texts, ...telling } = createTeller();
   let looks = 0;
   const lookAt = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
     const options = {

@@ -9,9 +9,8 @@ import { expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { findProgram } from "../../sandbox/find-program.ts";
 import { root } from "../structure/sources.ts";
-import { compileCache } from "../support/compile-cache.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
-import { privateRedis } from "../support/with-redis.ts";
+import { startProgram } from "../support/start-program.ts";
+import { startWorldForPrograms } from "../support/start-world.ts";
 
 /** The alerts as shipped, with minutes for which something must hold made seconds. */
 const rules = readFileSync(path.join(root, "deploy/prometheus/alerts.yml"), "utf8")
@@ -32,33 +31,15 @@ it("a real Prometheus fires when a gateway of two is killed, when a worker stops
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-prometheus-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const redis = stack.use(await privateRedis());
-  const world = stack.use(
-    await startWorld({ roles: [], policy: usualPolicy, redisUrl: redis.url }),
-  );
-  const admin = new Redis(redis.url);
+  const world = stack.use(await startWorldForPrograms());
+  const admin = new Redis(world.redisUrl);
   stack.defer(() => admin.disconnect());
-
-  function run(program: string, words: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
-    const child = spawn(program, words, { cwd: root, env, stdio: "ignore" });
-    const ended = once(child, "exit");
-    stack.defer(async () => {
-      child.kill("SIGKILL");
-      await ended;
-    });
-    return child;
-  }
 
   const processes = new Map<string, { child: ChildProcess; instance: string }>();
   for (const name of ["gateway-1", "gateway-2", "worker-1", "worker-2"]) {
     const port = await freePort();
-    const child = run(process.execPath, ["gatehouse.mjs", name.slice(0, -2)], {
-      ...world.env,
-      ...compileCache,
-      PATH: "",
-      DATA_DIR: path.join(folder, name),
-      OPS_PORT: String(port),
-    });
+    const env = { ...world.env, DATA_DIR: path.join(folder, name), OPS_PORT: String(port) };
+    const { child } = stack.use(startProgram([name.slice(0, -2)], env));
     processes.set(name, { child, instance: `127.0.0.1:${port}` });
   }
   const instanceOf = (name: string) => processes.get(name)?.instance;
@@ -73,15 +54,17 @@ it("a real Prometheus fires when a gateway of two is killed, when a worker stops
     }),
   );
   const port = await freePort();
-  run(
-    prometheus,
-    [
-      `--config.file=${path.join(folder, "prometheus.yml")}`,
-      `--storage.tsdb.path=${path.join(folder, "data")}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ],
-    {},
-  );
+  const words = [
+    `--config.file=${path.join(folder, "prometheus.yml")}`,
+    `--storage.tsdb.path=${path.join(folder, "data")}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
+  const server = spawn(prometheus, words, { env: {}, stdio: "ignore" });
+  const serverEnded = once(server, "exit");
+  stack.defer(async () => {
+    server.kill("SIGKILL");
+    await serverEnded;
+  });
   const api = async (what: string): Promise<unknown> => {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${what}`).catch(() => undefined);
     return answer?.ok ? ((await answer.json()) as { data: unknown }).data : undefined;

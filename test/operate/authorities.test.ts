@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -6,11 +5,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
-import { root } from "../structure/sources.ts";
-import { compileCache } from "../support/compile-cache.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { mintAuthority } from "../support/mint-authority.ts";
 import { startTlsFront } from "../support/tls-front.ts";
+import { startNode } from "../support/start-program.ts";
 import { startWorld, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
@@ -105,57 +103,35 @@ describe("an installation behind a private authority", () => {
           .map(([name, value]) => `${name}=${value}\n`)
           .join(""),
       );
-      const run = (...words: string[]) => {
-        const child = spawn(
-          process.execPath,
-          [`--env-file=${envFile}`, "gatehouse.mjs", ...words],
-          {
-            cwd: root,
-            env: { ...compileCache, PATH: "" },
-            stdio: "pipe",
-          },
-        );
-        let said = "";
-        for (const stream of [child.stdout, child.stderr])
-          stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
-        return { child, said: () => said };
-      };
-      const main = run();
-      const ended = once(main.child, "exit");
-      try {
-        await Promise.race([world.slack.connected(1, 30_000), ended]).catch((error: unknown) => {
-          throw new Error(`${String(error)}\n${main.said()}`);
-        });
-        expect(main.child.exitCode, main.said()).toBeNull();
-        // The answer comes by a response URL
-        await world.vera.types("ops", "/vm list");
-        await world.vera.until((all) => JSON.stringify(all).includes("web-2"), 10_000);
-        await world.olivia.types("ops", "/vm restart web-2");
-        await world.olivia.until(
-          (all) => JSON.stringify(all).includes("Restarted `web-2`"),
-          15_000,
-        );
-        for (const front of [slack, compute]) expect(front.connections()).toBeGreaterThan(0);
-        const hosts = isProxied ? [slack, compute].map(({ url }) => new URL(url).host) : [];
-        expect(new Set(proxy.tunnels)).toEqual(new Set(hosts));
-        for (const words of [["doctor"], ["audit", "head"]]) {
-          const program = run(...words);
-          const [code] = await once(program.child, "exit");
-          expect(program.said()).not.toContain("  ✗ ");
-          if (words[0] === "doctor")
-            for (const line of [
-              "! NODE_EXTRA_CA_CERTS is set, and Node.js read nothing from it",
-              "✓ certificate: localhost, from Acme Private CA, 299 days left",
-              "✓ REDIS_CERT_FILE: 299 days left",
-            ])
-              expect(program.said()).toContain(line);
-          expect({ words, code }, program.said()).toEqual({ words, code: 0 });
-        }
-        expect(collector.posts()).toBeGreaterThan(0);
-      } finally {
-        main.child.kill("SIGKILL");
-        await ended;
+      const run = (...words: string[]) =>
+        startNode([`--env-file=${envFile}`, "gatehouse.mjs", ...words], {});
+      await using main = run();
+      await Promise.race([world.slack.connected(1, 30_000), main.ended]).catch((error: unknown) => {
+        throw new Error(`${String(error)}\n${main.output()}`);
+      });
+      expect(main.child.exitCode, main.output()).toBeNull();
+      // The answer comes by a response URL
+      await world.vera.types("ops", "/vm list");
+      await world.vera.until((all) => JSON.stringify(all).includes("web-2"), 10_000);
+      await world.olivia.types("ops", "/vm restart web-2");
+      await world.olivia.until((all) => JSON.stringify(all).includes("Restarted `web-2`"), 15_000);
+      for (const front of [slack, compute]) expect(front.connections()).toBeGreaterThan(0);
+      const hosts = isProxied ? [slack, compute].map(({ url }) => new URL(url).host) : [];
+      expect(new Set(proxy.tunnels)).toEqual(new Set(hosts));
+      for (const words of [["doctor"], ["audit", "head"]]) {
+        await using program = run(...words);
+        const code = await program.ended;
+        expect(program.output()).not.toContain("  ✗ ");
+        if (words[0] === "doctor")
+          for (const line of [
+            "! NODE_EXTRA_CA_CERTS is set, and Node.js read nothing from it",
+            "✓ certificate: localhost, from Acme Private CA, 299 days left",
+            "✓ REDIS_CERT_FILE: 299 days left",
+          ])
+            expect(program.output()).toContain(line);
+        expect({ words, code }, program.output()).toEqual({ words, code: 0 });
       }
+      expect(collector.posts()).toBeGreaterThan(0);
     },
     60_000,
   );

@@ -1,12 +1,8 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { loadConfig } from "../../src/config/config.ts";
-import { createLog } from "../../src/log/log.ts";
-import { start } from "../../src/operate/start.ts";
-import { startWorld, testPolicy, testPace } from "../support/start-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
-import { features, policyTerms } from "../../src/features/index.ts";
 
 it(
   "secrets in files are replaced while it runs: Redis, Slack, and the compute service go on with the new ones",
@@ -40,19 +36,8 @@ it(
     await setPassword("word-1");
     write("REDIS_URL", login("word-1"));
 
-    const lines: string[] = [];
-    const log = createLog({ level: "info", write: (line) => void lines.push(line) });
-    const config = loadConfig({
-      env,
-      role: "all",
-      terms: policyTerms,
-      pace: testPace,
-    });
-    const running = await start(config, log, {
-      features,
-      host: "127.0.0.1",
-      namespace: world.key.namespace,
-    });
+    const running = await world.startProcess("all", env);
+    const { config } = running;
     /** Where its answer takes long, it is asked for again, which may restart it once more. */
     const restarted = async (vm: string) => {
       const restart = async () => {
@@ -65,52 +50,49 @@ it(
       const wanted = `${vm.replace("/", "-")}/restart`;
       await expect.poll(restart, { timeout: 15_000, interval: 500 }).toContain(wanted);
     };
-    try {
-      await world.slack.connected();
-      await world.compute.called("GET /v1/projects/:id/vms", 4);
-      // Somebody empties the file: the former key stays
-      write("COMPUTE_API_KEY", "");
-      config.files.get("COMPUTE_API_KEY")?.reread();
-      await world.olivia.types("ops", "/vm show web-2");
-      expect(lines.join("")).toMatch(/"config.file-unusable".*"variable":"COMPUTE_API_KEY"/);
-      // Somebody puts a wrong key there, and then the right one
-      write("COMPUTE_API_KEY", "key-of-last-year");
-      config.files.get("COMPUTE_API_KEY")?.reread();
-      await expect
-        .poll(
-          async () => {
-            await world.olivia.types("ops", "/vm show web-2");
-            return JSON.stringify(world.slack.seenBy("olivia"));
-          },
-          { timeout: 10_000, interval: 200 },
-        )
-        .toContain("rejected Gatehouse's API key");
-      write("COMPUTE_API_KEY", world.compute.apiKey);
-      await restarted("web-2");
+    await world.slack.connected();
+    await world.compute.called("GET /v1/projects/:id/vms", 4);
+    // Somebody empties the file: the former key stays
+    write("COMPUTE_API_KEY", "");
+    config.files.get("COMPUTE_API_KEY")?.reread();
+    await world.olivia.types("ops", "/vm show web-2");
+    expect(world.lines.join("")).toMatch(/"config.file-unusable".*"variable":"COMPUTE_API_KEY"/);
+    // Somebody puts a wrong key there, and then the right one
+    write("COMPUTE_API_KEY", "key-of-last-year");
+    config.files.get("COMPUTE_API_KEY")?.reread();
+    await expect
+      .poll(
+        async () => {
+          await world.olivia.types("ops", "/vm show web-2");
+          return JSON.stringify(world.slack.seenBy("olivia"));
+        },
+        { timeout: 10_000, interval: 200 },
+      )
+      .toContain("rejected Gatehouse's API key");
+    write("COMPUTE_API_KEY", world.compute.apiKey);
+    await restarted("web-2");
 
-      // Slack's tokens: the former ones are refused, and the connection breaks
-      const { app } = world.slack;
-      [app.botToken, app.appToken] = ["xoxb-sandbox-next-year", "xapp-1-sandbox-next-year"];
-      write("SLACK_BOT_TOKEN", app.botToken);
-      write("SLACK_APP_TOKEN", app.appToken);
-      // Redis' password: the connections are cut
-      await setPassword("word-2");
-      write("REDIS_URL", login("word-2"));
-      await world.client.call("CLIENT", "KILL", "USER", "gatehouse");
-      world.slack.socketMode.disconnect("cut");
-      await restarted("payments/web-1");
-      expect(await world.store.freezeState()).toBeUndefined();
-      const changed = () =>
-        names.filter((name) =>
-          lines.some(
-            (line) => line.includes("file-changed") && line.includes(`"variable":"${name}"`),
-          ),
-        );
-      await expect.poll(changed, { timeout: 15_000 }).toEqual([...names]);
-    } finally {
-      await running.close();
-    }
-    const said = lines.join("");
+    // Slack's tokens: the former ones are refused, and the connection breaks
+    const { app } = world.slack;
+    [app.botToken, app.appToken] = ["xoxb-sandbox-next-year", "xapp-1-sandbox-next-year"];
+    write("SLACK_BOT_TOKEN", app.botToken);
+    write("SLACK_APP_TOKEN", app.appToken);
+    // Redis' password: the connections are cut
+    await setPassword("word-2");
+    write("REDIS_URL", login("word-2"));
+    await world.client.call("CLIENT", "KILL", "USER", "gatehouse");
+    world.slack.socketMode.disconnect("cut");
+    await restarted("payments/web-1");
+    expect(await world.store.freezeState()).toBeUndefined();
+    const changed = () =>
+      names.filter((name) =>
+        world.lines.some(
+          (line) => line.includes("file-changed") && line.includes(`"variable":"${name}"`),
+        ),
+      );
+    await expect.poll(changed, { timeout: 15_000 }).toEqual([...names]);
+    await running.close();
+    const said = world.lines.join("");
     for (const secret of ["next-year", "word-1", "word-2", world.compute.apiKey])
       expect(said).not.toContain(secret);
   },
@@ -130,74 +112,45 @@ it("a key and a token that are rotated again and again under load lose nothing: 
     env[name] = "";
     env[`${name}_FILE`] = path.join(folder, name);
   }
-  const log = createLog({ level: "info", write: () => undefined });
-  const config = loadConfig({
-    env,
-    role: "all",
-    terms: policyTerms,
-    pace: testPace,
-  });
-  const running = await start(config, log, {
-    features,
-    host: "127.0.0.1",
-    namespace: world.key.namespace,
-  });
-  try {
-    await world.slack.connected();
-    const { keys } = world.compute;
-    for (const [n, name] of names.entries()) {
-      await world.olivia.types("ops", `/vm restart ${name}`);
-      if (n % 10 !== 5) continue;
-      // The new one is accepted, then it stands in the file; the one before the last ends. A token ends at once
-      keys.add(`key-${n}`);
-      writeFileSync(path.join(folder, "COMPUTE_API_KEY"), `key-${n}`);
-      const [former = ""] = keys;
-      if (keys.size > 2) keys.delete(former);
-      writeFileSync(path.join(folder, "SLACK_BOT_TOKEN"), `xoxb-token-${n}`);
-      world.slack.app.botToken = `xoxb-token-${n}`;
-    }
-    const ends = async () => {
-      const requests = await world.store.getMany(await world.store.recentIds({}, 100));
-      return requests.map(({ record, state }) => `${record.target.id} ${state}`).toSorted();
-    };
-    await expect.poll(ends, { timeout: 30_000 }).toEqual(names.map((name) => `${name} done`));
-    const sent = world.compute.writes().map(({ path: where, effect }) => `${where} ${effect}`);
-    expect(sent.toSorted()).toEqual(names.map((name) => `/v1/vms/${name}/restart true`));
-    expect(await world.store.freezeState()).toBeUndefined();
-  } finally {
-    await running.close();
+  await world.startProcess("all", env);
+  await world.slack.connected();
+  const { keys } = world.compute;
+  for (const [n, name] of names.entries()) {
+    await world.olivia.types("ops", `/vm restart ${name}`);
+    if (n % 10 !== 5) continue;
+    // The new one is accepted, then it stands in the file; the one before the last ends. A token ends at once
+    keys.add(`key-${n}`);
+    writeFileSync(path.join(folder, "COMPUTE_API_KEY"), `key-${n}`);
+    const [former = ""] = keys;
+    if (keys.size > 2) keys.delete(former);
+    writeFileSync(path.join(folder, "SLACK_BOT_TOKEN"), `xoxb-token-${n}`);
+    world.slack.app.botToken = `xoxb-token-${n}`;
   }
+  const ends = async () => {
+    const requests = await world.store.getMany(await world.store.recentIds({}, 100));
+    return requests.map(({ record, state }) => `${record.target.id} ${state}`).toSorted();
+  };
+  await expect.poll(ends, { timeout: 30_000 }).toEqual(names.map((name) => `${name} done`));
+  const sent = world.compute.writes().map(({ path: where, effect }) => `${where} ${effect}`);
+  expect(sent.toSorted()).toEqual(names.map((name) => `/v1/vms/${name}/restart true`));
+  expect(await world.store.freezeState()).toBeUndefined();
 }, 40_000);
 
 it("a new signing secret counts from the next delivery on, and the former one no longer", async () => {
   await using world = await startWorld({ roles: [], receive: "http" });
   const file = path.join(path.dirname(world.env["GATEHOUSE_CONFIG"] ?? ""), "signing-secret");
   writeFileSync(file, world.slack.app.signingSecret);
-  const { SLACK_SIGNING_SECRET: _, ...rest } = world.env;
-  const env = { ...rest, SLACK_SIGNING_SECRET_FILE: file };
-  const log = createLog({ level: "info", write: () => undefined });
-  const config = loadConfig({
-    env,
-    role: "all",
-    terms: policyTerms,
-    pace: testPace,
-  });
-  const { namespace } = world.key;
-  const running = await start(config, log, { features, host: "127.0.0.1", namespace });
-  try {
-    const { app } = world.slack;
-    app.requestUrl = `http://127.0.0.1:${running.port}/slack/events`;
-    const former = app.signingSecret;
-    writeFileSync(file, "a-new-signing-secret");
-    config.files.get("SLACK_SIGNING_SECRET")?.reread();
-    const heard = () => JSON.stringify(world.slack.seenBy("vera"));
-    await world.vera.types("ops", "/gatehouse help").catch(() => undefined);
-    expect(app.signingSecret).toBe(former);
-    expect(heard()).not.toContain("What you can run");
-    app.signingSecret = "a-new-signing-secret";
-    await world.vera.types("ops", "/gatehouse help");
-    await world.vera.until((seen) => JSON.stringify(seen).includes("What you can run"));
-  } finally {
-    await running.close();
-  }
+  const env = { SLACK_SIGNING_SECRET: "", SLACK_SIGNING_SECRET_FILE: file };
+  const { config } = await world.startProcess("all", env);
+  const { app } = world.slack;
+  const former = app.signingSecret;
+  writeFileSync(file, "a-new-signing-secret");
+  config.files.get("SLACK_SIGNING_SECRET")?.reread();
+  const heard = () => JSON.stringify(world.slack.seenBy("vera"));
+  await world.vera.types("ops", "/gatehouse help").catch(() => undefined);
+  expect(app.signingSecret).toBe(former);
+  expect(heard()).not.toContain("What you can run");
+  app.signingSecret = "a-new-signing-secret";
+  await world.vera.types("ops", "/gatehouse help");
+  await world.vera.until((seen) => JSON.stringify(seen).includes("What you can run"));
 });

@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
@@ -7,9 +5,8 @@ import { runCommandLine } from "../../src/cli/command-line.ts";
 import { programsFor } from "../../src/cli/programs.ts";
 import { rows } from "../faults/rows/index.ts";
 import { root } from "../structure/sources.ts";
-import { compileCache } from "../support/compile-cache.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
-import { privateRedis } from "../support/with-redis.ts";
+import { startNode } from "../support/start-program.ts";
+import { startWorldForPrograms } from "../support/start-world.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
 
 const programs = programsFor(handedToPrograms);
@@ -45,12 +42,7 @@ async function runHere(command: string, words: readonly string[]) {
 }
 
 it("every command of README, install, operate, and policy runs as it stands there, or takes what isn't here", async () => {
-  await using redis = await privateRedis();
-  await using world = await startWorld({
-    redisUrl: redis.url,
-    namespace: "gatehouse",
-    policy: usualPolicy,
-  });
+  await using world = await startWorldForPrograms({ roles: ["all"] });
   await world.olivia.types("ops", "/vm restart web-2");
   await world.ended();
   await expect
@@ -67,21 +59,10 @@ it("every command of README, install, operate, and policy runs as it stands ther
       .replace("trail.json", path.join(folder, "trail.json"))
       .split(" ");
     if (words[1] === "policy") return runHere(command, words.slice(1));
-    const env = { ...compileCache, PATH: process.env["PATH"], REDIS_URL: redis.url };
-    const child = spawn(process.execPath, words, {
-      cwd: root,
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let said = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (chunk: Buffer) => {
-        said += chunk.toString();
-        // Once: a second signal would not wait
-        if (said.includes('"event":"process.started"') && !child.killed) child.kill("SIGTERM");
-      });
-    const [code] = await once(child, "exit");
-    return { command, code, said: code === 0 ? "" : said.slice(-500) };
+    await using program = startNode(words, { REDIS_URL: world.redisUrl });
+    await program.prints(/"event":"process.started"/).then(program.stop, () => undefined);
+    const code = await program.ended;
+    return { command, code, said: code === 0 ? "" : program.output().slice(-500) };
   };
   const commands = new Set(
     ["README.md", "docs/install.md", "docs/operate.md", "docs/policy.md"].flatMap(commandsOf),

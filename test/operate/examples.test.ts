@@ -1,5 +1,4 @@
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,8 +10,8 @@ import { verifyAudit } from "../../src/audit/verify.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { root } from "../structure/sources.ts";
 import { hears } from "../stories/words.ts";
-import { compileCache } from "../support/compile-cache.ts";
 import { composeRedis, composeServices, filledIn } from "../support/compose.ts";
+import { portsOf, startNode } from "../support/start-program.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { policyTerms } from "../../src/features/index.ts";
@@ -35,7 +34,7 @@ async function startExamples(
   examples: readonly Example[],
   more: Readonly<Record<string, string>> = {},
 ): Promise<AsyncDisposable & { secrets: string; areReady(): Promise<boolean> }> {
-  const ports: string[] = [];
+  const ports: (number | undefined)[] = [];
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-example-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -59,42 +58,21 @@ async function startExamples(
     });
     const [program = "", ...rest] = words;
     expect(path.basename(program)).toBe("node");
-    const child = spawn(
-      process.execPath,
-      rest.map((word) => word.replace("/opt/gatehouse", root)),
-      {
-        cwd: root,
-        // On one machine they can't share a port
-        env: {
-          ...compileCache,
-          PATH: process.env["PATH"],
+    const example = stack.use(
+      startNode(
+        rest.map((word) => word.replace("/opt/gatehouse", root)),
+        {
           ...Object.fromEntries(here),
+          // On one machine they can't share a port
           ...(isHttp ? { PORT: "0" } : {}),
           OPS_PORT: "0",
           ...more,
         },
-        stdio: ["ignore", "pipe", "pipe"],
-      },
+      ),
     );
-    const ended = once(child, "exit");
-    stack.defer(async () => {
-      child.kill("SIGKILL");
-      await ended;
-    });
-    let said = "";
-    await new Promise<void>((resolve, reject) => {
-      for (const stream of [child.stdout, child.stderr])
-        stream.on("data", (chunk: Buffer) => {
-          said += chunk.toString();
-          const [, port, opsPort] =
-            /"event":"process.started".*?"port":(\d+),"opsPort":(\d+)/.exec(said) ?? [];
-          if (opsPort === undefined) return;
-          ports.push(opsPort);
-          if (isHttp) world.slack.app.requestUrl = `http://127.0.0.1:${port}/slack/events`;
-          resolve();
-        });
-      void ended.then(() => reject(new Error(`${name}: ${said.slice(-2000)}`)));
-    });
+    const { port, opsPort } = await portsOf(example);
+    ports.push(opsPort);
+    if (isHttp) world.slack.app.requestUrl = `http://127.0.0.1:${port}/slack/events`;
   };
   await Promise.all(examples.map(start));
   if (world.slack.app.requestUrl === undefined) await world.slack.connected();

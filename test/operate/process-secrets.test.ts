@@ -1,35 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { startWorld, type TestWorld, usualPolicy } from "../support/start-world.ts";
-import { compileCache } from "../support/compile-cache.ts";
+import { type Program, startProgram } from "../support/start-program.ts";
+import { startWorldForPrograms, type TestWorld } from "../support/start-world.ts";
 
-/** A process of its own, as whoever runs Gatehouse starts it. Resolves when it is ready, or has ended. */
-async function startMain(role: string, env: Record<string, string>) {
-  const child: ChildProcess = spawn(process.execPath, ["gatehouse.mjs", role], {
-    env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let said = "";
-  const { promise: ready, resolve } = Promise.withResolvers<void>();
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-      if (/"event":"(process\.)?(ready|started)/.test(said)) resolve();
-    });
-  const ended = once(child, "exit").then(([code]) => code as number | null);
-  await Promise.race([ready, ended]);
-  return {
-    pid: child.pid ?? 0,
-    ended,
-    said: () => said,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
+/** Resolves when the program is ready, or has ended. */
+async function startMain(role: string, env: Record<string, string>): Promise<Program> {
+  const main = startProgram([role], env);
+  await Promise.race([main.prints(/"event":"process\.started/).catch(() => undefined), main.ended]);
+  return main;
 }
 
 const secrets = ["SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "SLACK_APP_TOKEN", "COMPUTE_API_KEY"];
@@ -55,17 +34,17 @@ const without = (env: Record<string, string>, ...names: string[]) =>
 
 describe("secrets of a process", () => {
   it("stand neither in its environment nor among its words when they come from files", async () => {
-    await using world = await startWorld({ roles: [], receive: "http", policy: usualPolicy });
+    await using world = await startWorldForPrograms({ receive: "http" });
     const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");
     const env = await inFiles(world, folder);
     await using main = await startMain("all", env);
-    const environment = await readFile(`/proc/${main.pid}/environ`, "latin1");
-    const words = await readFile(`/proc/${main.pid}/cmdline`, "latin1");
+    const environment = await readFile(`/proc/${main.child.pid}/environ`, "latin1");
+    const words = await readFile(`/proc/${main.child.pid}/cmdline`, "latin1");
     expect(environment).toContain("COMPUTE_API_KEY_FILE=");
     for (const name of secrets) {
       const secret = world.env[name];
       if (secret === undefined) continue;
-      for (const text of [environment, words, main.said()])
+      for (const text of [environment, words, main.output()])
         expect(text.includes(secret), name).toBe(false);
     }
     // It would be found
@@ -73,21 +52,23 @@ describe("secrets of a process", () => {
       ...world.env,
       DATA_DIR: path.join(folder, "another"),
     });
-    expect(await readFile(`/proc/${open.pid}/environ`, "latin1")).toContain(world.compute.apiKey);
+    expect(await readFile(`/proc/${open.child.pid}/environ`, "latin1")).toContain(
+      world.compute.apiKey,
+    );
   });
 
   it("are those of its role alone: a worker needs nothing that lets deliveries in, and without the key nothing runs", async () => {
-    await using world = await startWorld({ roles: [], receive: "http", policy: usualPolicy });
+    await using world = await startWorldForPrograms({ receive: "http" });
     const { env } = world;
     await using worker = await startMain(
       "worker",
       without(env, "SLACK_SIGNING_SECRET", "SLACK_APP_TOKEN"),
     );
-    expect(worker.said()).toMatch(/"event":"(process\.)?(ready|started)/);
+    expect(worker.output()).toMatch(/"event":"process\.started/);
     for (const role of ["worker", "gateway"]) {
       await using keyless = await startMain(role, without(env, "COMPUTE_API_KEY"));
       expect(await keyless.ended).toBe(78);
-      expect(keyless.said()).toContain("COMPUTE_API_KEY: is missing");
+      expect(keyless.output()).toContain("COMPUTE_API_KEY: is missing");
     }
     // Whoever verifies the trail needs neither Slack nor the service
     await using audit = await startMain("audit", {

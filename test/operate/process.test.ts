@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -7,68 +6,14 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { hears } from "../stories/words.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
+import { portsOf, startProgram } from "../support/start-program.ts";
+import { startWorld, startWorldForPrograms, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
-import { compileCache } from "../support/compile-cache.ts";
-
-interface Started extends AsyncDisposable {
-  child: ChildProcess;
-  output(): string;
-  /** Resolves with the first match in what the process prints. */
-  prints(words: RegExp): Promise<RegExpExecArray>;
-  ended: Promise<number | null>;
-}
-
-function startMain(
-  words: readonly string[],
-  env: Record<string, string>,
-  cwd = process.cwd(),
-): Started {
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, "../../gatehouse.mjs"), ...words],
-    {
-      cwd,
-      env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
-  let said = "";
-  const listeners = new Set<() => void>();
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      said += chunk.toString();
-      for (const listener of listeners) listener();
-    });
-  }
-  const ended = once(child, "exit").then(([code]) => code as number | null);
-  return {
-    child,
-    ended,
-    output: () => said,
-    prints: (wanted) =>
-      new Promise((resolve, reject) => {
-        const look = () => {
-          const found = wanted.exec(said);
-          if (found) resolve(found);
-        };
-        listeners.add(look);
-        look();
-        void ended.then(() =>
-          reject(new Error(`ended without ${String(wanted)}: ${said.slice(-2000)}`)),
-        );
-      }),
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
-}
 
 /** Each starts several processes, one after the other. */
 describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   it("names every problem of its configuration at once, and exits with 78", async () => {
-    await using main = startMain([], { COMPUTE_API_URL: "ftp://nowhere", PORT: "many" });
+    await using main = startProgram([], { COMPUTE_API_URL: "ftp://nowhere", PORT: "many" });
     expect(await main.ended).toBe(78);
     for (const name of [
       "SLACK_BOT_TOKEN",
@@ -85,16 +30,15 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   it("refuses a database that Redis hasn't, which only Redis knows", async () => {
     await using world = await startWorld({ policy: usualPolicy, roles: [] });
     const env = { ...world.env, REDIS_URL: `${world.redisUrl}/99` };
-    await using main = startMain([], env);
+    await using main = startProgram([], env);
     expect(await main.ended).toBe(78);
     expect(main.output()).toMatch(/REDIS_URL: Redis at \S+ has no database 99/);
   });
 
   it("says that Redis is full where it can't start for that, and not what Redis calls it", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     await world.client.config("SET", "maxmemory", "1");
-    await using main = startMain([], world.env);
+    await using main = startProgram([], world.env);
     expect(await main.ended).toBe(1);
     expect(main.output()).toContain(
       "Gatehouse can't start: Redis is full. `node gatehouse.mjs doctor` says what to do.\n",
@@ -102,10 +46,9 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   });
 
   it("never says that Redis is back while it has not answered, and gives up", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
-    await redis.stop();
-    await using main = startMain([], world.env);
+    await using world = await startWorldForPrograms();
+    await world.ownRedis.stop();
+    await using main = startProgram([], world.env);
     expect(await main.ended).toBe(1);
     const about = [...main.output().matchAll(/"event":"(redis\.[\w-]+)"/g)].map(
       ([, event]) => event,
@@ -115,17 +58,15 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   });
 
   it("answers probes, gives figures, and ends with 0 on SIGTERM", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
-    await using main = startMain([], world.env);
-    const [, port] = await main.prints(/"event":"process.started","?.*?"port":(\d+)/);
+    await using world = await startWorldForPrograms();
+    await using main = startProgram([], world.env);
+    const { port } = await portsOf(main);
     const at = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
     await world.slack.connected();
     expect((await at("/healthz")).status).toBe(200);
     expect((await at("/readyz")).status).toBe(200);
     expect(await (await at("/metrics")).text()).toContain("gatehouse_frozen 0");
-    main.child.kill("SIGTERM");
-    expect(await main.ended).toBe(0);
+    expect(await main.stop()).toBe(0);
     expect(main.output()).not.toContain(world.env["SLACK_BOT_TOKEN"] ?? "none");
     expect(main.output()).toContain('"how":"closed"');
     const [first = ""] = main.output().split("\n");
@@ -137,34 +78,29 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   });
 
   it("runs as gateway and workers apart, and loses nothing when a worker is replaced", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({
-      roles: [],
-      policy: usualPolicy,
-      redisUrl: redis.url,
-      compute: { transitionMs: 400 },
-    });
+    await using world = await startWorldForPrograms({ compute: { transitionMs: 400 } });
     const env = {
       ...world.env,
       DATA_DIR: `${world.env["DATA_DIR"] ?? ""}-${randomBytes(3).toString("hex")}`,
     };
-    await using gateway = startMain(["gateway"], { ...env, DATA_DIR: `${env.DATA_DIR}-gateway` });
-    await using first = startMain(["worker"], env);
+    await using gateway = startProgram(["gateway"], {
+      ...env,
+      DATA_DIR: `${env.DATA_DIR}-gateway`,
+    });
+    await using first = startProgram(["worker"], env);
     await Promise.all([gateway.prints(/process.started/), first.prints(/process.started/)]);
     await world.slack.connected();
     await world.olivia.types("ops", "/vm restart web-2");
     await world.compute.called("POST /v1/vms/:id/restart");
-    first.child.kill("SIGTERM");
-    expect(await first.ended).toBe(0);
-    await using second = startMain(["worker"], env);
+    expect(await first.stop()).toBe(0);
+    await using second = startProgram(["worker"], env);
     await second.prints(/process.started/);
     await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
     expect(world.compute.writes()).toHaveLength(1);
   });
 
   it("answers probes and ends on SIGTERM while Slack can't be reached; a worker begins, and needs it for nothing yet", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     const port = await freePort();
     const env = {
       ...world.env,
@@ -177,24 +113,21 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
         () => "nothing",
       );
     {
-      await using gateway = startMain(["gateway"], env);
+      await using gateway = startProgram(["gateway"], env);
       await expect.poll(() => probe("/healthz"), { timeout: 10_000 }).toContain("200 ");
       await expect.poll(() => probe("/readyz"), { timeout: 10_000 }).toMatch(/503 .*Slack/);
-      gateway.child.kill("SIGTERM");
-      expect(await gateway.ended).toBe(0);
+      expect(await gateway.stop()).toBe(0);
     }
-    await using worker = startMain(["worker"], env);
+    await using worker = startProgram(["worker"], env);
     await worker.prints(/process.started/);
     expect(await probe("/readyz")).toMatch(/503 .*Slack/);
-    worker.child.kill("SIGTERM");
-    expect(await worker.ended).toBe(0);
+    expect(await worker.stop()).toBe(0);
   });
 
   it("reads its policy anew on SIGHUP, however early it comes, and opens no debugger on SIGUSR1", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     const file = world.env["GATEHOUSE_CONFIG"] ?? "";
-    await using main = startMain(["worker"], world.env);
+    await using main = startProgram(["worker"], world.env);
     await main.prints(/process.starting/);
     main.child.kill("SIGHUP");
     await main.prints(/process.started/);
@@ -208,13 +141,11 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     main.child.kill("SIGUSR1");
     await main.prints(/process.signal-ignored.*SIGUSR1/);
     expect(main.output()).not.toMatch(/debugger listening/i);
-    main.child.kill("SIGTERM");
-    expect(await main.ended).toBe(0);
+    expect(await main.stop()).toBe(0);
   });
 
   it("without gatehouse.yml ends with 78 where others had a policy; else it says so", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     const { GATEHOUSE_CONFIG: file = "", ...env } = world.env;
     const empty = `${env["DATA_DIR"]}-cwd`;
     await mkdir(empty);
@@ -223,11 +154,11 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     // A DUMP would tell of the order of fields, too, which Redis may change by itself
     const stored = () =>
       Promise.all([
-        world.client.hgetall("{gatehouse}:policy:in-force"),
-        world.client.xrange("{gatehouse}:audit", "-", "+"),
+        world.client.hgetall(world.key("policy", "in-force")),
+        world.client.xrange(world.key("audit"), "-", "+"),
       ]);
     {
-      await using first = startMain([], without, empty);
+      await using first = startProgram([], without, { cwd: empty });
       await first.prints(/"event":"policy.missing"/);
       expect(first.output()).toContain(
         `"path":"${here}","why":"everyone can view and no one can change anything"`,
@@ -245,15 +176,14 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
       first.child.kill("SIGHUP");
       await first.prints(/policy.changed/);
       await expect.poll(async () => (await stored())[0]).not.toEqual({});
-      first.child.kill("SIGTERM");
-      expect(await first.ended).toBe(0);
+      expect(await first.stop()).toBe(0);
     }
-    await using other = startMain(["worker"], { ...env, GATEHOUSE_CONFIG: file });
-    const [, port] = await other.prints(/"event":"process.started","?.*?"port":(\d+)/);
+    await using other = startProgram(["worker"], { ...env, GATEHOUSE_CONFIG: file });
+    const { port } = await portsOf(other);
     await rm(here);
     const before = await stored();
     for (const role of ["gateway", "worker"]) {
-      await using late = startMain([role], without, empty);
+      await using late = startProgram([role], without, { cwd: empty });
       expect(await late.ended).toBe(78);
       expect(late.output()).toMatch(
         new RegExp(
@@ -266,8 +196,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   });
 
   it("ends with 78 where starting again would go round for ever: a revoked token, a Redis that forgets, an address that isn't here", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     await using forgetful = await privateRedis(["--appendonly", "no"]);
     const rows: [env: Record<string, string>, line: RegExp][] = [
       [
@@ -282,7 +211,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
     ];
     for (const role of ["gateway", "worker"])
       for (const [env, line] of rows) {
-        await using main = startMain([role], { ...world.env, ...env });
+        await using main = startProgram([role], { ...world.env, ...env });
         expect(await main.ended, main.output()).toBe(78);
         expect(main.output()).toMatch(line);
       }
@@ -292,26 +221,23 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
       SLACK_SIGNING_SECRET: "s".repeat(32),
       PORT: "0",
     };
-    await using away = startMain(["gateway"], { ...http, HOST: "203.0.113.7" });
+    await using away = startProgram(["gateway"], { ...http, HOST: "203.0.113.7" });
     expect(await away.ended, away.output()).toBe(78);
     expect(away.output()).toMatch(/\n {2}HOST: this machine doesn't have that address/);
   });
 
   it("opens PORT and API_PORT on HOST alone", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     const http = { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "s".repeat(32), PORT: "0" };
-    await using main = startMain(["gateway"], {
+    await using main = startProgram(["gateway"], {
       ...world.env,
       ...http,
       API_PORT: "0",
       // Loopback, too, and not what others of this machine use
       HOST: "127.0.0.2",
     });
-    const [, port, opsPort, apiPort] = await main.prints(
-      /"event":"process.started".*?"port":(\d+),"opsPort":(\d+),"apiPort":(\d+)/,
-    );
-    const answers = (host: string, at = "") =>
+    const { port, opsPort, apiPort } = await portsOf(main);
+    const answers = (host: string, at = 0) =>
       fetch(`http://${host}:${at}/`).then(
         () => true,
         () => false,
@@ -328,21 +254,20 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
   });
 
   it("refuses a directory that it can't write, or that another process has, before it says anything to anybody", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ policy: usualPolicy, roles: [], redisUrl: redis.url });
-    await using first = startMain(["worker"], world.env);
-    await using barred = startMain(["gateway"], { ...world.env, DATA_DIR: "/dev/null/data" });
+    await using world = await startWorldForPrograms();
+    await using first = startProgram(["worker"], world.env);
+    await using barred = startProgram(["gateway"], { ...world.env, DATA_DIR: "/dev/null/data" });
     expect(await barred.ended).toBe(78);
     expect(barred.output()).toMatch(/\n {2}DATA_DIR: \/dev\/null\/data can't be written/);
     await first.prints(/process.started/);
-    await using second = startMain(["gateway"], world.env);
+    await using second = startProgram(["gateway"], world.env);
     expect(await second.ended).toBe(78);
     expect(second.output()).toMatch(/DATA_DIR: .* is in use by another process/);
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const taken = other.address();
     const OPS_PORT = String(typeof taken === "object" ? taken?.port : "");
-    await using third = startMain(["worker"], {
+    await using third = startProgram(["worker"], {
       ...world.env,
       DATA_DIR: `${world.env["DATA_DIR"]}-3`,
       OPS_PORT,

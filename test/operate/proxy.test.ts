@@ -1,14 +1,12 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { compileCache } from "../support/compile-cache.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { root } from "../structure/sources.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
-import { privateRedis } from "../support/with-redis.ts";
+import { startProgram } from "../support/start-program.ts";
+import { startWorldForPrograms } from "../support/start-world.ts";
 import { createServer as createTlsServer } from "node:tls";
 
 const certificate = path.join(root, "test/fleet/compute/certificates/localhost.pem");
@@ -40,11 +38,7 @@ async function tlsFront(
 }
 
 it("a process that reaches the world only through a proxy works, also after the proxy was away: Slack's API, its WebSocket, and the compute service", async () => {
-  await using redis = await privateRedis();
-  await using world = await startWorld({
-    roles: [],
-    policy: usualPolicy,
-    redisUrl: redis.url,
+  await using world = await startWorldForPrograms({
     compute: { transitionMs: { restart: 60, stop: 700 } },
   });
   await using proxy = await connectProxy();
@@ -54,8 +48,6 @@ it("a process that reaches the world only through a proxy works, also after the 
   world.slack.workspace.url = slackFront.url;
   const env = {
     ...world.env,
-    ...compileCache,
-    PATH: "",
     SLACK_API_URL: `${slackFront.url}/api/`,
     COMPUTE_API_URL: `${computeFront.url}/v1/`,
     COMPUTE_CA_FILE: certificate,
@@ -63,49 +55,41 @@ it("a process that reaches the world only through a proxy works, also after the 
     NODE_EXTRA_CA_CERTS: certificate,
     HTTPS_PROXY: proxy.url,
   };
-  const main = spawn(process.execPath, ["gatehouse.mjs"], { cwd: root, env, stdio: "pipe" });
-  let said = "";
-  for (const stream of [main.stdout, main.stderr])
-    stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
-  try {
-    await world.slack.connected(1, 30_000).catch((error: unknown) => {
-      throw new Error(`${String(error)}\n${said}`);
-    });
-    await world.olivia.types("ops", "/vm restart web-2");
-    await world.compute.called("POST /v1/vms/:id/restart");
-    await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
-    expect(new Set(proxy.tunnels)).toEqual(
-      new Set([slackFront, computeFront].map(({ url }) => new URL(url).host)),
-    );
-    // All that came to the fronts came through the proxy
-    const connections = () => slackFront.connections() + computeFront.connections();
-    expect(connections()).toBe(proxy.tunnels.length);
-    expect(proxy.carried()).not.toContain(world.compute.apiKey);
+  await using main = startProgram([], env);
+  await world.slack.connected(1, 30_000).catch((error: unknown) => {
+    throw new Error(`${String(error)}\n${main.output()}`);
+  });
+  await world.olivia.types("ops", "/vm restart web-2");
+  await world.compute.called("POST /v1/vms/:id/restart");
+  await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
+  expect(new Set(proxy.tunnels)).toEqual(
+    new Set([slackFront, computeFront].map(({ url }) => new URL(url).host)),
+  );
+  // All that came to the fronts came through the proxy
+  const connections = () => slackFront.connections() + computeFront.connections();
+  expect(connections()).toBe(proxy.tunnels.length);
+  expect(proxy.carried()).not.toContain(world.compute.apiKey);
 
-    // The proxy is killed with a stop under way, and comes back: sent once, told once, and people are heard again
-    await world.olivia.types("ops", "/vm stop db-1");
-    await world.compute.called("POST /v1/vms/:id/stop");
-    const before = { tunnels: proxy.tunnels.length, connections: connections() };
-    await proxy.kill();
-    await expect.poll(() => world.compute.vm("db-1").status, { timeout: 10_000 }).toBe("STOPPED");
-    await proxy.start();
-    await world.olivia.until((seen) => JSON.stringify(seen).includes("Stopped `db-1`"), 20_000);
-    await world.slack.connected(1, 20_000);
-    const heard = async () => (await world.vera.types("ops", "/gatehouse help")).acked;
-    await expect.poll(heard, { timeout: 20_000, interval: 500 }).toBe(true);
-    expect(world.compute.writes().map(({ path: where }) => where)).toEqual([
-      "/v1/vms/vm-payments-web-2/restart",
-      "/v1/vms/vm-payments-db-1/stop",
-    ]);
-    const told = world.slack.messages().filter(({ text }) => text.includes("Stopped db-1"));
-    expect(told.filter(({ threadTs }) => threadTs !== undefined).length).toBeLessThanOrEqual(1);
-    // Nothing went around it meanwhile
-    expect(connections() - before.connections).toBeLessThanOrEqual(
-      proxy.tunnels.length - before.tunnels,
-    );
-    expect(said).not.toContain("p%w-of-proxy");
-  } finally {
-    main.kill("SIGKILL");
-    await once(main, "exit");
-  }
+  // The proxy is killed with a stop under way, and comes back: sent once, told once, and people are heard again
+  await world.olivia.types("ops", "/vm stop db-1");
+  await world.compute.called("POST /v1/vms/:id/stop");
+  const before = { tunnels: proxy.tunnels.length, connections: connections() };
+  await proxy.kill();
+  await expect.poll(() => world.compute.vm("db-1").status, { timeout: 10_000 }).toBe("STOPPED");
+  await proxy.start();
+  await world.olivia.until((seen) => JSON.stringify(seen).includes("Stopped `db-1`"), 20_000);
+  await world.slack.connected(1, 20_000);
+  const heard = async () => (await world.vera.types("ops", "/gatehouse help")).acked;
+  await expect.poll(heard, { timeout: 20_000, interval: 500 }).toBe(true);
+  expect(world.compute.writes().map(({ path: where }) => where)).toEqual([
+    "/v1/vms/vm-payments-web-2/restart",
+    "/v1/vms/vm-payments-db-1/stop",
+  ]);
+  const told = world.slack.messages().filter(({ text }) => text.includes("Stopped db-1"));
+  expect(told.filter(({ threadTs }) => threadTs !== undefined).length).toBeLessThanOrEqual(1);
+  // Nothing went around it meanwhile
+  expect(connections() - before.connections).toBeLessThanOrEqual(
+    proxy.tunnels.length - before.tunnels,
+  );
+  expect(main.output()).not.toContain("p%w-of-proxy");
 }, 60_000);

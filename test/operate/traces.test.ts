@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import path from "node:path";
@@ -7,8 +5,8 @@ import { json } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../sandbox/listen.ts";
 import { root } from "../structure/sources.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
-import { privateRedis } from "../support/with-redis.ts";
+import { startProgram } from "../support/start-program.ts";
+import { startWorldForPrograms } from "../support/start-world.ts";
 
 interface Taken {
   resourceSpans: { scopeSpans: { spans: { name: string; traceId: string }[] }[] }[];
@@ -40,33 +38,18 @@ async function instrumentation(): Promise<string> {
   return file;
 }
 
-async function startGatehouse(env: Record<string, string>) {
-  const child: ChildProcess = spawn(process.execPath, ["gatehouse.mjs"], {
-    cwd: root,
-    env: { PATH: "", ...env, LOG_LEVEL: "info" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let said = "";
-  child.stdout?.on("data", (chunk: Buffer) => (said += chunk.toString()));
-  onTestFinished(async () => {
-    child.kill("SIGKILL");
-    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-  });
-  return { child, said: () => said };
-}
-
 describe("traces", () => {
   it("go where docs/operate.md sends them: a command from its delivery to its answer", async () => {
     const collector = await startCollector();
-    await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], policy: usualPolicy, redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     const env = {
       ...world.env,
+      LOG_LEVEL: "info",
       NODE_OPTIONS: `--import=${await instrumentation()}`,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_BSP_SCHEDULE_DELAY: "100",
     };
-    const { said } = await startGatehouse(env);
+    await using main = startProgram([], env);
     await world.slack.connected(1, 30_000);
     await world.olivia.types("ops", "/vm restart web-2");
     await world.olivia.until((all) => JSON.stringify(all).includes("Restarted `web-2`"), 15_000);
@@ -75,14 +58,13 @@ describe("traces", () => {
       .poll(() => collector.spans.map(({ name }) => name), { timeout: 10_000 })
       .toEqual(expect.arrayContaining(["slack command", "process requests", "vm restart"]));
     expect(new Set(["slack command", "process requests", "vm restart"].map(traceOf)).size).toBe(1);
-    expect(said()).not.toContain("traces.no-sdk");
+    expect(main.output()).not.toContain("traces.no-sdk");
   }, 60_000);
 
   it("are missed in the log where an address is set and no SDK is loaded", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], policy: usualPolicy, redisUrl: redis.url });
+    await using world = await startWorldForPrograms();
     const env = { ...world.env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
-    const { said } = await startGatehouse(env);
-    await expect.poll(said, { timeout: 30_000 }).toContain('"traces.no-sdk"');
+    await using main = startProgram([], env);
+    await expect.poll(main.output, { timeout: 30_000 }).toContain('"traces.no-sdk"');
   }, 60_000);
 });

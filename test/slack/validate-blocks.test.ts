@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startGatehouseSlack } from "../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../demo/world.ts";
 import { validateBlocks } from "../../src/slack/validate-blocks.ts";
 import { runDoctor } from "../../src/cli/doctor.ts";
 import { keepRendered } from "../support/keep-rendered.ts";

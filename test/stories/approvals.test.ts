@@ -4,11 +4,18 @@ import { personOf } from "../../sandbox/slack/state/people.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { auditOf } from "../core/asking.ts";
-import { startWorld, testPolicy, testTiming, type TestWorld } from "../support/start-world.ts";
+import {
+  policyWith,
+  startWorld,
+  testPolicy,
+  testTiming,
+  type TestWorld,
+} from "../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 
-const restartsNeedOne = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
+const approvals = 'approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n';
+const restartsNeedOne = policyWith({}, approvals);
 
 const trail = (world: TestWorld) => auditOf(world.client, world.key("audit"));
 
@@ -303,7 +310,7 @@ ${testTiming}`;
 
   it("is refused at once when nobody else could approve it", async () => {
     await using world = await startWorld({
-      policy: restartsNeedOne.replace('approve: ["S02LEADS"]', 'approve: ["U0OLIVIA"]'),
+      policy: policyWith({ approve: ["U0OLIVIA"] }, approvals),
     });
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Not enough approvers: this needs 1 other than you/);
@@ -319,7 +326,7 @@ ${testTiming}`;
     "is refused at once when the one who is named is %s, whose vote never counts",
     async (_, id) => {
       await using world = await startWorld({
-        policy: restartsNeedOne.replace('approve: ["S02LEADS"]', `approve: ["${id}", "U0OLIVIA"]`),
+        policy: policyWith({ approve: [id, "U0OLIVIA"] }, approvals),
       });
       await world.olivia.types("ops", "/vm restart web-2");
       const said = await hears(
@@ -334,7 +341,7 @@ ${testTiming}`;
 
   it("isn't typed into a dialog when nobody else could approve it", async () => {
     await using world = await startWorld({
-      policy: testPolicy.replace('approve: ["S02LEADS"]', 'approve: ["U0OLIVIA"]'),
+      policy: policyWith({ approve: ["U0OLIVIA"] }),
     });
     await world.olivia.types("ops", "/project delete staging");
     const { modals } = await world.olivia.until((seen) =>

@@ -5,7 +5,7 @@ import { isFields } from "../../sandbox/slack/fields.ts";
 import { mentionsOf } from "../../sandbox/slack/state/notifications.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis } from "../../src/redis/redis.ts";
-import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
+import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -129,7 +129,7 @@ describe("a day on which something else is down", () => {
 
   it("waits for the service, says so, and gives up when the command has become stale", async () => {
     await using world = await startWorld({
-      policy: testPolicy.replace("timing: {", "timing: { staleAfter: 600ms,"),
+      policy: policyWith({ timing: { staleAfter: "600ms" } }),
     });
     await world.compute.close();
     await world.olivia.types("ops", "/vm restart web-2");
@@ -238,7 +238,7 @@ describe("text from the service", () => {
 describe("several hands at once", () => {
   it("restarts one VM for two people one after the other; the second one waits and sees for what", async () => {
     await using world = await startWorld({
-      policy: testPolicy.replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]'),
+      policy: policyWith({ operate: ["S01ONCALL", "U0AMIR"] }),
       compute: { transitionMs: 250 },
     });
     await Promise.all([

@@ -1,20 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { callOf } from "../../src/core/request/stage.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
-import { startWorld } from "../support/start-world.ts";
+import { policyWith, startWorld } from "../support/start-world.ts";
 import { auditOf, snapshotIdOf } from "../core/asking.ts";
 import { hears, wordsOf } from "./words.ts";
 
-const policy = (more: string) => `access:
-  view: ["*"]
-  operate: ["S01ONCALL"]
-  approve: ["S02LEADS"]
-  administer: ["U0ADA", "U0AMIR"]
-  breakGlass: ["U0ADA"]
-audit: { channel: C03AUDIT }
-${more}
-timing: { httpTimeout: 700ms, quiesce: 2s, settleDeadline: 4s, reminders: [1h] }
-`;
+/** Two people administer, so that one can sign what the other did in an emergency. */
+const administer = ["U0ADA", "U0AMIR"];
 
 describe("freezing all changes", () => {
   it("is for administrators and approvers: the refusal, can-i, and help say the same", async () => {
@@ -93,7 +85,7 @@ describe("freezing all changes", () => {
 describe("a limit an hour", () => {
   it("counts what is sent, not what waits: one person's drafts leave the others their places", async () => {
     await using world = await startWorld({
-      policy: policy("limits: { destructivePerHour: 1, draftsPerPerson: 2 }"),
+      policy: policyWith({ administer }, "limits: { destructivePerHour: 1, draftsPerPerson: 2 }"),
     });
     await world.slack.edit.setGroupMembers("oncall", ["olivia", "vera"]);
     await world.slack.edit.setGroupMembers("leads", ["amir"]);
@@ -127,7 +119,9 @@ describe("a limit an hour", () => {
   });
 
   it("of a minute counts consoles", async () => {
-    await using world = await startWorld({ policy: policy("limits: { requestsPerMinute: 1 }") });
+    await using world = await startWorld({
+      policy: policyWith({ administer }, "limits: { requestsPerMinute: 1 }"),
+    });
     await world.olivia.types("ops", "/vm console web-2");
     await world.olivia.until((seen) => describeSeen(seen).includes("[Open console]"));
     await world.olivia.types("ops", "/vm restart db-1");

@@ -3,7 +3,7 @@ import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { everyMessage } from "../../sandbox/slack/state/messages.ts";
 import { commands } from "../../src/features/index.ts";
 import { auditOf } from "../core/asking.ts";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** Every command as its own example has it, and what has more than one effect in each of its forms. */
@@ -22,7 +22,7 @@ describe("a message that mentions Gatehouse", () => {
   let world: TestWorld;
   let thread = "";
   beforeAll(async () => {
-    const policy = testPolicy.replace('["S01ONCALL"]', '["S01ONCALL", "U0ADA"]');
+    const policy = policyWith({ operate: ["S01ONCALL", "U0ADA"] });
     world = await startWorld({ policy });
     const { edit } = world.compute;
     edit.addProject({ id: "prj-staging", name: "staging", type: "CONTAINER" });

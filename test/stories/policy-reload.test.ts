@@ -4,15 +4,13 @@ import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { readStoredPolicy, storedPolicyKey } from "../../src/audit/stored-policy.ts";
 import { auditOf } from "../core/asking.ts";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { policyWith, startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
 
-const restartsNeedOne = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
-const restartsAreFree = `${testPolicy}protect: ["vault-*", "db-*"]\n`.replace(
-  'protect: ["vault-*"]\n',
-  "",
-);
+const approvals = 'approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n';
+const restartsNeedOne = policyWith({}, approvals);
+const protect = ["vault-*", "db-*"];
 
 const file = (world: TestWorld) => world.env["GATEHOUSE_CONFIG"] ?? "";
 const logged = (world: TestWorld, event: string) =>
@@ -40,7 +38,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     await writeFile(
       file(world),
-      `${restartsAreFree.replace('"S02LEADS"', '"S02LEADS", "U0VERA"')}channels: [C01OPS]\n`,
+      policyWith({ protect, approve: ["S02LEADS", "U0VERA"] }, "channels: [C01OPS]\n"),
     );
     await world.processes[0]?.reload();
     const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
@@ -108,7 +106,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
 
   it("is followed with GATEHOUSE_WATCH alone, in the channel that it names for that and in the one before", async () => {
     await using world = await startWorld({ env: { GATEHOUSE_WATCH: "1" } });
-    await writeFile(file(world), testPolicy.replace("C03AUDIT", "C02STATUS"));
+    await writeFile(file(world), policyWith({ audit: "C02STATUS" }));
     await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
     await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
   });
@@ -224,7 +222,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
   it("is told where the former one was told, also by a process that never had that", async () => {
     await using world = await startWorld();
     const other = path.join(path.dirname(file(world)), "other.yml");
-    await writeFile(other, restartsNeedOne.replace("audit: { channel: C03AUDIT }\n", ""));
+    await writeFile(other, policyWith({ audit: undefined }, approvals));
     await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
     expect(news).toMatch(/approvals: added \(operations vm.restart/);
@@ -234,7 +232,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
   it("is told by a restart with a file that only moves the audit channel", async () => {
     await using world = await startWorld();
     await world.processes[0]?.close();
-    await writeFile(file(world), testPolicy.replace("C03AUDIT", "C02STATUS"));
+    await writeFile(file(world), policyWith({ audit: "C02STATUS" }));
     await world.startProcess("worker");
     await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
     await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
@@ -417,7 +415,7 @@ describe("services that are replaced in the policy file", () => {
 describe("a section of the policy file that decides nothing", () => {
   it("is followed by each process that shares the file, whichever is told", async () => {
     await using world = await startWorld({ roles: ["gateway", "worker"] });
-    await writeFile(file(world), testPolicy.replace("C02STATUS", "C01OPS"));
+    await writeFile(file(world), policyWith({ alerts: "C01OPS" }));
     await world.processes[1]?.reload();
     await expect
       .poll(() => logged(world, "policy.changed").map(({ role }) => role), { timeout: 10_000 })

@@ -129,7 +129,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("has one request, though two people press Run at once", async () => {
-    const policy = deployPolicy().replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]');
+    const policy = deployPolicy("", { operate: ["S01ONCALL", "U0AMIR"] });
     await using world = await startApi({ policy });
     const { card, state } = await proposed(world);
     await Promise.all([
@@ -178,7 +178,7 @@ describe("a deploy job that proposes", () => {
   });
 
   it("is run or dismissed, never both, where two people do so at once", async () => {
-    const policy = deployPolicy().replace('["S01ONCALL"]', '["S01ONCALL", "U0AMIR"]');
+    const policy = deployPolicy("", { operate: ["S01ONCALL", "U0AMIR"] });
     await using world = await startApi({ policy });
     for (const round of [1, 2, 3]) {
       const { card, state, id } = await proposed(world, `vm snapshot db-1 round-${round}`);

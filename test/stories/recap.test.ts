@@ -1,15 +1,20 @@
 import { describe, expect, it, vi } from "vitest";
 import { createOutageStore, type OutageStore } from "../../src/features/outages/outages.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import type { WorldOptions } from "../../demo/world.ts";
 import { eventually } from "../support/looking.ts";
-import { startWorld, type TestWorld, testPolicy } from "../support/start-world.ts";
+import {
+  policyWith,
+  startWorld,
+  type TestWorld,
+  type TestWorldOptions,
+} from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { pendingOf } from "../support/pending.ts";
 import { hears, wordsOf } from "./words.ts";
 
-/** What is away for 300 ms counts; calls that fail are made again after three seconds. */
-const attentive = testPolicy.replace("timing: {", "timing: { outage: 300ms,");
+/** An outage counts after 300 ms; a failed call is made again after three seconds. */
+const attentiveTo = (timing: Readonly<Record<string, string>> = {}) =>
+  policyWith({ timing: { outage: "300ms", ...timing } });
 
 /** Each step may take two or three of those. */
 const waitMs = 20_000;
@@ -19,8 +24,8 @@ interface RecapWorld extends TestWorld {
   outages: OutageStore;
 }
 
-async function startAttentive(options: WorldOptions = {}): Promise<RecapWorld> {
-  const world = await startWorld({ policy: attentive, ...options });
+async function startAttentive(options: TestWorldOptions = {}): Promise<RecapWorld> {
+  const world = await startWorld({ policy: attentiveTo(), ...options });
   return { ...world, outages: createOutageStore(world.client, world.key) };
 }
 
@@ -73,7 +78,7 @@ const ended = (world: TestWorld, count: number) =>
 describe("after Slack was away", () => {
   it.concurrent("each result is said once, then one recap per channel tells what ran, what did not and what nobody knows", async () => {
     await using world = await startAttentive({
-      policy: attentive.replace("timing: {", "timing: { staleAfter: 4s,"),
+      policy: attentiveTo({ staleAfter: "4s" }),
       roles: ["all", "worker", "gateway"],
     });
     world.compute.weather({ match: "POST /v1/vms/*/snapshot*", lost: "before" });
@@ -237,7 +242,7 @@ describe("after Redis was away", () => {
 describe("after the service was away", () => {
   it.concurrent("tells what waited for it and what gave up; meanwhile lists and cards say how old they are", async () => {
     await using world = await startAttentive({
-      policy: attentive.replace("timing: {", "timing: { staleAfter: 1500ms,"),
+      policy: attentiveTo({ staleAfter: "1500ms" }),
     });
     await world.olivia.types("ops", "/vm list");
     await hears(world.olivia, "ops", /8 VMs/);

@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { policyWith, startWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** Vera sees what payments has, and may change nothing anywhere. */
-const policy = `${testPolicy.replace('view: ["*"]', 'view: ["S01ONCALL", "U0ADA"]')}
-teams:
+const policy = policyWith(
+  { view: ["S01ONCALL", "U0ADA"] },
+  `teams:
   payments: { projects: [payments], view: [U0VERA], operate: [U0OLIVIA], approve: [S02LEADS], channel: C01OPS }
-`;
+`,
+);
 
 describe("a refusal in a workspace with teams", () => {
   it("names the rule that would help where the name was looked up, and none where it wasn't, typed, mentioned, or pressed", async () => {

@@ -20,7 +20,7 @@ import { formOfOne } from "../../src/talk/form-view.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
 import { controlsIn, hostileTexts } from "../messages/hostile.ts";
 import { auditOf, called, storedIn } from "../core/asking.ts";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import { policyWith, startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -427,7 +427,10 @@ describe("names and ids that are paths, queries or several", () => {
 describe("asking for too much (X6)", () => {
   it("stops one person after the limit, with a way out, and nobody else", async () => {
     await using world = await startWorld({
-      policy: `${testPolicy.replace('operate: ["S01ONCALL"]', 'operate: ["U0OLIVIA", "U0ADA"]')}limits: { requestsPerMinute: 3, destructivePerHour: 1 }\n`,
+      policy: policyWith(
+        { operate: ["U0OLIVIA", "U0ADA"] },
+        "limits: { requestsPerMinute: 3, destructivePerHour: 1 }\n",
+      ),
     });
     const targets = ["web-2", "db-1", "train-7", "worker-1", "gpu-1"];
     for (const vm of targets) await world.olivia.types("ops", `/vm snapshot ${vm}`);

@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest";
 import type { Role } from "../../src/config/config.ts";
 import { seedDemo } from "../../sandbox/slack/state/seed.ts";
 import { addGroup } from "../../sandbox/slack/state/people.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { policyWith, startWorld } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 
 const groups = Array.from({ length: 25 }, (_, n) => `S0GROUP${n}`);
-const policy = testPolicy
-  .replace('operate: ["S01ONCALL"]', `operate: [${["S01ONCALL", ...groups].join(", ")}]`)
-  .concat('approvals: [{ operations: ["vm.stop"], required: 1, expires: 1m }]\n');
+const policy = policyWith(
+  { operate: ["S01ONCALL", ...groups] },
+  'approvals: [{ operations: ["vm.stop"], required: 1, expires: 1m }]\n',
+);
 
 /** A workspace with Slack's limits and with these groups, and the processes of a small installation. */
 const startLarge = (roles: readonly Role[] = ["gateway", "gateway", "worker", "worker"]) =>

@@ -1,13 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createKeys } from "../../src/redis/redis.ts";
-import { createJournal } from "../../src/core/request/journal.ts";
 import { storedFormat } from "../../src/operate/stored-format.ts";
-import { compileCache } from "../support/compile-cache.ts";
 import {
   copyThisRelease,
   lastReleaseFile,
@@ -15,8 +10,8 @@ import {
   unpackLastRelease,
 } from "../support/last-release.ts";
 import { looking } from "../support/looking.ts";
-import { startWorld, type TestWorld, usualPolicy } from "../support/start-world.ts";
-import { privateRedis } from "../support/with-redis.ts";
+import { portsOf, type Program, startProgram } from "../support/start-program.ts";
+import { startWorldForPrograms, type TestWorld, usualPolicy } from "../support/start-world.ts";
 import { hears } from "./words.ts";
 
 const here = path.join(import.meta.dirname, "../..");
@@ -27,49 +22,25 @@ limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 
 services: { ci: { tokens: ["sha256:${"a".repeat(64)}"], view: ["*"] } }
 `;
 
-interface Process extends AsyncDisposable {
-  output(): string;
-  /** How many requests it sent, as its log says. */
+interface Process extends Program {
+  /** The number of requests that it sent, as its log says. */
   sent(): number;
   ready(): Promise<string>;
   started: Promise<void>;
-  ended: Promise<number | null>;
-  /** SIGTERM; resolves when it has ended. */
-  stop(): Promise<void>;
 }
 
 /** One process of the release in this folder. */
 function startIn(folder: string, role: "gateway" | "worker", env: Record<string, string>): Process {
-  const child: ChildProcess = spawn(process.execPath, [path.join(folder, "gatehouse.mjs"), role], {
-    env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let said = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on("data", (chunk: Buffer) => void (said += chunk.toString()));
-  const ended = once(child, "exit").then(([code]) => code as number | null);
-  const port = () => /"event":"process.started".*?"opsPort":(\d+)/.exec(said)?.[1];
+  const program = startProgram([role], env, { release: folder });
+  const ports = portsOf(program);
   return {
-    output: () => said,
-    sent: () => said.match(/"event":"request.moved".*?"to":"accepted"/g)?.length ?? 0,
+    ...program,
+    sent: () => program.output().match(/"event":"request.moved".*?"to":"accepted"/g)?.length ?? 0,
     async ready() {
-      const answer = await fetch(`http://127.0.0.1:${port()}/readyz`);
+      const answer = await fetch(`http://127.0.0.1:${(await ports).opsPort}/readyz`);
       return `${answer.status} ${await answer.text()}`;
     },
-    started: looking(
-      async () => (port() === undefined ? undefined : true),
-      30_000,
-      async () => said.slice(-2_000),
-    ).then(() => undefined),
-    ended,
-    async stop() {
-      child.kill("SIGTERM");
-      await ended;
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await ended;
-    },
+    started: ports.then(() => undefined),
   };
 }
 
@@ -135,14 +106,11 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
     { timeout: 240_000 },
     async () => {
       using last = isOfThisFormat() ? unpackLastRelease() : copyThisRelease();
-      await using redis = await privateRedis();
-      await using world = await startWorld({
-        roles: [],
+      await using world = await startWorldForPrograms({
         policy,
-        redisUrl: redis.url,
         compute: { transitionMs: 200, world: { projects: 2, vmsPerProject: 400 } },
       });
-      const store = createJournal(world.client, createKeys());
+      const { store } = world;
       const requests = async () => store.getMany(await store.recentIds({}, 2_000));
       const count = async (state: string) =>
         (await requests()).filter((request) => request.state === state).length;
@@ -242,11 +210,8 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       const services = path.join(next.folder, "src/operate/stored-format.ts");
       const text = await readFile(services, "utf8");
       await writeFile(services, text.replace(/(storedFormat = )"\w+"/, '$1"next"'));
-      await using redis = await privateRedis();
-      await using world = await startWorld({
-        roles: [],
+      await using world = await startWorldForPrograms({
         policy: `${usualPolicy}approvals: [{ operations: [vm.restart], required: 1 }]`,
-        redisUrl: redis.url,
       });
       const refused = async (folder: string, name: string) => {
         const env = { ...world.env, DATA_DIR: `${world.env["DATA_DIR"]}-refused-${name}` };
@@ -277,7 +242,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       await world.olivia.types("ops", "/vm snapshot db-1 after");
       await looking(
         async () => {
-          const open = await world.client.zcard(createKeys()("requests", "open"));
+          const open = await world.client.zcard(world.key("requests", "open"));
           return (world.compute.writes().length === 1 && open === 0) || undefined;
         },
         20_000,

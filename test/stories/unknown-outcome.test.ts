@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requestIn, snapshotIdOf } from "../core/asking.ts";
-import { startWorld, testPolicy, testTiming, type TestWorld } from "../support/start-world.ts";
+import { policyWith, startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** Its answer is lost, and a snapshot leaves no trace to read. */
@@ -90,7 +90,7 @@ describe("the card of an unknown outcome", () => {
 
   it("asks again later, once, even where every process was replaced meanwhile", async () => {
     await using world = await startWorld({
-      policy: testPolicy.replace("reminders: [1h]", "reminders: [3s]"),
+      policy: policyWith({ timing: { reminders: "[3s]" } }),
     });
     const card = await lostSnapshot(world);
     await world.olivia.presses("I can't tell yet", { in: card.ts });

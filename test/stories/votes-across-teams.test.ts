@@ -7,7 +7,7 @@ import { startWorld, testTiming, type TestWorld } from "../support/start-world.t
 import { hears, wordsOf } from "./words.ts";
 
 /** Two teams and what none has; a restore of the ledger's needs somebody of security, who see nothing else. */
-const policyWith = (expires = "1m") => `access:
+const policyExpiring = (expires = "1m") => `access:
   view: ["U0VERA"]
   operate: []
   approve: ["U0VERA"]
@@ -34,7 +34,7 @@ ${testTiming}
 
 /** Sam and Sue are of security, and see nothing; the bot is in the channel of payments unless said otherwise. */
 async function startTeams(options: { policy?: string; isIn?: boolean } = {}) {
-  const { policy = policyWith(), isIn = true } = options;
+  const { policy = policyExpiring(), isIn = true } = options;
   const world = await startWorld({
     policy,
     slack: {
@@ -149,7 +149,7 @@ describe("what a team decides and somebody requested in another channel", () => 
   });
 
   it("is reminded of half way, without mentions, and its requester hears in a direct message that it expired", async () => {
-    await using world = await startTeams({ policy: policyWith("2s") });
+    await using world = await startTeams({ policy: policyExpiring("2s") });
     const { olivia, amir, sam } = world;
     await olivia.types("ops", "/vm restart payments/web-2");
     const card = await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
@@ -174,7 +174,9 @@ describe("what a team decides and somebody requested in another channel", () => 
 
 describe("an unknown outcome of what was requested elsewhere", () => {
   it("is told in the team's channel, with a link to its message, and told there again with each reminder", async () => {
-    const policy = policyWith().replace("vm.restart", "vm.stop").replace("[1h]", "[100ms, 300ms]");
+    const policy = policyExpiring()
+      .replace("vm.restart", "vm.stop")
+      .replace("[1h]", "[100ms, 300ms]");
     await using world = await startTeams({ policy });
     const { olivia, amir } = world;
     world.compute.weather({ match: "POST /v1/vms/:id/restart", lost: "before", times: 1 });

@@ -93,7 +93,6 @@ const sandboxLayers = [
 
 /** Gatehouse between the two sandboxes: it sees all of `src`, and of the sandbox what its package.json exports. */
 const demoLayers = [
-  "gatehouse-slack.ts",
   "world.ts",
   "programs.ts",
   "agent.ts",

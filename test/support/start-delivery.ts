@@ -1,4 +1,9 @@
-import { inject } from "vitest";
+import { expect, inject } from "vitest";
+import { startGatehouseSlack } from "../../demo/world.ts";
+import { createRateLimiter, type RateLimiter } from "../../src/core/deliver/rate-limiter.ts";
+import { createWeb } from "../../src/slack/web.ts";
+import { pendingOf } from "./pending.ts";
+import { testRedis } from "./with-redis.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { type PendingWork, startPendingWork } from "../../src/queue/pending-work.ts";
 import { createQueues } from "../../src/queue/queues.ts";
@@ -13,7 +18,7 @@ interface Place {
   relayEveryMs?: number;
 }
 
-let started = 0;
+let processes = 0;
 
 /**
  * Works on what is pending as a process does. Each call has queues of its own, so that several have the same ID in hand at once, as when
@@ -25,7 +30,7 @@ export function startWork(
   { redis, key, relayEveryMs = 150 }: Place,
 ) {
   const log = silentLog();
-  const prefix = `${key.prefix}:process-${++started}`;
+  const prefix = `${key.prefix}:process-${++processes}`;
   const starting = (async () => {
     const queues = createQueues(redis, prefix);
     const connection = await connectRedis(inject("redisUrl"), "worker", log);
@@ -80,4 +85,52 @@ export function startDelivery(
     ...options,
   });
   return startWork("messages", work, { redis, key });
+}
+
+/** Limits that hold no message back for longer than this (ms). */
+const limitsOf = (interval: number) => ({
+  posts: { interval, burst: interval > 1 ? 1 : 100, reserve: 0 },
+  edits: { interval: 1, burst: 100, reserve: 0 },
+});
+
+/**
+ * The level at which messages are delivered: the sandbox Slack and Redis, without workers and the compute service. A test starts as
+ * many delivering processes as it needs. `interval`: how often a channel takes a message (ms).
+ */
+export async function startMessaging({ interval = 1 } = {}) {
+  const slack = await startGatehouseSlack({ rateLimits: "off" });
+  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
+  const started: { close(deadlineMs?: number): Promise<void> }[] = [];
+  return {
+    slack,
+    redis,
+    key,
+    /** Starts a process that delivers what these sources owe, with a rate limiter of its own. */
+    deliver(
+      sources: readonly Source[],
+      change: (usual: RateLimiter) => RateLimiter = (usual) => usual,
+      connection: RedisClient = redis,
+    ) {
+      const delivery = startDelivery(sources, {
+        web: createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log: silentLog() }),
+        rateLimiter: change(createRateLimiter(connection, key, limitsOf(interval))),
+        redis: connection,
+        key,
+      });
+      started.push(delivery);
+      return delivery;
+    },
+    /**
+     * Resolves when no message of this kind is pending. That may take longer than the post itself: a process that finds another's call
+     * in flight comes back once that must have ended, after ten seconds.
+     */
+    async empty(kind: string): Promise<void> {
+      await expect.poll(() => pendingOf(redis, key, kind), { timeout: 20_000 }).toBe(0);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const delivery of started) await delivery.close();
+      await disconnect();
+      await slack.close();
+    },
+  };
 }

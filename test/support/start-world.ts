@@ -1,22 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import { whyOf } from "../../src/core/request/stage.ts";
-import type { StoredRequest } from "../../src/core/request/stored-request.ts";
+import { buildWorld, type World, type WorldOptions } from "../../demo/world.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import type { Pace } from "../../src/config/policy-schema.ts";
 import { createJournal, type Journal } from "../../src/core/request/journal.ts";
-import { createKeys, type Keys, connectRedis, type RedisClient } from "../../src/redis/redis.ts";
+import { whyOf } from "../../src/core/request/stage.ts";
+import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { readPending } from "../../src/redis/pending.ts";
-import type { PersonActions } from "../../sandbox/slack/actions.ts";
-import {
-  startWorld as startSandboxWorld,
-  type World,
-  type WorldOptions,
-} from "../../demo/world.ts";
+import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis/redis.ts";
 import { keepRendered } from "./keep-rendered.ts";
 import { pendingDeliveries } from "./pending-deliveries.ts";
+import { type PrivateRedis, privateRedis } from "./with-redis.ts";
 
-/** A world on the tests' shared Redis, in a namespace of its own, where everything takes milliseconds. */
+/** A world on the Redis that all tests share, in a namespace of its own, where everything takes milliseconds. */
 export interface TestWorld extends World {
   olivia: PersonActions;
   amir: PersonActions;
@@ -24,17 +21,23 @@ export interface TestWorld extends World {
   ada: PersonActions;
   store: Journal;
   key: Keys;
-  /** For looking at, and for breaking, what Gatehouse keeps. */
+  /** A connection of the test's own, for reading and for breaking what Gatehouse keeps. */
   client: RedisClient;
   /** Everything that was logged, line by line. */
   lines: string[];
   /** Resolves with the newest request once it has ended and Slack was told everything. */
   ended(command?: string, timeoutMs?: number): Promise<StoredRequest>;
-  /** Resolves once no request is open but those in `unknown` and `draft`, and nothing waits to be said. */
+  /** Resolves once every request is final, `unknown`, or a `draft`, and no message about one is pending. */
   settled(timeoutMs?: number): Promise<StoredRequest[]>;
 }
 
-/** A pace for tests. */
+export interface TestWorldOptions extends Omit<WorldOptions, "pace"> {
+  pace?: Partial<Pace>;
+  /** Starts a Redis for this world alone, in place of the shared one. */
+  hasOwnRedis?: boolean;
+}
+
+/** A pace for tests: what takes seconds in production takes milliseconds, in the same order. */
 export const testPace: Pace = {
   restartMarkMs: 1_500,
   pollFirstMs: 20,
@@ -48,41 +51,83 @@ export const testPace: Pace = {
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 5_000,
 };
-export const testTiming =
-  "timing: { httpTimeout: 700ms, quiesce: 2000ms, settleDeadline: 4s, reminders: [1h] }";
 
-export const testPolicy = `access:
-  view: ["*"]
-  operate: ["S01ONCALL"]
-  approve: ["S02LEADS"]
-  administer: ["U0ADA"]
-  breakGlass: ["U0ADA"]
-protect: ["vault-*"]
-audit: { channel: C03AUDIT }
-alerts: { channel: C02STATUS }
-sharedChannels: [C07VENDOR]
-${testTiming}
-`;
+const testDurations = {
+  httpTimeout: "700ms",
+  quiesce: "2000ms",
+  settleDeadline: "4s",
+  reminders: "[1h]",
+};
 
-/** For processes of their own, which go at the usual pace: the shortest times that suit it. */
-export const usualPolicy = testPolicy.replace(
-  testTiming,
-  "timing: { httpTimeout: 1s, quiesce: 4s, settleDeadline: 30s }",
-);
+const timingOf = (durations: Readonly<Record<string, string>>) =>
+  `timing: { ${Object.entries(durations)
+    .map(([name, duration]) => `${name}: ${duration}`)
+    .join(", ")} }`;
 
-interface TestWorldOptions extends Omit<WorldOptions, "pace"> {
-  pace?: Partial<Pace>;
+export const testTiming = timingOf(testDurations);
+
+/** The sections in which a policy differs from that of most tests. */
+export interface PolicyDifference {
+  view?: readonly string[];
+  operate?: readonly string[];
+  approve?: readonly string[];
+  administer?: readonly string[];
+  breakGlass?: readonly string[];
+  protect?: readonly string[];
+  /** The channels of these sections; `undefined` leaves a section out. */
+  audit?: string | undefined;
+  alerts?: string | undefined;
+  sharedChannels?: readonly string[] | undefined;
+  /** Durations beside or in place of the tests' own. */
+  timing?: Readonly<Record<string, string>>;
 }
 
+/** A gatehouse.yml that says where it differs; `more` holds further sections of it. */
+export function policyWith(difference: PolicyDifference = {}, more = ""): string {
+  const is = {
+    view: ["*"],
+    operate: ["S01ONCALL"],
+    approve: ["S02LEADS"],
+    administer: ["U0ADA"],
+    breakGlass: ["U0ADA"],
+    protect: ["vault-*"],
+    audit: "C03AUDIT",
+    alerts: "C02STATUS",
+    sharedChannels: ["C07VENDOR"],
+    ...difference,
+    timing: { ...testDurations, ...difference.timing },
+  };
+  const section = (name: string, words: string | undefined) =>
+    words === undefined ? "" : `${name}: ${words}\n`;
+  const told = (channel: string | undefined) => channel && `{ channel: ${channel} }`;
+  return `access:
+  view: ${JSON.stringify(is.view)}
+  operate: ${JSON.stringify(is.operate)}
+  approve: ${JSON.stringify(is.approve)}
+  administer: ${JSON.stringify(is.administer)}
+  breakGlass: ${JSON.stringify(is.breakGlass)}
+protect: ${JSON.stringify(is.protect)}
+${section("audit", told(is.audit))}${section("alerts", told(is.alerts))}${section("sharedChannels", JSON.stringify(is.sharedChannels))}${timingOf(is.timing)}
+${more}`;
+}
+
+export const testPolicy = policyWith();
+
+/** The policy for programs, whose pace is production's: these are the shortest durations that suit it. */
+export const usualPolicy = policyWith({
+  timing: { httpTimeout: "1s", quiesce: "4s", settleDeadline: "30s" },
+});
+
+/** The world of most tests: the demo's builder with a pace, a policy, and a Redis for tests. Every option may be left out. */
 export async function startWorld(options: TestWorldOptions = {}): Promise<TestWorld> {
+  const { hasOwnRedis = false, ...rest } = options;
   const namespace = options.namespace ?? `test-${randomBytes(6).toString("hex")}`;
-  const redisUrl = options.redisUrl ?? inject("redisUrl");
   const lines: string[] = [];
-  const world = await startSandboxWorld({
+  const world = await buildWorld({
     policy: testPolicy,
-    redisUrl,
+    ...(hasOwnRedis ? {} : { redisUrl: options.redisUrl ?? inject("redisUrl") }),
+    ...rest,
     namespace,
-    ...options,
     pace: { ...testPace, ...options.pace },
     compute: { transitionMs: 60, ...options.compute },
     slack: { rateLimits: "off", onCall: keepRendered, ...options.slack },
@@ -91,7 +136,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
       options.onLog?.(line);
     },
   });
-  const client = await connectRedis(redisUrl, "commands", silentLog());
+  const client = await connectRedis(world.redisUrl, "commands", silentLog());
   const key = createKeys(namespace);
   const store = createJournal(client, key);
 
@@ -99,7 +144,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     return store.getMany(await store.recentIds({}, 200));
   }
 
-  /** Looks after every change in Slack, and a few times a second, because not every end is said there. */
+  /** Looks after every change in Slack, and a few times a second, because Slack isn't told of every end. */
   async function eventually<T>(
     wanted: () => Promise<T | undefined>,
     timeoutMs: number,
@@ -135,7 +180,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     await world.close();
     client.disconnect();
   };
-  // The first start tells the audit channel of its policy: what a test counts begins after that
+  // The first start tells the audit channel about its policy. A test counts messages from after that
   if (world.processes.length > 0)
     await eventually(
       async () => ((await readPending(client, key)).has("notice") ? undefined : true),
@@ -167,7 +212,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     settled: (timeoutMs = 15_000) =>
       eventually(
         async () => {
-          // What was acknowledged may become a request only afterwards
+          // An acknowledged delivery may become a request only afterwards
           if ((await pendingDeliveries(client, key)) > 0) return undefined;
           const requests = await newest();
           const areSettled = requests.every(
@@ -183,4 +228,36 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** A world without Gatehouse. */
+export interface ProgramWorld extends TestWorld {
+  /** The world's own Redis, which a test may kill and start again. */
+  ownRedis: PrivateRedis;
+}
+
+/**
+ * A world for tests that start Gatehouse as a program (`startProgram` with `world.env`): it has a Redis of its own, because a program
+ * knows no other namespace than production's.
+ */
+export async function startWorldForPrograms(options: TestWorldOptions = {}): Promise<ProgramWorld> {
+  const ownRedis = await privateRedis();
+  const dispose = () => ownRedis[Symbol.asyncDispose]();
+  try {
+    const world = await startWorld({
+      roles: [],
+      policy: usualPolicy,
+      namespace: createKeys().namespace,
+      redisUrl: ownRedis.url,
+      ...options,
+    });
+    const close = async () => {
+      await world.close();
+      await dispose();
+    };
+    return { ...world, ownRedis, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
 }

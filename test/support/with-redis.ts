@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
+import { createJournal } from "../../src/core/request/journal.ts";
 import { silentLog, type Log } from "../../src/log/log.ts";
 import {
   createKeys,
@@ -28,6 +29,12 @@ export async function testRedis(
   const redis = await connectRedis(url, purpose, log);
   const key = createKeys(`test-${randomBytes(6).toString("hex")}`);
   return { redis, key, url, [Symbol.asyncDispose]: async () => redis.disconnect() };
+}
+
+/** A journal in the shared Redis, in a namespace of its own. */
+export async function testJournal() {
+  const world = await testRedis();
+  return { ...world, store: createJournal(world.redis, world.key) };
 }
 
 export interface PrivateRedis extends AsyncDisposable {

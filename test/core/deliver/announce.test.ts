@@ -1,22 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { pendingOf } from "../../support/pending.ts";
-import { startDelivery } from "../../support/start-delivery.ts";
-import { silentLog } from "../../../src/log/log.ts";
+import { startMessaging } from "../../support/start-delivery.ts";
 import { buttons, md, sentence } from "../../../src/messages/message.ts";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
-import {
-  type Announce,
-  type AnswerNotices,
-  createNotices,
-} from "../../../src/core/deliver/deliver.ts";
-import { createRateLimiter, type RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
-import { createWeb } from "../../../src/slack/web.ts";
-import { testRedis } from "../../support/with-redis.ts";
+import { createNotices } from "../../../src/core/deliver/deliver.ts";
+import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 
-const fast = {
-  posts: { interval: 1, burst: 100, reserve: 0 },
-  edits: { interval: 1, burst: 100, reserve: 0 },
-};
 const answeredForAll = () => ["review:sign"];
 const notice = { id: "n-1", channelId: "C01OPS", message: sentence(md`All changes are frozen`) };
 
@@ -30,50 +17,22 @@ const asking = {
   ),
 };
 
-interface Announcer {
-  announce: Announce;
-  answer: AnswerNotices;
-  close(): Promise<void>;
-}
-
-/** Announcers on one Redis and one Slack, each a process of its own as far as they know. */
+/** Processes that announce, on one Redis and one Slack. */
 async function announcing() {
-  const slack = await startGatehouseSlack({ rateLimits: "off" });
-  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
-  const log = silentLog();
-  const started: Announcer[] = [];
+  const level = await startMessaging();
   return {
-    slack,
-    redis,
-    key,
-    start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual): Announcer {
-      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-      const usual = createRateLimiter(redis, key, fast);
-      const { announce, answer, source } = createNotices({ redis, key, answeredForAll });
-      const delivery = startDelivery([source], {
-        web,
-        rateLimiter: rateLimiter(usual),
-        log,
-        redis,
-        key,
-      });
-      const one = { announce, answer, close: () => delivery.close(5000) };
-      started.push(one);
-      return one;
+    ...level,
+    start(change?: (usual: RateLimiter) => RateLimiter) {
+      const { announce, answer, source } = createNotices({ ...level, answeredForAll });
+      const { started, close } = level.deliver([source], change);
+      return { announce, answer, started, close };
     },
     said: () =>
-      slack
+      level.slack
         .person("vera")
         .seesChannel("ops")
         .messages.filter(({ text }) => /frozen/.test(text)),
-    async empty(): Promise<void> {
-      await expect.poll(() => pendingOf(redis, key, "notice"), { timeout: 5000 }).toBe(0);
-    },
-    async [Symbol.asyncDispose]() {
-      for (const one of started) await one.close();
-      await disconnect();
-      await slack.close();
-    },
+    empty: () => level.empty("notice"),
   };
 }
 
@@ -117,7 +76,7 @@ describe("a notice", () => {
     });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
     await here.start().announce(notice);
-    await here.slack.until(() => here.slack.calls("chat.postMessage").length === 2, 5000);
+    await here.slack.until(() => here.slack.calls("chat.postMessage").length === 2, 20_000);
     await here.empty();
     expect(here.said()).toHaveLength(1);
   });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import { postMessage } from "../../../sandbox/slack/state/messages.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createLookUp, metadataOf } from "../../../src/core/deliver/look-up.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import { isUploadUrl, uploadFile } from "../../../src/core/deliver/upload.ts";
 import { createWeb } from "../../../src/slack/web.ts";
 import { listenLocally } from "../../slack/receive/local-server.ts";

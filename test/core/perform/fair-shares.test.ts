@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createShares } from "../../../src/core/perform/fair-shares.ts";
 import { hears } from "../../stories/words.ts";
-import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { policyWith, startWorld } from "../../support/start-world.ts";
 
 /** Requests of one project, all asked for at once, each of which takes so long; in a time of its own. */
 function crowd(load: { requests: number; stepMs: number; forMs: number }) {
@@ -94,7 +94,10 @@ describe("a worker's slots", () => {
     const hanging = Array.from({ length: 30 }, (_, n) => `hung-${n}`);
     const paths = new Set<string>();
     await using world = await startWorld({
-      policy: `${testPolicy.replace("httpTimeout: 700ms, quiesce: 2000ms, settleDeadline: 4s", "httpTimeout: 4s, quiesce: 9s, settleDeadline: 12s")}limits: { requestsPerMinute: 1000 }\n`,
+      policy: policyWith(
+        { timing: { httpTimeout: "4s", quiesce: "9s", settleDeadline: "12s" } },
+        "limits: { requestsPerMinute: 1000 }\n",
+      ),
       prepare: (compute) => {
         for (const name of hanging) {
           const id = compute.edit.addVm({ project: "payments", name });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { dueInMs } from "../../support/pending.ts";
 import { describe, expect, it, vi } from "vitest";
 import { startWork } from "../../support/start-delivery.ts";
+import type { Policy } from "../../../src/config/policy-file.ts";
 import { createPolls } from "../../../src/core/request/polls.ts";
 import { poll, pollWork } from "../../../src/core/perform/poll.ts";
 import { stopwatch } from "../../../src/core/perform/send.ts";
@@ -9,9 +10,11 @@ import { claimedRestart, movedBy, requestIn, stageOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const pollKey = "vms/prj-payments";
+/** A busy machine may take several times as long as a poll does. */
+const within = { timeout: 20_000 };
 
-/** Workers that poll what is due in one Redis. */
-async function workers(here: WorkerHere) {
+/** Workers that poll what is due in one Redis; `timing` differs from their policy's. */
+async function workers(here: WorkerHere, timing: Partial<Policy["timing"]> = {}) {
   const { store } = here.by;
   const opened: { close(deadlineMs: number): Promise<void> }[] = [];
   const sent = await claimedRestart(store, "web-1");
@@ -20,7 +23,12 @@ async function workers(here: WorkerHere) {
     reads: () => here.compute.calls().length,
     worker() {
       const polls = createPolls(here.redis, here.key, store.latest);
-      const by = { ...here.by, polls };
+      const { policy } = here.by;
+      const by = {
+        ...here.by,
+        polls,
+        policy: { ...policy, timing: { ...policy.timing, ...timing } },
+      };
       const work = pollWork(() => by);
       const { redis, key } = here;
       const worker = startWork("polls", [work], { redis, key, relayEveryMs: 300 });
@@ -45,7 +53,7 @@ describe("polls", () => {
     await using here = await workerHere();
     await using all = await workers(here);
     await all.worker().soon();
-    await expect.poll(all.reads, { timeout: 5000 }).toBeGreaterThan(2);
+    await expect.poll(all.reads, within).toBeGreaterThan(2);
     await all.settle();
     await expect.poll(() => here.by.polls.pending.depth()).toBe(0);
     expect(await here.redis.exists(here.key("watch", pollKey))).toBe(0);
@@ -57,25 +65,24 @@ describe("polls", () => {
     // The claim's script says when; its worker added no job
     expect(await dueInMs(here.redis, here.by.polls.pending, pollKey)).toBeGreaterThan(500);
     all.worker();
-    await expect.poll(all.reads, { timeout: 5000 }).toBeGreaterThan(0);
+    await expect.poll(all.reads, within).toBeGreaterThan(0);
   });
 
   it("come right after one under way, when something was sent meanwhile", async () => {
     await using here = await workerHere();
-    await using all = await workers(here);
+    // So long that only what was sent meanwhile can bring the second poll
+    await using all = await workers(here, { pollFirstMs: 600_000, pollMostMs: 600_000 });
     const read = vi.spyOn(here.by.store, "now");
     const { promise: hangs, resolve: goOn } = Promise.withResolvers<number>();
     read.mockImplementationOnce(() => hangs);
     const worker = all.worker();
     await worker.soon();
-    await expect.poll(all.reads).toBe(1);
+    await expect.poll(all.reads, within).toBe(1);
     await worker.soon();
     await sleep(100);
     expect(all.reads()).toBe(1);
-    const elapsedMs = stopwatch();
     goOn(Date.now());
-    await expect.poll(all.reads).toBe(2);
-    expect(elapsedMs()).toBeLessThan(here.by.policy.timing.pollFirstMs);
+    await expect.poll(all.reads, within).toBe(2);
   });
 
   it("of many rest between two, however often they are asked for", async () => {
@@ -87,9 +94,9 @@ describe("polls", () => {
     const worker = all.worker();
     const elapsedMs = stopwatch();
     await worker.soon();
-    await expect.poll(all.reads).toBe(1);
+    await expect.poll(all.reads, within).toBe(1);
     for (let rings = 0; rings < 5; rings++) await worker.soon();
-    await expect.poll(all.reads, { timeout: 5000 }).toBe(2);
+    await expect.poll(all.reads, within).toBe(2);
     expect(elapsedMs()).toBeGreaterThan(here.by.policy.timing.pollFirstMs / 2);
   });
 
@@ -100,8 +107,8 @@ describe("polls", () => {
     read.mockRejectedValueOnce(new Error("Redis is away"));
     const worker = all.worker();
     await worker.soon();
-    await expect.poll(all.reads, { timeout: 8000 }).toBeGreaterThan(1);
-  }, 10_000);
+    await expect.poll(all.reads, within).toBeGreaterThan(1);
+  });
 
   it("begin for what a sweep found", async () => {
     await using here = await workerHere();
@@ -109,7 +116,7 @@ describe("polls", () => {
     await here.by.polls.pending.remove(pollKey);
     await here.by.polls.pending.restore([pollKey]);
     all.worker();
-    await expect.poll(all.reads).toBeGreaterThan(0);
+    await expect.poll(all.reads, within).toBeGreaterThan(0);
   });
 
   it("forget a key whose requests are gone", async () => {

@@ -1,16 +1,20 @@
 import { policyOf } from "./sample.ts";
 
-/** Payments has #ops, search #vendor, and nobody what is left; the team lab has no channel. */
-export const twoTeams = policyOf(`
+/**
+ * Payments has #ops, search #vendor, and nobody what is left; the team lab has no channel. A test may add sections, and lines to what
+ * is said of payments.
+ */
+export const twoTeamsWith = (sections = "", ofPayments = "") =>
+  policyOf(`
 access: { operate: ["U0PLA"], administer: ["U9ADMIN"] }
 audit: { channel: C03AUDIT }
 alerts: { channel: C02STATUS }
-teams:
+${sections}teams:
   payments:
     projects: ["payments*"]
     operate: ["U0PAY"]
     channel: C01OPS
-  search:
+${ofPayments}  search:
     projects: ["search*"]
     operate: ["U0SEA"]
     channel: C07VENDOR
@@ -18,3 +22,5 @@ teams:
     projects: ["lab"]
     operate: ["U0LAB"]
 `);
+
+export const twoTeams = twoTeamsWith();

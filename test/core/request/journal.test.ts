@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { storedPolicyKey } from "../../../src/audit/stored-policy.ts";
-import { createJournal, newNonce } from "../../../src/core/request/journal.ts";
+import { newNonce } from "../../../src/core/request/journal.ts";
 import { createPolls } from "../../../src/core/request/polls.ts";
 import { pollKeyOf } from "../../../src/core/request/record.ts";
 import { sweep } from "../../../src/core/perform/sweep.ts";
-import { testRedis } from "../../support/with-redis.ts";
+import { testJournal } from "../../support/with-redis.ts";
 import {
   auditOf,
   called,
@@ -20,11 +20,6 @@ import {
 } from "../asking.ts";
 import { workerHere } from "../perform/worker-here.ts";
 
-async function journal() {
-  const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
-  return { redis, key, store: createJournal(redis, key), [Symbol.asyncDispose]: close };
-}
-
 const atOnce = (name: string) => {
   const { approval: _none, ...plain } = restartOf(vmTarget(name));
   return plain;
@@ -39,7 +34,7 @@ const claim = {
 
 describe("writing a request down", () => {
   it("makes one request of 50 equal asks at once, and of a delivery that comes again", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const ids = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
         interaction(here.store, {
@@ -54,7 +49,7 @@ describe("writing a request down", () => {
   });
 
   it("lets lists of a person and a target forget what is no longer kept, and end with it", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const first = await interaction(here.store, atOnce("a"));
     const now = await here.store.now();
     const { requester, target } = first.record;
@@ -76,7 +71,7 @@ describe("writing a request down", () => {
   });
 
   it("makes another one of another target, other arguments or another person", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const base = atOnce("a");
     const all = [
       base,
@@ -89,7 +84,7 @@ describe("writing a request down", () => {
   });
 
   it("asked again after it was denied makes a new one", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const first = await interaction(here.store, restartOf(vmTarget("a")));
     const digest = first.record.approval?.digest.slice(0, 16) ?? "";
     await here.store.vote(first, member("U0AMIR"), "deny", digest);
@@ -101,7 +96,7 @@ describe("writing a request down", () => {
 
 describe("moving a request", () => {
   it("is done by one of 200 who try it at once, with one audit record", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const request = await interaction(here.store, atOnce("a"));
     const moves = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
@@ -115,7 +110,7 @@ describe("moving a request", () => {
   });
 
   it("leaves records that each name the request, its target and requester, and say the rest once", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const request = await interaction(here.store, atOnce("a"));
     const claimed = await claimedBy("w-1", request, here.store);
     const returned = await movedBy(
@@ -140,7 +135,7 @@ describe("moving a request", () => {
   });
 
   it("claims a target for one request only, until that one has ended", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const [first, second] = await Promise.all([
       interaction(here.store, atOnce("a")),
       interaction(here.store, { ...atOnce("a"), person: member("U0ADA") }),
@@ -152,7 +147,7 @@ describe("moving a request", () => {
   });
 
   it("claims nothing while frozen, from the moment of the freeze on", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const request = await interaction(here.store, atOnce("a"));
     await here.store.freeze({ by: "ada", reason: "storage" });
     expect(await here.store.move(request, claim)).toMatchObject({
@@ -165,7 +160,7 @@ describe("moving a request", () => {
   });
 
   it("by the owner of a claim that Redis lost leaves another worker's claim of the same attempt alone", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const request = await interaction(here.store, atOnce("a"));
     const [lost, other] = await claimedTwice(here, request);
     expect(other).toMatchObject({ attempt: lost.attempt, revision: lost.revision });
@@ -175,7 +170,7 @@ describe("moving a request", () => {
   });
 
   it("goes on with a claim that was written before claims had a nonce", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const request = await interaction(here.store, atOnce("a"));
     await here.store.move(request, { ...claim, attempt: 1 });
     await here.redis.hdel(here.key("request", request.record.id), "claim:1");
@@ -186,7 +181,7 @@ describe("moving a request", () => {
   });
 
   it("keeps the facts of its state, and none of the states before", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const request = await interaction(here.store, atOnce("a"));
     const waits = { why: "waits for a replica", notBefore: 7, holds: 2 };
     const waiting = await movedBy(
@@ -205,7 +200,7 @@ describe("moving a request", () => {
 
 describe("what a poll reads", () => {
   it("is all that waits for it, one or hundreds, and what no longer does is forgotten", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const ids: string[] = [];
     for (const more of [1, 2, 150]) {
       const names = Array.from({ length: more }, (_, n) => `vm-${ids.length + n}`);
@@ -224,7 +219,7 @@ describe("what a poll reads", () => {
 });
 
 it("what was given back stays watched, as it may be claimed again before this is noticed; what has ended does not", async () => {
-  await using here = await journal();
+  await using here = await testJournal();
   const polls = createPolls(here.redis, here.key, here.store.latest);
   const [back, done] = await Promise.all(
     ["a", "b"].map((name) => interaction(here.store, atOnce(name))),
@@ -239,7 +234,7 @@ it("what was given back stays watched, as it may be claimed again before this is
 
 describe("a record in a state that is none", () => {
   it("is left alone: not shown, not moved", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const request = await interaction(here.store, atOnce("a"));
     const { id } = request.record;
     await here.redis.hset(here.key("request", id), "state", "levitating");

@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createJournal } from "../../../src/core/request/journal.ts";
 import type { Hourly } from "../../../src/core/request/rate-limits.ts";
-import { testRedis } from "../../support/with-redis.ts";
+import { testJournal } from "../../support/with-redis.ts";
 import { interaction, member, restartOf, stageOf, vmTarget } from "../asking.ts";
-
-async function journal() {
-  const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
-  return { redis, key, store: createJournal(redis, key), [Symbol.asyncDispose]: close };
-}
 
 const limits = {
   requestsPerMinute: 30,
@@ -24,7 +18,7 @@ const turn = (personId: string, holder: string, hourly?: Hourly) => ({
 
 describe("asking for more changes than policy allows", () => {
   it("gives one person 30 of 500 at once, and takes nothing from others", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const asked = Array.from({ length: 500 }, (_, n) =>
       here.store.countAgainstLimits(turn("U0MAL", `m-${n}`)),
     );
@@ -41,13 +35,13 @@ describe("asking for more changes than policy allows", () => {
   });
 
   it("counts an ask that is delivered twice once", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     for (let n = 0; n < 100; n += 1)
       await here.store.countAgainstLimits(turn("U0OLIVIA", "the-same"));
   });
 
   it("counts what was taken before Redis's clock was set back from then on, for a minute", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     for (let n = 0; n < 30; n += 1) await here.store.countAgainstLimits(turn("U0OLIVIA", `o-${n}`));
     const places = here.key("rate", "person", "U0OLIVIA");
     for (let n = 0; n < 30; n += 1) await here.redis.zincrby(places, 3_600_000, `o-${n}`);
@@ -59,7 +53,7 @@ describe("asking for more changes than policy allows", () => {
   });
 
   it("frees a place a minute after it was taken", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     for (let n = 0; n < 30; n += 1) await here.store.countAgainstLimits(turn("U0OLIVIA", `o-${n}`));
     await expect(here.store.countAgainstLimits(turn("U0OLIVIA", "late"))).rejects.toThrow(
       /the limit for one person/,
@@ -74,7 +68,7 @@ describe("asking for more changes than policy allows", () => {
   });
 
   it("allows three destructive requests an hour in total", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const { store } = here;
     for (const id of ["U0A", "U0B", "U0C", "U0D", "U0E"])
       await store.countAgainstLimits(turn(id, `d-${id}`, "destructivePerHour"));
@@ -93,7 +87,7 @@ describe("asking for more changes than policy allows", () => {
   });
 
   it("counts break-glass apart, so that neither takes the other's places", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const { store } = here;
     expect(await store.takeHourlyPlace("breakGlassPerHour", "r-1", limits)).toBe(true);
     expect(await store.takeHourlyPlace("breakGlassPerHour", "r-2", limits)).toBe(false);
@@ -104,7 +98,7 @@ describe("asking for more changes than policy allows", () => {
   });
 
   it("gives back the place of what was cancelled, not of what was done", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const { store } = here;
     const requests = [];
     for (const name of ["a", "b", "c"]) {
@@ -124,7 +118,7 @@ describe("asking for more changes than policy allows", () => {
   });
 
   it("lets two requests of one person wait for approval, until one is decided", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const { store } = here;
     const drafts = [];
     for (const name of ["a", "b"]) {
@@ -147,7 +141,7 @@ describe("asking for more changes than policy allows", () => {
   });
 
   it("destroys nothing at all where policy says 0", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const none = { ...turn("U0OLIVIA", "d"), limits: { ...limits, destructivePerHour: 0 } };
     await expect(
       here.store.countAgainstLimits({ ...none, hourly: "destructivePerHour" }),

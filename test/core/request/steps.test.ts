@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createJournal } from "../../../src/core/request/journal.ts";
-import { testRedis } from "../../support/with-redis.ts";
+import { testJournal } from "../../support/with-redis.ts";
 import {
   claimedRestart,
   interaction,
@@ -12,14 +11,9 @@ import {
   vmTarget,
 } from "../asking.ts";
 
-async function journal() {
-  const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
-  return { redis, key, store: createJournal(redis, key), [Symbol.asyncDispose]: close };
-}
-
 describe("the history of a request", () => {
   it("is kept with it, each step with its time and who took it", async () => {
-    await using here = await journal();
+    await using here = await testJournal();
     const { store } = here;
     const request = await interaction(store, restartOf(vmTarget("a")));
     const { id, approval } = request.record;
@@ -47,7 +41,7 @@ describe("the history of a request", () => {
 });
 
 it("who owns a request is kept until it has ended", async () => {
-  await using here = await journal();
+  await using here = await testJournal();
   const claimed = await claimedRestart(here.store, "a");
   const owner = async () => here.redis.hget(here.key("request", claimed.record.id), "owner");
   expect(await owner()).toBe("w-here");

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Redis } from "ioredis";
+import { variablesFor } from "../../../demo/world.ts";
 import { type RedisServer, startRedis } from "../../../sandbox/ensure-redis.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
@@ -15,7 +16,7 @@ import { looking } from "../../support/looking.ts";
 import { type Proxy, startProxy } from "./proxy.ts";
 import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";
-import { fastSlack, paceOf, type Timing, policyText, rowTiming } from "./timing.ts";
+import { fastSlack, paceOf, type Timing, faultPolicy, rowTiming } from "./timing.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { pendingDeliveries } from "../../support/pending-deliveries.ts";
 import { steppedClock } from "./step-clock.ts";
@@ -168,22 +169,18 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
     const slack = remoteSlack(slackIs["controlUrl"] ?? "");
     const policyPath = path.join(folder, "gatehouse.yml");
     const timing = { ...rowTiming, ...options.timing };
-    await writeFile(policyPath, policyText(timing, options.policy));
+    await writeFile(policyPath, faultPolicy(timing, options.policy));
     const through = (proxy: Proxy, real: string) =>
       options.direct ? real : real.replace(/:\d+/, `:${proxy.port}`);
+    const { botToken = "", appToken = "", signingSecret = "", apiUrl = "" } = slackIs;
     const env: Record<string, string> = {
-      SLACK_BOT_TOKEN: slackIs["botToken"] ?? "",
-      SLACK_API_URL: through(lines.slack, slackIs["apiUrl"] ?? ""),
-      ...(options.receive === "http"
-        ? { SLACK_SIGNING_SECRET: slackIs["signingSecret"] ?? "" }
-        : { SLACK_APP_TOKEN: slackIs["appToken"] ?? "" }),
-      COMPUTE_API_URL: through(lines.compute, url ?? ""),
-      COMPUTE_API_KEY: apiKey ?? "",
-      REDIS_URL: nodes?.url ?? through(lines.redis, redisServer.url),
-      PORT: "0",
-      OPS_PORT: "0",
-      GATEHOUSE_CONFIG: policyPath,
-      LOG_LEVEL: "debug",
+      ...variablesFor({
+        slack: { botToken, appToken, signingSecret, apiUrl: through(lines.slack, apiUrl) },
+        compute: { url: through(lines.compute, url ?? ""), apiKey: apiKey ?? "" },
+        redisUrl: nodes?.url ?? through(lines.redis, redisServer.url),
+        policyPath,
+        receive: options.receive,
+      }),
       ...options.env,
     };
     const bots: Bot[] = [];

@@ -1,4 +1,5 @@
 import type { Pace } from "../../../src/config/policy-schema.ts";
+import { policyWith } from "../../support/start-world.ts";
 
 /**
  * The durations of the fault suite (ms): production's, scaled down, in the same order. The quiet period (`quiesce`) stays
@@ -66,17 +67,20 @@ export const paceOf = ({ restartMark, claimWindow, heartbeat }: Timing): Pace =>
 
 const ofPace = new Set(["restartMark", "claimWindow", "heartbeat"]);
 
-export function policyText(timing: Timing, more = ""): string {
-  const scaled = Object.entries(timing).flatMap(([name, ms]) =>
-    ofPace.has(name) ? [] : [`${name}: ${ms}ms`],
+/** The gatehouse.yml of the fault suite; a row adds `more` sections. */
+export function faultPolicy(durations: Timing, more = ""): string {
+  const scaled = Object.entries(durations).flatMap(([name, ms]) =>
+    ofPace.has(name) ? [] : [[name, `${ms}ms`]],
   );
-  return `access:
-  view: ["*"]
-  operate: ["S01ONCALL"]
-  approve: ["S02LEADS"]
-  administer: ["U0ADA"]
-protect: ["vault-*"]
-limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
-timing: { ${scaled.join(", ")}, reminders: [1h] }
-${more}`;
+  return policyWith(
+    {
+      breakGlass: [],
+      audit: undefined,
+      alerts: undefined,
+      sharedChannels: undefined,
+      timing: Object.fromEntries(scaled),
+    },
+    `limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
+${more}`,
+  );
 }

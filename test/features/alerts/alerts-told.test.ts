@@ -7,7 +7,7 @@ import { hears, wordsOf } from "../../stories/words.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
 import { eventually } from "../../support/looking.ts";
 import { pendingOf } from "../../support/pending.ts";
-import { testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { policyWith, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import {
   alertmanagerBody,
@@ -237,7 +237,7 @@ describe("the message of a group", () => {
 
   it("doesn't offer changes that gatehouse.yml protects the VM from", async () => {
     const offering = sources.replace("[vm.snapshot]", "[vm.stop]");
-    const policy = `${testPolicy.replace("vault-*", "web-2")}${offering}`;
+    const policy = policyWith({ protect: ["web-2"] }, offering);
     await using world = await startAlertWorld({ policy });
     await fire(world, [{}]);
     const card = wordsOf(await hears(world.olivia, "ops", /HighCpu on web-2/));
@@ -602,7 +602,7 @@ describe("the message of a group", () => {
 });
 
 describe("the channel of a group", () => {
-  const nowhere = testPolicy.replace("alerts: { channel: C02STATUS }\n", "");
+  const nowhere = policyWith({ alerts: undefined });
 
   it("is that of the audit trail for a source without a channel, if gatehouse.yml names no other", async () => {
     await using world = await startAlertWorld({ policy: `${nowhere}${sources}` });
@@ -659,7 +659,7 @@ describe("the channel of a group", () => {
   }, 40_000);
 
   it("is its own once that opens, if there is no other; status says so meanwhile", async () => {
-    const alone = nowhere.replace("audit: { channel: C03AUDIT }\n", "");
+    const alone = policyWith({ alerts: undefined, audit: undefined });
     await using world = await startAlertWorld({ policy: `${alone}${sources}` });
     channelNamed(world, "ops").archived = true;
     await fire(world, [{}]);

@@ -7,7 +7,6 @@ import { emptyPolicy } from "../../../src/config/policy-file.ts";
 import { createCompute } from "../../../src/fleet/compute/create-compute.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import type { Message } from "../../../src/messages/message.ts";
 import { driftProbe, rememberVerdicts } from "../../../src/features/attest/drift-probe.ts";
 import { runProbe } from "../../../src/monitor/monitor.ts";
 import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
@@ -15,24 +14,8 @@ import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
 import { createDriftRecords, lackingIn } from "../../../src/monitor/drift-records.ts";
+import { createTeller } from "../../monitor/teller.ts";
 import { running } from "../../support/known-vm.ts";
-
-/** Records what was told, once per ID, as the announcer does. */
-function teller() {
-  const said = new Map<string, Message>();
-  return {
-    said,
-    texts: () => [...said.values()].map(({ text }) => text),
-    follow: async () => undefined,
-    alarms: {
-      placeOf: () => "access",
-      async tell(id: string, message: Message) {
-        if (!said.has(id)) said.set(id, message);
-        return "C02STATUS";
-      },
-    },
-  };
-}
 
 async function startDrift({ folder }: { folder?: string } = {}) {
   const redis = await testRedis();
@@ -41,7 +24,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
   const known = async () => [...(await records.readRecords()).values()];
-  const { said, texts, ...telling } = teller();
+  const { said, texts, ...telling } = createTeller();
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
   const policy = emptyPolicy();

@@ -4,18 +4,10 @@ import { createReviews } from "../../../src/features/break-glass/reviews.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
 import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
-import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
 
-const policy = (more: string) => `access:
-  view: ["*"]
-  operate: ["S01ONCALL"]
-  approve: ["S02LEADS"]
-  administer: ["U0ADA", "U0AMIR"]
-  breakGlass: ["U0ADA"]
-audit: { channel: C03AUDIT }
-${more}
-timing: { httpTimeout: 700ms, quiesce: 2s, settleDeadline: 4s, reminders: [1h] }
-`;
+/** Two people administer, so that one can sign what the other did in an emergency. */
+const administer = ["U0ADA", "U0AMIR"];
 
 /** Signs a review in the form that its button opens. */
 async function signs(person: TestWorld["amir"], checked: string) {
@@ -43,7 +35,7 @@ describe("break-glass", () => {
   apps: { projects: [staging], operate: [S01ONCALL], approve: [U0AMIR], breakGlass: [U0ADA] }
   search: { projects: [search], approve: [U0VERA] }`;
     await using world = await startWorld({
-      policy: policy(teams).replace('["U0ADA", "U0AMIR"]', '["U0ADA"]'),
+      policy: policyWith({}, teams),
     });
     const { vera, amir } = world;
     await breaksGlass(world, '/project delete staging --break-glass "now"', "staging");
@@ -58,7 +50,7 @@ describe("break-glass", () => {
   });
 
   it("runs without waiting, tells the audit channel, and stays open until somebody else signs", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.ada.types("ops", '/project delete staging --break-glass "it leaks data right now"');
     await world.ada.until(({ modals }) => modals.some(({ submit }) => submit === "Delete"));
     const wrong = await world.ada.submits({ "Type staging to confirm": "stagin" });
@@ -119,7 +111,7 @@ describe("break-glass", () => {
   });
 
   it("shows who signed in every digest with its button, in those on request and in a shared handover, too", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     const { amir, olivia } = world;
     await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
     await world.ended("project delete");
@@ -142,7 +134,7 @@ describe("break-glass", () => {
   });
 
   it("takes the safety snapshot with the same right, for a person outside of `operate`", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const id = snapshotIdOf(await world.ended("vm snapshot"));
     await breaksGlass(world, `/vm restore db-1 ${id} --break-glass "the index is corrupt"`, "db-1");
@@ -161,7 +153,7 @@ describe("break-glass", () => {
   });
 
   it("is named only in the help of people whom policy lists", async () => {
-    await using world = await startWorld({ policy: policy("") });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     const helpOf = async (person: TestWorld["ada"]) => {
       await person.types("ops", "/gatehouse help");
       return wordsOf(await hears(person, "ops", /What you can run/));
@@ -180,7 +172,7 @@ describe("break-glass", () => {
   });
 
   it("is mentioned on the card that waits, and by can-i, for people who may use it", async () => {
-    await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) =>
       modals.some(({ submit }) => submit === "Request approval"),
@@ -212,7 +204,7 @@ describe("break-glass", () => {
   });
 
   it("is on no card if nobody may use it", async () => {
-    const none = policy("").replace('breakGlass: ["U0ADA"]', "breakGlass: []");
+    const none = policyWith({ administer, breakGlass: [] });
     await using world = await startWorld({ policy: none });
     await world.olivia.types("ops", "/project delete ml");
     await world.olivia.until(({ modals }) =>
@@ -224,7 +216,7 @@ describe("break-glass", () => {
   });
 
   it("is only for those whom policy lists, and never bypasses protection", async () => {
-    await using world = await startWorld({ policy: policy('protect: ["vault-*"]') });
+    await using world = await startWorld({ policy: policyWith({ administer }) });
     await world.olivia.types("ops", '/vm stop web-2 --break-glass "I want to"');
     await world.olivia.until((seen) => describeSeen(seen).includes("access.breakGlass"));
     await world.ada.types("ops", '/vm stop vault-1 --break-glass "I want to"');
@@ -245,7 +237,7 @@ describe("break-glass", () => {
 
   it("has a limit of its own: a full hour of deletes doesn't stop it, and it takes none of their places", async () => {
     const limits = "limits: { destructivePerHour: 0, breakGlassPerHour: 1 }";
-    await using world = await startWorld({ policy: policy(limits) });
+    await using world = await startWorld({ policy: policyWith({ administer }, limits) });
     await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
     expect(await world.ended("project delete")).toMatchObject({ state: "done" });
     await breaksGlass(world, '/project delete ml --break-glass "this one too"', "ml");

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
 import { createDigests, type Digests } from "../../../src/features/digests/create-digests.ts";
 import type { DigestPart, HandoverPart } from "../../../src/features/digest-part.ts";
@@ -9,18 +8,13 @@ import type {
   KnownVm,
   Scope,
 } from "../../../src/fleet/inventory/inventory.ts";
-import { startDelivery } from "../../support/start-delivery.ts";
+import { startMessaging } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { type ButtonSpec, type Message, md } from "../../../src/messages/message.ts";
 import { emptyPolicy, type Policy } from "../../../src/config/policy-file.ts";
-import { createKeys, type Keys, connectRedis, type RedisClient } from "../../../src/redis/redis.ts";
+import { connectRedis } from "../../../src/redis/redis.ts";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
-import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { createNotices } from "../../../src/core/deliver/deliver.ts";
-import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
-import { pendingOf } from "../../support/pending.ts";
-import { createWeb } from "../../../src/slack/web.ts";
 import { createPostDue } from "../../../src/features/digests/post-due.ts";
 import type { DigestRule } from "../../../src/features/digests/digests-section.ts";
 
@@ -55,11 +49,6 @@ export const parcelsToSign = (...parcels: readonly string[]): DigestPart => ({
     ],
   }),
 });
-
-const fast = {
-  posts: { interval: 1, burst: 100, reserve: 0 },
-  edits: { interval: 1, burst: 100, reserve: 0 },
-};
 
 /** The world that all processes of a test see. The test changes it as it goes on. */
 export interface Scene {
@@ -122,11 +111,9 @@ export interface DigestProcess {
  * with one clock that the test sets.
  */
 export async function startScene(scene: Partial<Scene> = {}) {
-  const slack: SandboxSlack = await startGatehouseSlack({ rateLimits: "off" });
-  const redisUrl = inject("redisUrl");
-  const key: Keys = createKeys(`test-${randomBytes(6).toString("hex")}`);
+  const level = await startMessaging();
+  const { slack, key } = level;
   const log = silentLog();
-  const redis: RedisClient = await connectRedis(redisUrl, "commands", log);
   const set: Scene = {
     now: Date.now(),
     vms: [],
@@ -144,21 +131,13 @@ export async function startScene(scene: Partial<Scene> = {}) {
   async function start(
     how: { at?: (point: "digest", id: string) => Promise<void>; leaseMs?: number } = {},
   ): Promise<DigestProcess> {
-    const own = await connectRedis(redisUrl, "commands", log);
-    const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-    const rateLimiter = createRateLimiter(own, key, fast);
+    const own = await connectRedis(inject("redisUrl"), "commands", log);
     const notices = createNotices({
       redis: own,
       key,
       answeredForAll: () => [signParcel("").action],
     });
-    const delivery = startDelivery([notices.source], {
-      web,
-      rateLimiter,
-      log,
-      redis: own,
-      key,
-    });
+    const delivery = level.deliver([notices.source], undefined, own);
     const now = () => set.now;
     const digests = createDigests({
       redis: own,
@@ -197,22 +176,16 @@ export async function startScene(scene: Partial<Scene> = {}) {
   const posted = (channel = "status"): SeenMessage[] =>
     slack.person("vera").seesChannel(channel).messages;
   return {
+    ...level,
     set,
-    slack,
-    redis,
-    key,
     start,
     posted,
     alarms,
     /** Resolves when nothing waits to be posted. */
-    async said(): Promise<void> {
-      while ((await pendingOf(redis, key, "notice")) > 0)
-        await new Promise((resolve) => setTimeout(resolve, 10));
-    },
+    said: () => level.empty("notice"),
     async [Symbol.asyncDispose]() {
-      for (const one of processes) await one.close();
-      redis.disconnect();
-      await slack.close();
+      for (const process of processes) await process.close();
+      await level[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,28 +1,12 @@
-import { policyOf } from "../../core/permit/sample.ts";
+import { twoTeamsWith } from "../../core/permit/two-teams.ts";
 
-/**
- * The team payments has #ops, the team search has #vendor, and the team lab has no channel. The
- * other projects have no team.
- */
-export const twoTeams = policyOf(`
-access: { operate: ["U0PLA"], administer: ["U9ADMIN"] }
-audit: { channel: C03AUDIT }
-alerts: { channel: C02STATUS }
-digests:
+/** Digests in the channel of payments, one of them about its databases alone, and one where nobody has a team. */
+export const twoTeams = twoTeamsWith(
+  `digests:
   - { channel: C02STATUS, at: "09:00" }
-teams:
-  payments:
-    projects: ["payments*"]
-    operate: ["U0PAY"]
-    channel: C01OPS
-    digests:
+`,
+  `    digests:
       - { at: "09:00" }
       - { at: "09:00", targets: ["db-*"] }
-  search:
-    projects: ["search*"]
-    operate: ["U0SEA"]
-    channel: C07VENDOR
-  lab:
-    projects: ["lab"]
-    operate: ["U0LAB"]
-`);
+`,
+);

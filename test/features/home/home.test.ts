@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
-import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { policyWith, startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
 const policy = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
@@ -138,7 +138,7 @@ describe("a change that is pressed on the Home tab", () => {
   });
 
   it("comes to its requester's direct messages where no channel may see it", async () => {
-    await using own = await restarts(testPolicy.replace(/^alerts: .*\n/m, ""));
+    await using own = await restarts(policyWith({ alerts: undefined }));
     await hears(own.olivia, "gatehouse", /Restart(ed)? train-7/);
     const said = wordsOf(await hears(own.olivia, "gatehouse", /train-7/));
     expect(said).not.toContain("/invite");

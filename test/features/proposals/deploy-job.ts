@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { ProposalState } from "../../../src/features/proposals/propose.ts";
-import { testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { type PolicyDifference, policyWith, type TestWorld } from "../../support/start-world.ts";
 
 /** Tokens of the deploy job in these tests. They are nobody's secrets. */
 export const tokens = ["fake-token-one", "fake-token-two"] as const;
@@ -9,7 +9,10 @@ const hashes = tokens.map((token) => `"sha256:${hash("sha256", token)}"`).join("
 export const apiEnv = { API_PORT: "0" };
 
 /** The policy that lets the job propose, added to what people may do. */
-export const deployPolicy = (more = "") => `${testPolicy}services:
+export const deployPolicy = (more = "", difference: PolicyDifference = {}) =>
+  policyWith(
+    difference,
+    `services:
   deploy:
     tokens: [${hashes}]
     view: ["payments"]
@@ -17,7 +20,8 @@ export const deployPolicy = (more = "") => `${testPolicy}services:
       - { operations: ["vm.snapshot", "vm.restore"], targets: ["payments/*"] }
       - { operations: ["vm.restart"], targets: ["web-*"] }
     channel: C01OPS
-${more}`;
+${more}`,
+  );
 
 type Problem = { title: string; detail?: string; field?: string };
 interface Answer {

@@ -1,33 +1,22 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import { commands } from "../../../src/features/index.ts";
-import { startDelivery } from "../../support/start-delivery.ts";
-import { silentLog } from "../../../src/log/log.ts";
+import { startMessaging } from "../../support/start-delivery.ts";
 import { newRolloutId, type RolloutState } from "../../../src/features/rollouts/rollout.ts";
 import { createRollouts } from "../../../src/features/rollouts/rollouts.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { createRateLimiter, type RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { rolloutSource } from "../../../src/features/rollouts/rollout-source.ts";
-import { createWeb } from "../../../src/slack/web.ts";
 import { vmTarget } from "../../core/asking.ts";
-import { testRedis } from "../../support/with-redis.ts";
-
-const fast = {
-  posts: { interval: 1, burst: 100, reserve: 0 },
-  edits: { interval: 1, burst: 100, reserve: 0 },
-};
 
 /**
  * Starts a rollout of three VMs, and processes that deliver its messages, each with its own rate
  * limiter.
  */
 async function rollingOut({ channelId = "C01OPS" } = {}) {
-  const slack = await startGatehouseSlack({ rateLimits: "off" });
-  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
-  const log = silentLog();
+  const level = await startMessaging();
+  const { slack, redis, key } = level;
   const rollouts = createRollouts(redis, key);
   const id = newRolloutId();
-  const started: { close(): Promise<void> }[] = [];
   const targets = ["web-1", "web-2", "web-3"].map((name) => vmTarget(name));
   await rollouts.plan(
     {
@@ -46,26 +35,12 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
     targets,
   );
   return {
-    slack,
-    redis,
-    key,
+    ...level,
     rollouts,
     id,
-    start(rateLimiter: (usual: RateLimiter) => RateLimiter = (usual) => usual) {
-      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-      const usual = createRateLimiter(redis, key, fast);
+    start(change?: (usual: RateLimiter) => RateLimiter) {
       const changes = commands.filter(isChange);
-      const source = rolloutSource({ rollouts, commands: changes, editMs: 50 });
-      const delivery = startDelivery([source], {
-        web,
-        rateLimiter: rateLimiter(usual),
-        log,
-        redis,
-        key,
-      });
-      const one = { close: () => delivery.close(5000) };
-      started.push(one);
-      return one;
+      return level.deliver([rolloutSource({ rollouts, commands: changes, editMs: 50 })], change);
     },
     /** Moves the rollout as its worker would. */
     async goes(state: RolloutState, ok: number): Promise<void> {
@@ -80,9 +55,7 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
     async isDueAgain(): Promise<void> {
       await rollouts.outbox.later(id, 0);
     },
-    async empty(): Promise<void> {
-      await expect.poll(rollouts.outbox.depth, { timeout: 5000 }).toBe(0);
-    },
+    empty: () => level.empty("rollout"),
     cards: () =>
       slack
         .person("vera")
@@ -94,11 +67,6 @@ async function rollingOut({ channelId = "C01OPS" } = {}) {
         .seesChannel("gatehouse")
         .messages.filter(({ blocks }) => JSON.stringify(blocks).includes(id)),
     edits: () => slack.calls("chat.update").map(({ args }) => String(args["text"])),
-    async [Symbol.asyncDispose]() {
-      for (const one of started) await one.close();
-      await disconnect();
-      await slack.close();
-    },
   };
 }
 

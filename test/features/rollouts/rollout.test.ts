@@ -9,7 +9,7 @@ import {
   theRollout,
   touched,
 } from "./rollout-world.ts";
-import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { policyWith, startWorld, testPolicy } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
 const ended = /(Restart|Stop|Start|Resize|Snapshot) of \d+ VMs? (has ended|was stopped)/;
@@ -361,7 +361,7 @@ describe("a crash in the middle of a rollout", () => {
   });
 
   it("that leaves no worker for too long pauses the rollout: a person decides whether it is still wanted", async () => {
-    const policy = testPolicy.replace("timing: {", "timing: { staleAfter: 500ms,");
+    const policy = policyWith({ timing: { staleAfter: "500ms" } });
     await using world = await startWorld({
       ...fleetOf(6, 60),
       policy,

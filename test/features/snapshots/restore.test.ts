@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sentAtOf } from "../../../src/core/request/stored-request.ts";
 import { snapshotIdOf } from "../../core/asking.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
-import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { policyWith, startWorld, testPolicy } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
 describe("restoring a snapshot with approval", () => {
@@ -119,8 +119,10 @@ approvals: [{ operations: ["vm.restore"], votes: [{ from: ["U0AMIR", "U0ADA", "U
 
   it("says what to do when an old snapshot needs more people than exist", async () => {
     await using world = await startWorld({
-      policy: `${testPolicy.replace('approve: ["S02LEADS"]', 'approve: ["U0AMIR"]')}approvals: [{ operations: ["vm.restore"], required: 1 }]
-`,
+      policy: policyWith(
+        { approve: ["U0AMIR"] },
+        'approvals: [{ operations: ["vm.restore"], required: 1 }]\n',
+      ),
     });
     await world.olivia.types("ops", "/vm restore db-1 snap-of-another-time");
     await world.olivia.until((seen) => describeSeen(seen).includes("Not enough approvers"));

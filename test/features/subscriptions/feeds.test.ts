@@ -1,58 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
 import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
-import { pendingOf } from "../../support/pending.ts";
-import { startDelivery } from "../../support/start-delivery.ts";
-import { silentLog } from "../../../src/log/log.ts";
+import { startMessaging } from "../../support/start-delivery.ts";
 import { createFeeds } from "../../../src/features/subscriptions/feeds.ts";
-import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
-import { createWeb } from "../../../src/slack/web.ts";
 import { wordsOf } from "../../stories/words.ts";
-import { testRedis } from "../../support/with-redis.ts";
-
-const limits = (interval: number) => ({
-  posts: { interval, burst: 1, reserve: 0 },
-  edits: { interval: 1, burst: 100, reserve: 0 },
-});
 
 /**
  * Starts processes on one Redis and one Slack, where a channel takes one message each `interval`
  * (ms).
  */
 async function feeding(interval = 1) {
-  const slack = await startGatehouseSlack({ rateLimits: "off" });
-  const { redis, key, [Symbol.asyncDispose]: disconnect } = await testRedis();
-  const log = silentLog();
-  const started: { close(deadlineMs: number): Promise<void> }[] = [];
+  const level = await startMessaging({ interval });
   return {
-    slack,
-    redis,
-    key,
+    ...level,
     /** Starts a process; with `false` it doesn't deliver. */
     start(delivers = true) {
-      const feeds = createFeeds({ redis, key, render: renderFeed });
-      const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log });
-      if (delivers)
-        started.push(
-          startDelivery([feeds.source], {
-            web,
-            rateLimiter: createRateLimiter(redis, key, limits(interval)),
-            log,
-            redis,
-            key,
-          }),
-        );
+      const feeds = createFeeds({ ...level, render: renderFeed });
+      if (delivers) level.deliver([feeds.source]);
       return feeds;
     },
-    said: (channel = "ops") => slack.person("vera").seesChannel(channel).messages.map(wordsOf),
-    async empty(): Promise<void> {
-      await expect.poll(() => pendingOf(redis, key, "feed"), { timeout: 10_000 }).toBe(0);
-    },
-    async [Symbol.asyncDispose]() {
-      for (const one of started) await one.close(5000);
-      await disconnect();
-      await slack.close();
-    },
+    said: (channel = "ops") =>
+      level.slack.person("vera").seesChannel(channel).messages.map(wordsOf),
+    empty: () => level.empty("feed"),
   };
 }
 
@@ -95,7 +63,7 @@ describe("a line that a channel is subscribed to", () => {
     here.start();
     here.start();
     // Another process brings the line again, with more lines, after the first message is closed.
-    await expect.poll(() => here.said().length, { timeout: 5000 }).toBe(1);
+    await expect.poll(() => here.said().length, { timeout: 20_000 }).toBe(1);
     await quiet.post("C01OPS", [line(1), line(2)]);
     await here.empty();
     const words = here.said();

@@ -4,6 +4,7 @@ import {
   type Vm,
   ComputeError,
 } from "../../../src/fleet/compute/compute.ts";
+import { noService } from "./no-service.ts";
 
 /** A service with projects and VMs only, for the inventory's tests: what it holds and how it fails is set by hand. */
 export interface SmallService extends Compute {
@@ -23,8 +24,6 @@ export interface SmallService extends Compute {
 export function failing(kind: "not-found" | "unreachable" | "refused" = "unreachable"): never {
   throw new ComputeError(kind, "GET /v1/…", `the service is away (${kind})`);
 }
-
-const never = () => Promise.reject(new Error("not part of this test"));
 
 /** `{ shop: ["web-1", "web-2"] }`: ids are `p-shop` and `v-shop-web-1`. */
 export function smallService(projects: Record<string, readonly string[]>): SmallService {
@@ -50,6 +49,7 @@ export function smallService(projects: Record<string, readonly string[]>): Small
   }
   const of = (id: string) => held.get(id) ?? failing("not-found");
   const small: SmallService = {
+    ...noService,
     calls: [],
     maxOpen: 0,
     before: () => {},
@@ -57,6 +57,7 @@ export function smallService(projects: Record<string, readonly string[]>): Small
     hiddenInList: new Set(),
     held,
     projects: {
+      ...noService.projects,
       listAll: () =>
         answer("list", () =>
           [...held.values()]
@@ -65,30 +66,15 @@ export function smallService(projects: Record<string, readonly string[]>): Small
         ),
       get: (id) => answer(`get ${id}`, () => structuredClone(of(id).project)),
       vms: (id) => answer(`vms ${id}`, () => structuredClone(of(id).vms)),
-      create: never,
-      update: never,
-      delete: never,
     },
     vms: {
+      ...noService.vms,
       get: (id) =>
         answer(`vm ${id}`, () => {
           const all = [...held.values()].flatMap(({ vms }) => vms);
           return structuredClone(all.find((vm) => vm.id === id) ?? failing("not-found"));
         }),
-      metrics: never,
-      attestation: never,
-      start: never,
-      stop: never,
-      restart: never,
-      resize: never,
-      snapshot: never,
-      restore: never,
-      console: never,
     },
-    onlyWhile: () => {
-      throw new Error("it changes nothing");
-    },
-    close: () => Promise.resolve(),
   };
   return small;
 }

@@ -122,7 +122,10 @@ const judgedStored = (own: string, current: string) => [
 ];
 const twelve = "version: 12\nprotect: [vault-1]";
 
-/** Each fault alone, in a world that is well otherwise: the only line that isn't ✓, and a part of its mend. */
+/**
+ * Each fault alone, in a world that is well otherwise: the only line that isn't ✓, and a part of its mend. Faults that a world can
+ * really have are in test/cli/doctor.test.ts.
+ */
 const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, mend: string][] = [
   [
     "✗",
@@ -150,12 +153,6 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
-    judged.slack({ bot: silent("getaddrinfo ENOTFOUND") }),
-    "Slack can't be reached: getaddrinfo ENOTFOUND",
-    "HTTPS_PROXY",
-  ],
-  [
-    "✗",
     judged.slack({ bot: refuses("token_revoked") }),
     "SLACK_BOT_TOKEN: Slack refuses it (token_revoked)",
     "Install the app",
@@ -165,12 +162,6 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     judged.slack({ bot: says({ ...bot, bot_id: "" }) }),
     "SLACK_BOT_TOKEN: it is a person's token",
     "xoxb-",
-  ],
-  [
-    "✗",
-    judged.slack({ bot: says(bot, botScopes.slice(1)) }),
-    `scopes: ${botScopes[0]} missing`,
-    "manifest.yml",
   ],
   ["!", judged.slack({ bot: says(bot, []) }), "scopes: Slack doesn't say", "manifest.yml"],
   [
@@ -194,15 +185,8 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   ["✗", judged.slack({ now: now + 300_000 }), "clock: this machine's is 300 s ahead", "NTP"],
   ["✗", judged.slack({ now: now - 90_000 }), "clock: this machine's is 90 s behind", "NTP"],
-  [
-    "✗",
-    judgeRedis({ unusable: "REDIS_URL: Redis at h can't be used: WRONGPASS" }),
-    "REDIS_URL: Redis at h",
-    "REDIS_URL",
-  ],
   ["✗", judged.redis({ version: "5.0.14" }), "Redis 5.0.14", "6.2"],
   ["!", judged.redis({ roundTripMs: 80 }), "round trip: 80.0 ms", "closer"],
-  ["✗", judged.redis({ writeProblem: "NOPERM" }), "it refuses to write: NOPERM", "compose.yaml"],
   [
     "!",
     judged.redis({ check: { kind: "unchecked", sentence: "doesn't report" } }),
@@ -217,12 +201,6 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
-    judged.redis({ check: { kind: "volatile", sentence: "keeps nothing", allowed: false } }),
-    "keeps nothing",
-    "doesn't start",
-  ],
-  [
-    "✗",
     judged.redis({ storage: [{ sentence: "REDIS_REPLICAS is 1", stops: true }] }),
     "REDIS_REPLICAS is 1",
     "replicas",
@@ -233,23 +211,14 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "everysec",
     "promise.md",
   ],
-  ["✗", judged.redis({ mostBytes: 1.2 * 2 ** 20 }), "memory: 1 MiB of 2 MiB used", "maxmemory"],
-  ["✗", judged.service(failed("status", 401)), "COMPUTE_API_KEY is refused (401)", "valid key"],
   [
     "✗",
     judged.service(failed("status", 403)),
     "COMPUTE_API_KEY may not read projects (403)",
     "right",
   ],
-  [
-    "✗",
-    judged.service(failed("status", 404)),
-    "the list of projects isn't there (404)",
-    "COMPUTE_API_URL",
-  ],
   ["✗", judged.service(failed("status", 503)), "GET /v1/projects: failed", "problem"],
   ["✗", judged.service(failed("dns")), "GET /v1/projects: failed", "DNS"],
-  ["✗", judged.service(failed("connect")), "GET /v1/projects: failed", "firewall"],
   [
     "✗",
     judged.service(failed("forbidden-address")),
@@ -336,52 +305,15 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "✗",
-    judged.policy({ policy: policyOf("access: { approve: [U01, U02, U03] }") }),
-    "access.operate names no one",
-    "gatehouse.yml",
-  ],
-  [
-    "✗",
     judgePolicy({ ...policy, policy: policyOf("{}") }, "/srv/gatehouse.yml"),
     "/srv/gatehouse.yml is missing: everyone can view and no one can change anything",
     "GATEHOUSE_CONFIG",
   ],
   [
-    "✗",
-    judged.policy({ groups: new Map([["S01", "no_such_subteam"]]) }),
-    "group S01: isn't in this workspace",
-    "ID",
-  ],
-  ["✗", judged.policy({ groups: new Map([["S01", []]]) }), "group S01: has no members", "Slack"],
-  [
     "!",
     judged.policy({ groups: new Map([["S01", undefined]]) }),
     "group S01: Slack says nothing",
     "Fix the Slack problems above",
-  ],
-  [
-    "✗",
-    judged.policy({ people: new Map([["U01", "user_not_found"]]) }),
-    "U01 isn't in this workspace",
-    "ID",
-  ],
-  [
-    "✗",
-    judged.policy({ channels: new Map([["C01", "not_in_channel"]]) }),
-    "channel C01: Gatehouse isn't in it",
-    "/invite",
-  ],
-  [
-    "✗",
-    judged.policy({ channels: new Map([["C01", "channel_not_found"]]) }),
-    "channel C01: isn't there, or is private",
-    "/invite",
-  ],
-  [
-    "✗",
-    judged.policy({ channels: new Map([["C01", "shared"]]) }),
-    "channel C01: another company shares it, so Gatehouse posts nothing there",
-    "sharedChannels",
   ],
   [
     "!",
@@ -399,12 +331,6 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "channel",
   ],
   ["!", judged.policy({ isAsked: false }), "not checked", "bot token"],
-  [
-    "✗",
-    judged.policy({ policy: policyOf("access: { operate: [S01] }") }),
-    "approvers: nobody, and a rule needs 1",
-    "access.approve",
-  ],
   [
     "!",
     judged.policy({ policy: policyOf("access: { operate: [S01], approve: [U01] }") }),
@@ -478,12 +404,6 @@ teams: { pay: { projects: [pay], operate: [S01], approve: [S02], channel: C01 } 
     judged.directory({ problem: "EIO" }),
     "DATA_DIR: /data can't be written (EIO)",
     "Its disk fails",
-  ],
-  [
-    "✗",
-    judged.folder({ problem: "ENOENT" }),
-    "attestation.endorsements: /signed isn't there: no VM can be verified",
-    "Make it and fill it (node gatehouse.mjs attestation import), or let attestation.refresh fill it; docs/attestation.md names the files.",
   ],
   ["!", judged.folder({ isEmpty: true }), "/signed is empty: no VM can be verified", "fill it"],
   [

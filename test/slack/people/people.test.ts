@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { CannotTell } from "../../../src/slack/people/cannot-tell.ts";
 import { kindOfUser } from "../../../src/slack/people/kind-of-user.ts";

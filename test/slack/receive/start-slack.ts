@@ -1,4 +1,4 @@
-import { startGatehouseSlack } from "../../../demo/gatehouse-slack.ts";
+import { startGatehouseSlack } from "../../../demo/world.ts";
 import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { type Log, createLog } from "../../../src/log/log.ts";
 import { createInteractions } from "../../../src/queue/interactions.ts";

@@ -2,7 +2,7 @@ import {
   allSaid,
   day,
   digestOf,
-  digestPolicy,
+  onDigestStage,
   digestsIn,
   hour,
   knowSchedules,
@@ -19,7 +19,7 @@ import {
   workerAt,
 } from "./digest-stage.ts";
 import { looking } from "../../../support/looking.ts";
-import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
+import { askEach, fresh, judged, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import type { Bot } from "../../stage/start-bot.ts";
 
@@ -75,46 +75,38 @@ export const digestCrashRows: Row[] = [
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
-      onStage(
-        {
-          seed,
-          workers: 0,
-          oneClock: true,
-          policy: digestPolicy([{ channel: status, at: "09:00" }]),
-        },
-        async (stage) => {
-          const due = today(nine);
-          await knowSchedules(stage, due - hour, 1);
-          const bots = [await workerAt(stage, due - minute), await workerAt(stage, due - minute)];
-          const names = async () => [...(await schedulersOf(stage)).keys()].toSorted().join("; ");
-          const digest = async () =>
-            [...(await schedulersOf(stage))].find(([name]) => name.startsWith("digest "))?.[1];
-          const before = await looking(
-            async () => ((await digest()) === undefined ? undefined : names()),
-            15_000,
-            async () => `there are only ${await names()}`,
-          );
-          const slots = [due, due + day].map((at) => slotName(status, at));
-          for (const [n, slot] of slots.entries()) {
-            const keys = await stage.redis.keys(`{${stage.namespace}}:schedules:*`);
-            await stage.redis.del(...keys);
-            stage.faults += 1;
-            for (const bot of bots) await setTo(bot, due + n * day);
-            await digestOf(stage, slot);
-          }
-          const after = await looking(
-            async () => ((await names()) === before ? before : undefined),
-            15_000,
-            names,
-          ).catch(names);
-          const next = await digest();
-          return judged(await stage.check(), [
-            await toldOnce(stage, slots),
-            [`all are back: ${after}, before ${before}`, after === before],
-            [`the next digest is on the next day (${next})`, next === due + 2 * day],
-          ]);
-        },
-      ),
+      onDigestStage(seed, [{ channel: status, at: "09:00" }], async (stage) => {
+        const due = today(nine);
+        await knowSchedules(stage, due - hour, 1);
+        const bots = [await workerAt(stage, due - minute), await workerAt(stage, due - minute)];
+        const names = async () => [...(await schedulersOf(stage)).keys()].toSorted().join("; ");
+        const digest = async () =>
+          [...(await schedulersOf(stage))].find(([name]) => name.startsWith("digest "))?.[1];
+        const before = await looking(
+          async () => ((await digest()) === undefined ? undefined : names()),
+          15_000,
+          async () => `there are only ${await names()}`,
+        );
+        const slots = [due, due + day].map((at) => slotName(status, at));
+        for (const [n, slot] of slots.entries()) {
+          const keys = await stage.redis.keys(`{${stage.namespace}}:schedules:*`);
+          await stage.redis.del(...keys);
+          stage.faults += 1;
+          for (const bot of bots) await setTo(bot, due + n * day);
+          await digestOf(stage, slot);
+        }
+        const after = await looking(
+          async () => ((await names()) === before ? before : undefined),
+          15_000,
+          names,
+        ).catch(names);
+        const next = await digest();
+        return judged(await stage.check(), [
+          await toldOnce(stage, slots),
+          [`all are back: ${after}, before ${before}`, after === before],
+          [`the next digest is on the next day (${next})`, next === due + 2 * day],
+        ]);
+      }),
   },
   {
     id: "G4",
@@ -123,51 +115,43 @@ export const digestCrashRows: Row[] = [
     unknown: "none",
     asksNothing: true,
     run: ({ seed }) =>
-      onStage(
-        {
-          seed,
-          workers: 0,
-          oneClock: true,
-          policy: digestPolicy([{ channel: status, at: "09:00" }]),
-        },
-        async (stage) => {
-          const due = today(nine);
-          const storm = (kind: "lost-after" | "hang") =>
-            stage.slack.question("addWeather", {
-              method: "chat.postMessage",
-              kind,
-              ...(kind === "hang" ? { applied: true } : {}),
-              times: 1,
-              where: { channel: status },
-            });
-          // Nobody else delivers: who posts is who dies
-          for (const gateway of stage.gateways()) await gateway.stop();
-          await knowSchedules(stage, due - hour, 1);
-          await storm("lost-after");
-          stage.faults += 1;
-          const posting = await workerAt(stage, due - 200);
-          await digestOf(stage, slotName(status, due));
-          await allSaid(stage);
-          const first = (await digestsIn(stage)).length;
-          await storm("hang");
-          stage.faults += 1;
-          await setTo(posting, due + day);
-          await digestOf(stage, slotName(status, due + day));
-          await posting.kill();
-          stage.faults += 1;
-          await workerAt(stage, due + day + minute);
-          const looksUp = async () =>
-            (await stage.slack.calls("conversations.history")).length +
-            (await stage.slack.calls("conversations.replies")).length;
-          const once = await toldOnce(stage, [slotName(status, due), slotName(status, due + day)]);
-          const lookUps = await looksUp();
-          return judged(await stage.check(), [
-            [`one after the lost answer (${first})`, first === 1],
-            once,
-            [`looked for before it is posted again (${lookUps})`, lookUps >= 2],
-          ]);
-        },
-      ),
+      onDigestStage(seed, [{ channel: status, at: "09:00" }], async (stage) => {
+        const due = today(nine);
+        const storm = (kind: "lost-after" | "hang") =>
+          stage.slack.question("addWeather", {
+            method: "chat.postMessage",
+            kind,
+            ...(kind === "hang" ? { applied: true } : {}),
+            times: 1,
+            where: { channel: status },
+          });
+        // Nobody else delivers: who posts is who dies
+        for (const gateway of stage.gateways()) await gateway.stop();
+        await knowSchedules(stage, due - hour, 1);
+        await storm("lost-after");
+        stage.faults += 1;
+        const posting = await workerAt(stage, due - 200);
+        await digestOf(stage, slotName(status, due));
+        await allSaid(stage);
+        const first = (await digestsIn(stage)).length;
+        await storm("hang");
+        stage.faults += 1;
+        await setTo(posting, due + day);
+        await digestOf(stage, slotName(status, due + day));
+        await posting.kill();
+        stage.faults += 1;
+        await workerAt(stage, due + day + minute);
+        const looksUp = async () =>
+          (await stage.slack.calls("conversations.history")).length +
+          (await stage.slack.calls("conversations.replies")).length;
+        const once = await toldOnce(stage, [slotName(status, due), slotName(status, due + day)]);
+        const lookUps = await looksUp();
+        return judged(await stage.check(), [
+          [`one after the lost answer (${first})`, first === 1],
+          once,
+          [`looked for before it is posted again (${lookUps})`, lookUps >= 2],
+        ]);
+      }),
   },
   {
     id: "P19",
@@ -175,16 +159,12 @@ export const digestCrashRows: Row[] = [
     must: "it is given up after three starts, with an alarm; everything else goes on",
     unknown: "no trace",
     run: ({ seed }) =>
-      onStage(
-        {
-          seed,
-          workers: 0,
-          oneClock: true,
-          policy: digestPolicy([
-            { channel: status, at: "09:00" },
-            { channel: ops, at: "09:00" },
-          ]),
-        },
+      onDigestStage(
+        seed,
+        [
+          { channel: status, at: "09:00" },
+          { channel: ops, at: "09:00" },
+        ],
         async (stage) => {
           const due = today(nine);
           const poison = slotName(status, due);

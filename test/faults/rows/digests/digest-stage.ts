@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { looking } from "../../../support/looking.ts";
 import { textsIn } from "../rollouts/rollout-stage.ts";
-import type { Expectation } from "../row.ts";
+import { type Expectation, onStage, type Story } from "../row.ts";
 import { sharedWithVendor } from "../vendor-channel.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { createKeys } from "../../../../src/redis/redis.ts";
@@ -31,6 +31,14 @@ export function digestPolicy(rules: readonly DigestRule[]): string {
   );
   return `alerts: { channel: C03AUDIT }\n${sharedWithVendor}digests:\n${rows.join("\n")}\n`;
 }
+
+/** Runs `story` with these digests, under one clock that a row sets, and without a worker until the row starts one. */
+export const onDigestStage = (
+  seed: number,
+  rules: readonly DigestRule[],
+  story: (stage: Stage) => Promise<Story>,
+): Promise<Story> =>
+  onStage({ seed, workers: 0, oneClock: true, policy: digestPolicy(rules) }, story);
 
 /** Today at that time (UTC), for slots; the clocks of the processes are set around it. */
 export function today(at: number): number {

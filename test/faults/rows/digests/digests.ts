@@ -2,6 +2,7 @@ import {
   day,
   digestOf,
   digestPolicy,
+  onDigestStage,
   haveLooked,
   hour,
   knowSchedules,
@@ -69,16 +70,12 @@ export const digestRows: Row[] = [
     must: "each digest is posted once and has one schedule",
     unknown: "no trace",
     run: ({ seed }) =>
-      onStage(
-        {
-          seed,
-          workers: 0,
-          oneClock: true,
-          policy: digestPolicy([
-            { channel: status, at: "09:00" },
-            { channel: ops, at: "09:00" },
-          ]),
-        },
+      onDigestStage(
+        seed,
+        [
+          { channel: status, at: "09:00" },
+          { channel: ops, at: "09:00" },
+        ],
         async (stage) => {
           const take = fresh(stage);
           const first = today(nine);
