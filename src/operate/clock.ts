@@ -19,14 +19,23 @@ export type Clock = ReturnType<typeof createClock>;
 /** Tracks how far this process's clock is from Redis's. */
 export function createClock(log: Log) {
   let offMs = 0;
+  /** Redis's time at the last comparison (ms), and when that was by the monotonic clock. */
+  let compared: { redisMs: number; at: number } | undefined;
   const listeners: ((isOff: boolean) => void)[] = [];
 
   return {
     /** How far this clock is ahead (ms), negative when it is behind. 0 until they were compared. */
     offMs: () => offMs,
 
-    /** The time by Redis's clock, as exactly as this process knows it (ms). */
-    now: () => Date.now() - offMs,
+    /**
+     * The time by Redis's clock, as exactly as this process knows it (ms). Since the last comparison
+     * it is counted by the monotonic clock, so that a step of this machine's clock, which only the
+     * next comparison shows, dates nothing wrongly until then.
+     */
+    now: () =>
+      compared === undefined
+        ? Date.now()
+        : Math.round(compared.redisMs + performance.now() - compared.at),
 
     /**
      * Registers a listener for when the clocks begin to differ too much, and when they agree again.
@@ -41,6 +50,7 @@ export function createClock(log: Log) {
     compare(askedAt: number, redisMs: number, answeredAt: number): void {
       const was = isClockOff(offMs);
       offMs = Math.max(0, askedAt - redisMs) + Math.min(0, answeredAt - redisMs);
+      compared = { redisMs: answeredAt - offMs, at: performance.now() };
       const is = isClockOff(offMs);
       if (is === was) return;
       if (is) log.warn("clock.off", { offMs, why: `this machine's clock is ${offInWords(offMs)}` });

@@ -21,6 +21,17 @@ describe("a process's clock", () => {
     expect(clockProblem(clock)).toBe("this machine's clock is 3 h behind Redis's");
   });
 
+  it("tells Redis's time though it was set since it was compared", () => {
+    const clock = createClock(silentLog());
+    const began = performance.now();
+    clock.compare(noon - hour, noon, noon - hour);
+    const set = vi.spyOn(Date, "now").mockReturnValue(noon + 3 * hour);
+    const now = clock.now();
+    set.mockRestore();
+    expect(now).toBeGreaterThanOrEqual(noon);
+    expect(now).toBeLessThanOrEqual(noon + performance.now() - began + 1);
+  });
+
   it("is looked at by doctor, too", () => {
     expect(clockFinding(1_999).is).toBe("well");
     expect(clockFinding(-3 * hour)).toMatchObject({
