@@ -55,7 +55,7 @@ export interface SandboxEndpoint {
 
 const notFound = (what: string) => new Refusal(404, "not_found", `no such ${what}`);
 
-/** The sixteen endpoints. */
+/** All endpoints of the compute service. */
 export function createEndpoints(settings: EndpointSettings): SandboxEndpoint[] {
   const { world, operations } = settings;
   let flips = 0;

@@ -94,9 +94,9 @@ export function gapsWords({ leftOut, isCut }: ListGaps): string | undefined {
 }
 
 /**
- * All sixteen endpoints. Every call rejects with ComputeError, or with UserError for an impossible
- * ID; nothing was sent then. Reads are retried within a budget (4 attempts, full jitter, 10% of
- * calls); changes are sent at most once.
+ * All endpoints of the compute service. Every call rejects with ComputeError, or with UserError for
+ * an impossible ID; nothing was sent then. Reads are retried within a budget (4 attempts, full
+ * jitter, 10% of calls); changes are sent at most once.
  */
 export interface Compute {
   projects: {
@@ -138,7 +138,7 @@ export interface Compute {
 }
 
 /**
- * The sixteen endpoints as method and path template. This is the name of a call in errors, logs,
+ * The endpoints as method and path template. This is the name of a call in errors, logs,
  * and metrics.
  */
 export const endpoints = {

@@ -85,11 +85,10 @@ const rows: Record<keyof typeof endpoints, Row> = {
   ],
 };
 
-it("reaches all sixteen endpoints with the documented method, path and body", async () => {
+it("reaches all endpoints with the documented method, path and body", async () => {
   await using sandbox = await startSandboxCompute({ transitionMs: 5 });
   await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
   const made = { snapshot: "" };
-  expect(Object.keys(rows)).toHaveLength(16);
   for (const [name, [call, sent, body]] of Object.entries(rows)) {
     sandbox.forget();
     await call(compute, made);

@@ -247,12 +247,11 @@ describe.runIf(commands.some(({ name }) => name === "vm console"))(endpoints.ope
   );
 });
 
-it("are sixteen, and all of them are in these tables", () => {
+it("are all in these tables", () => {
   const reached = [
     ...changes.map(({ endpoint }) => endpoint),
     ...reads.map(([endpoint]) => endpoint),
     endpoints.openConsole,
   ];
   expect(new Set(reached)).toEqual(new Set(Object.values(endpoints)));
-  expect(new Set(reached).size).toBe(16);
 });
