@@ -70,8 +70,11 @@ export type Interactions = ReturnType<typeof createInteractions>;
  *           │                   └── its gateway delays it further with each heartbeat
  *           └──► due, because its gateway died: another gateway handles it
  *
- * The key `seen:<id>` decides which copy of a delivery is handled. Its value is `stored` or
- * `handled`. With `handled`, a job that a copy or a failover brought back is dropped.
+ * The key `seen:<id>` decides which copy of a delivery is handled. Its value is `stored`, `left`
+ * once the gateway leaves the interaction to another, or `handled`. With `handled`, a job that a
+ * copy or a failover brought back is dropped. Each heartbeat renews its expiry, so that it tells by
+ * Redis's clock whether the gateway lives: BullMQ makes jobs due by the clock of any process that
+ * looks for some, and a clock that has just stepped ahead makes all of them due.
  */
 export function createInteractions(options: InteractionsOptions) {
   const { queue, redis, key, heartbeatMs, log, storeWithinMs = 1_000 } = options;
@@ -96,6 +99,22 @@ export function createInteractions(options: InteractionsOptions) {
         backoff: { type: "fixed", delay: heartbeatMs },
       },
     );
+
+  /** Lets another gateway handle this one at once, unless one has done so. */
+  async function leave(id: string): Promise<void> {
+    const seen = seenKey(id);
+    if ((await redis.get(seen)) === "stored") await redis.set(seen, "left", "PX", seenForMs, "XX");
+  }
+
+  /**
+   * How long the gateway of an interaction still counts as alive (ms). 0 when it is dead, or when
+   * it left the interaction to others.
+   */
+  async function aliveForMs(id: string, mark: string | null): Promise<number> {
+    if (mark !== "stored") return 0;
+    const sinceBeatMs = seenForMs - (await redis.pttl(seenKey(id)));
+    return Math.max(0, deadAfterMs - sinceBeatMs);
+  }
 
   const markHandled = (id: string) => redis.set(seenKey(id), "handled", "PX", seenForMs);
 
@@ -184,7 +203,10 @@ export function createInteractions(options: InteractionsOptions) {
       if (inHand.get(id) === held) inHand.delete(id);
       return;
     }
-    const job = await queue.getJob(jobIdOf(id));
+    const [job] = await Promise.all([
+      queue.getJob(jobIdOf(id)),
+      redis.pexpire(seenKey(id), seenForMs),
+    ]);
     // The job was stored and acknowledged, but a failover lost it.
     if (!job) {
       // A refused form has its job removed on purpose (`forget`), so that it may come again.
@@ -199,7 +221,7 @@ export function createInteractions(options: InteractionsOptions) {
    * meanwhile, that counts as the same request.
    */
   async function hurry(id: string): Promise<void> {
-    const job = await queue.getJob(jobIdOf(id));
+    const [job] = await Promise.all([queue.getJob(jobIdOf(id)), leave(id)]);
     unclear.delete(id);
     await job?.promote().catch(unlessActive(job));
   }
@@ -239,10 +261,12 @@ export function createInteractions(options: InteractionsOptions) {
         async process(job, token) {
           const { interaction } = job.data;
           const { id, kind } = interaction;
-          if ((await redis.get(seenKey(id))) === "handled") return;
-          if (inHand.has(id)) {
-            // The gateway of this interaction is slow, but not dead.
-            await job.moveToDelayed(Date.now() + deadAfterMs, token);
+          const mark = await redis.get(seenKey(id));
+          if (mark === "handled") return;
+          // This gateway is slow, but not dead.
+          const waitMs = inHand.has(id) ? deadAfterMs : await aliveForMs(id, mark);
+          if (waitMs > 0) {
+            await job.moveToDelayed(now() + waitMs, token);
             throw new DelayedError();
           }
           const isTooLate =
@@ -261,6 +285,7 @@ export function createInteractions(options: InteractionsOptions) {
       await beating.close();
       await beat();
       for (const id of inHand.keys()) {
+        await leave(id).catch(() => undefined);
         const job = await queue.getJob(jobIdOf(id)).catch(() => undefined);
         await job?.promote().catch(() => undefined);
       }

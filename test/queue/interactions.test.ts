@@ -138,6 +138,22 @@ describe("a gateway that dies", () => {
     expect(await others[0]?.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
   });
 
+  it("leaves nothing before it died, though a clock that is ahead made its jobs due", async () => {
+    const at = await place();
+    const [first, other] = [await gateway(at), await gateway(at)];
+    other.recovering.take();
+    await first.store(command("1"));
+    // BullMQ does so by the clock of any process that looks for jobs.
+    const makeDue = async () => (await first.queue.getJob("command/1"))?.promote();
+    for (let times = 0; times < 3; times += 1) {
+      await expect.poll(() => makeDue().then(() => "due", String)).toBe("due");
+      await expect.poll(() => first.queue.getDelayedCount()).toBe(1);
+    }
+    expect([other.taken, other.late]).toEqual([[], []]);
+    first.dies();
+    await expect.poll(() => other.taken, { timeout: 5000 }).toEqual(["command:1"]);
+  });
+
   it("in the middle of what another left is followed by the next, three times; then it is too late", async () => {
     const at = await place();
     const first = await gateway(at);
