@@ -80,12 +80,15 @@ return 1
 `;
 
 const page = 200;
-/** The trail grows by far less between a vote and its record, which one script writes. */
+/**
+ * Pages of the trail that are searched at most: a vote and its record are written by one script, so
+ * the record can't be far away.
+ */
 const maxPages = 50;
-/** Redis numbers records by its own clock, which may have been set back since. */
+/** Redis numbers audit records by its own clock, which may have been set back since (ms). */
 const clockSlackMs = 1_000;
 
-/** Takes votes. Policy has decided beforehand whether the voter may vote at all. */
+/** Counts votes. Policy has decided before whether the voter may vote at all. */
 export function createBallot(
   redis: RedisClient,
   key: Keys,
@@ -111,7 +114,8 @@ export function createBallot(
 
   return {
     /**
-     * Approvals without an audit record. One script writes a vote with its record, so such a vote was forged in Redis.
+     * Finds approvals without an audit record. One script writes a vote together with its record,
+     * so an approval without one was forged in Redis.
      */
     async votesNotInTrail(request: StoredRequest): Promise<readonly Vote[]> {
       const approvals = request.votes.filter(({ vote }) => vote === "approve");
@@ -119,7 +123,10 @@ export function createBallot(
       return approvals.filter((_, index) => !found[index]);
     },
 
-    /** False when this person didn't deny it, or gave a reason before. */
+    /**
+     * Records why somebody denied a request. Resolves with false when this person didn't deny it,
+     * or gave a reason before.
+     */
     async giveReason({ record }: StoredRequest, by: string, reason: string): Promise<boolean> {
       const keys = [key("request", record.id), key("audit"), pendingList(key)];
       const audit = auditRecord(record, { vote: "deny", why: reason }, by);
@@ -130,8 +137,9 @@ export function createBallot(
     },
 
     /**
-     * Of the request as it was read when the vote was judged. `seen`: the start of the fingerprint on the voter's button;
-     * `meets`: the numbers of the needs that an approval of this voter counts for.
+     * Counts one vote on the request as it was read when the vote was judged. `seen` is the start
+     * of the fingerprint on the voter's button, and `meets` has the numbers of the needs that an
+     * approval of this voter counts for.
      */
     async vote(
       request: StoredRequest,

@@ -7,9 +7,12 @@ import { createBatches } from "./ledger.ts";
 import type { StoredRequest } from "./stored-request.ts";
 import { defineHolds } from "./scripts.ts";
 
-/** How long what was read of Redis' storage counts (ms): its replicas come and go. */
+/** How long an answer about Redis's storage is believed (ms). Its replicas come and go. */
 const storageMs = 5_000;
-/** The same where each claim says how many there are: the rest is what someone sets. */
+/**
+ * How long it is believed where each claim says how many replicas there are (ms): everything else
+ * changes only when somebody sets it.
+ */
 const settingsMs = 60_000;
 
 interface Claim {
@@ -18,17 +21,18 @@ interface Claim {
 }
 
 /**
- * Makes claims durable before their call leaves: on the disk of Redis' machine where Redis can tell, and on a replica where
- * there are any, so that a failover forgets none. What is sure already costs nothing; otherwise one write and one wait serve
- * all claims that arrived during the last one.
+ * Makes claims durable before their call leaves, so that a failover forgets none: on the disk of
+ * Redis's machine where Redis can tell, and on a replica where there are any. A claim that is known
+ * to be durable costs nothing; otherwise one write and one wait serve all claims that arrived
+ * during the last one.
  */
 export function createDurability(options: {
-  /** Its own connection: WAIT blocks all that follows on it. */
+  /** A connection of its own, because WAIT blocks everything that follows on a connection. */
   redis: RedisClient;
   key: Keys;
-  /** How many replicas must have a claim; undefined: one, while any is connected. */
+  /** How many replicas must have a claim. Undefined for one, while any is connected. */
   replicas: number | undefined;
-  /** For one wait. */
+  /** How long one wait may take (ms). */
   waitMs: number;
   log: Log;
 }) {
@@ -37,10 +41,13 @@ export function createDurability(options: {
   const runHolds = defineHolds(redis);
   let storage: { read: Promise<Storage>; at: number } | undefined;
 
-  // It may be another server now
+  // After a reconnection this may be another server.
   redis.on("ready", () => (storage = undefined));
 
-  /** How many replicas must have them, and whether the disk of Redis' own machine must. */
+  /**
+   * Says how many replicas must have the claims, and whether the disk of Redis's own machine must
+   * have them.
+   */
   async function needs(claims: readonly Claim[]) {
     const seen = claims.map(({ replicas }) => replicas);
     const countsMs = seen.includes(undefined) ? storageMs : settingsMs;
@@ -56,11 +63,15 @@ export function createDurability(options: {
     };
   }
 
-  /** For each claim undefined, or why not. */
+  /**
+   * Resolves with undefined for each claim that is durable, and otherwise with the reason why that
+   * isn't known.
+   */
   async function waitFor(claims: readonly Claim[]): Promise<(string | undefined)[]> {
     const { replicas, disk } = await needs(claims);
     if (replicas === 0 && !disk) return claims.map(() => undefined);
-    // WAIT speaks of what its own connection wrote: with a write of it, of all that was written before, by any connection
+    // WAIT counts only writes of its own connection. After a write of this one, it covers
+    // everything that any connection wrote before.
     const [, held, replicated, stored] = await Promise.all([
       redis.set(fence, ""),
       Promise.all(
@@ -90,14 +101,17 @@ export function createDurability(options: {
   );
 
   return {
-    /** Undefined once it is durable; otherwise why that isn't known, in words. `replicas`: as the claim's own move saw them. */
+    /**
+     * Resolves with undefined once the claim is durable; otherwise with the reason why that isn't
+     * known, in words. `replicas` is the number that the claim's own move saw.
+     */
     keep: (claimed: StoredRequest, replicas?: number): Promise<string | undefined> =>
-      // Its wait may begin when the last one ends
+      // Its wait may have to begin only after the one before.
       within(2 * waitMs, waits.add({ claimed, replicas }), () => slow),
   };
 }
 
-/** The first number of an answer. What is refused, or is none, counts as none. */
+/** The first number of an answer. 0 when Redis refuses the question or answers something else. */
 const numberIn = (asked: Promise<unknown>): Promise<number> =>
   asked.then(
     (answer) => Number([answer].flat()[0]) || 0,

@@ -7,7 +7,10 @@ import {
   redisTimeLua,
 } from "../../redis/redis.ts";
 
-/** Why Gatehouse freezes by itself: what a person must know first comes last. A person's own reason weighs less than each. */
+/**
+ * The reasons for which Gatehouse freezes by itself, the weightiest last. A person's own reason
+ * weighs less than each of them.
+ */
 const causes = [
   "key-refused",
   "trail-unsealed",
@@ -19,15 +22,15 @@ const causes = [
 type Cause = (typeof causes)[number];
 
 export interface Freeze {
-  /** User ID of a person. */
+  /** The user ID of a person. Undefined when Gatehouse froze. */
   id?: string;
   /** The person's name, or "Gatehouse". */
   by: string;
-  /** Undefined for a person's. */
+  /** Undefined when a person froze. */
   cause?: Cause;
   reason: string;
   at: number;
-  /** Of a person who froze before Gatehouse did, in words; part of `reason`. */
+  /** The reason of a person who froze before Gatehouse did, in words. It is part of `reason`. */
   before?: string;
 }
 
@@ -49,12 +52,15 @@ return 1
 
 const weightOf = ({ cause }: Pick<Freeze, "cause">) => (cause ? causes.indexOf(cause) : -1);
 
-/** What changes are frozen for once a further reason is found; undefined when the one that stands says enough. */
+/**
+ * Resolves what changes are frozen for once a further reason is found. Undefined when the freeze
+ * that stands says enough.
+ */
 function outweighing(stands: Freeze, next: Omit<Freeze, "at">): Omit<Freeze, "at"> | undefined {
   const [weighs, more] = [weightOf(stands), weightOf(next)];
   if (more < weighs) return undefined;
   if (more === weighs) {
-    // Each worker knows its own sends, and a thaw marks all of them as checked
+    // Each worker knows only its own sends, and a thaw marks the sends of all workers as checked.
     if (next.cause !== "sends-lost" || stands.reason.includes(next.reason)) return undefined;
     return { ...stands, reason: `${next.reason}; ${stands.reason}` };
   }
@@ -68,7 +74,10 @@ function outweighing(stands: Freeze, next: Omit<Freeze, "at">): Omit<Freeze, "at
 export function createFreeze(redis: RedisClient, key: Keys) {
   const swapFreeze = defineScript(redis, "gatehouseFreeze", freezeScript);
 
-  /** Adds an audit record of something that is no move: a refusal, a freeze, a read of the audit itself. */
+  /**
+   * Adds an audit record of something that moves no request: a refusal, a freeze, a read of the
+   * audit itself.
+   */
   const note = createTrail(redis, key).append;
 
   return {
@@ -80,8 +89,9 @@ export function createFreeze(redis: RedisClient, key: Keys) {
     },
 
     /**
-     * From the next claim on, nothing is sent. Of several reasons the weightiest is kept, whichever was found first; false when
-     * the one that stands weighs as much. `sends` are in a ledger and not in the journal: a thaw marks them as checked.
+     * Freezes changes: from the next claim on, nothing is sent. Of several reasons the weightiest
+     * is kept, whichever was found first; false when the freeze that stands weighs as much. `sends`
+     * are in a ledger and not in the journal, and a thaw marks them as checked.
      */
     async freeze({ sends = [], ...freeze }: NewFreeze): Promise<boolean> {
       const record = { what: "freeze", who: freeze.id ?? freeze.by, why: freeze.reason };
@@ -106,7 +116,10 @@ export function createFreeze(redis: RedisClient, key: Keys) {
       return true;
     },
 
-    /** Which of these sends a freeze has named: it stands, or an administrator has ended it. */
+    /**
+     * Tells which of these sends a freeze has named, whether that freeze still stands or an
+     * administrator has ended it.
+     */
     async named(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
       const found = await Promise.all(

@@ -1,6 +1,6 @@
 /** A step of a request's history. */
 export interface HistoryStep {
-  /** Redis, ms. */
+  /** Redis time (ms). */
   at: number;
   state: string;
   why: string;
@@ -8,11 +8,11 @@ export interface HistoryStep {
   actor?: string | undefined;
 }
 
-/** As the request's hash keeps it, a line for each (`keepStep`). */
+/** One line of the request's hash for a step (`keepStep` adds it). */
 export const stepText = ({ state, why, actor }: Omit<HistoryStep, "at">): string =>
   JSON.stringify(actor === undefined ? [state, why] : [state, why, actor]);
 
-/** The history in a request's hash. */
+/** Reads the history out of a request's hash. */
 export function parseSteps({
   createdAt,
   history,

@@ -34,26 +34,36 @@ import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
 
 /**
- * Where a request moves to, with the facts of that state. Only states that `moves` in `stage.ts` allows compile. `why` goes into the
- * history and the audit trail; without it, only what was learned is saved.
+ * Says where a request moves to, with the facts of that state. Only states that `moves` in
+ * `stage.ts` allows compile. `why` goes into the history and the audit trail; without it, only new
+ * facts are saved.
  */
 export interface Move<To extends Stage = Stage> {
   to: To;
   attempt?: number;
   owner?: string;
   why?: string;
-  /** Slack shows nothing else by it, so no job looks whether it does. */
+  /** Slack shows nothing else after this move, so no job looks whether it does. */
   isSilent?: boolean;
   /** The person who did it, if one did. */
   actor?: string;
-  /** VMs of a claimed project: no other request may hold one of them. The nonce (`newNonce`) is this claim's alone. */
+  /**
+   * The VMs of a claimed project, which no other request may hold meanwhile. The nonce (`newNonce`)
+   * belongs to this claim alone.
+   */
   claim?: { vmIds: readonly string[]; nonce: string };
-  /** A VM's pin, kept in the same step; without one it is dropped. The audit record tells its values. */
+  /**
+   * The VM's pin, which is kept in the same step; without a pin it is dropped. The audit record
+   * tells its values.
+   */
   keep?: { vmId: string; pin: KeptPin | undefined };
 }
 
 export type Moved<To extends State = State> =
-  /** `replicas`: of Redis, in step when it took a claim; undefined where it doesn't say. */
+  /**
+   * `replicas` is how many replicas were in step with Redis when it took a claim. Undefined where
+   * Redis doesn't say.
+   */
   | { is: "moved"; request: RequestIn<To>; at: number; replicas?: number | undefined }
   | { is: "changed" }
   | { is: "gone" }
@@ -63,13 +73,16 @@ export type Moved<To extends State = State> =
 interface NewRequest {
   record: RequestRecord;
   state: "draft" | "authorized";
-  /** Whoever makes it ends it right away: no worker is woken for it. */
+  /** The caller ends it right away, so no worker is woken for it. */
   isHeld?: boolean | undefined;
 }
 
 export type Journal = ReturnType<typeof createJournal>;
 
-/** The half that tells of requests. A person sees only theirs of it. */
+/**
+ * The part of the journal that reads requests. A person is shown only the requests that they may
+ * see.
+ */
 export type JournalReads = Pick<Journal, "get" | "getMany"> & ReturnType<typeof createLists>;
 
 export function newRequestId(): string {
@@ -134,18 +147,21 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const get = async (id: string) => parseStored(await outbox.get(id));
 
   async function getMany(ids: readonly string[]): Promise<StoredRequest[]> {
-    // A failed read is not a missing request, and fails them all
+    // A failed read doesn't mean that the request is missing, so it fails the whole call.
     const found = await Promise.all(ids.map(get));
     return found.filter((stored) => stored !== undefined);
   }
 
-  /** One compare-and-set: `changed` where the request is no longer as it was read. */
+  /**
+   * Moves a request by one compare-and-set. Resolves with `changed` when the request is no longer
+   * as it was read.
+   */
   const move = <To extends Stage>(
     request: RequestIn<MayBecome<To["state"]>>,
     to: Move<To>,
   ): Promise<Moved<To["state"]>> => write(request, to);
 
-  /** Saves what was learned, in the same state. */
+  /** Saves new facts of a request, in the same state. */
   async function saveFacts<In extends StoredRequest>(
     request: In,
     to: In["stage"],
@@ -235,7 +251,10 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return runKeepPin([...keys, key("freeze"), key("pins")], [...args, keep.vmId, pin]);
   }
 
-  /** Redis time, and whether the journal has this claim: after a failover it may be lost, or another worker's. */
+  /**
+   * Tells Redis time, and whether the journal has this claim. After a failover the claim may be
+   * lost, or another worker's.
+   */
   async function holds({ record, attempt, nonce }: StoredRequest): Promise<[number, boolean]> {
     const args = [attempt, nonce ?? ""];
     const [at, found] = (await runHolds([requestKey(record.id)], args)) as [number, number];
@@ -259,12 +278,15 @@ export function createJournal(redis: RedisClient, key: Keys) {
     create,
     get,
     getMany,
-    /** The same for whoever reads the same ones again and again. */
+    /** Reads open requests for callers that do so again and again. */
     latest: createLatest(redis, requestKey, getMany),
     move,
     saveFacts,
     holds,
-    /** What the journal knows of these sends; undefined for a missing request. One failed read fails them all. */
+    /**
+     * Resolves with the claims that the journal knows for these sends, and with undefined for a
+     * missing request. One failed read fails the whole call.
+     */
     claimsOf: (sends: readonly { request: string; attempt: number }[]) =>
       Promise.all(
         sends.map(async ({ request, attempt }) => {
@@ -273,17 +295,22 @@ export function createJournal(redis: RedisClient, key: Keys) {
           return attempts ? { attempts: Number(attempts), nonce: nonce ?? undefined } : undefined;
         }),
       ),
-    /** Whether our policy is in force: then what was requested under another one was requested before it. */
+    /**
+     * Whether this process's policy is in force. A request that was made under another policy was
+     * then made before it.
+     */
     isPolicyInForce: (ours: string): Promise<boolean> => arePolicyRulesInForce(redis, key, ours),
 
-    /** Drops requests that are no longer kept from the list. */
+    /** Removes requests that are no longer kept from the list. */
     async trim(): Promise<void> {
       await redis.zremrangebyscore(key("requests", "recent"), 0, (await now()) - keepFinalMs);
     },
   };
 }
 
-/** What their cards show is read again, and edited where it is something else by now. */
+/**
+ * Has the cards of these requests rendered again, and edited where they show something else by now.
+ */
 export async function redraw(
   ids: readonly string[],
   { outbox }: Pick<Journal, "outbox">,
@@ -294,8 +321,9 @@ export async function redraw(
 }
 
 /**
- * The first signature of a review stands, and its request's messages show it. It is kept in the hash of the request, as votes are:
- * cards and `/gatehouse why` say of a break-glass for as long as it is kept whether somebody signed.
+ * Records the first signature of a review, and has its request's messages show it. The signature is
+ * kept in the request's hash, like votes, so that cards and `/gatehouse why` can tell whether a
+ * break-glass was signed for as long as the request is kept.
  */
 export async function keepSignature(
   id: string,
@@ -307,5 +335,8 @@ export async function keepSignature(
   await redraw([id], store);
 }
 
-/** As the request's hash keeps them, beside the state itself, which scripts compare. */
+/**
+ * The facts as the request's hash keeps them, without the state, which scripts compare and which
+ * stands beside them.
+ */
 const factsText = ({ state: _apart, ...facts }: Stage): string => JSON.stringify(facts);

@@ -16,14 +16,18 @@ end
 return marks
 `;
 
-/** In one script: few enough that Redis doesn't stand still. */
+/** How many requests one script reads, so that it doesn't hold Redis up. */
 const marksAtOnce = 200;
-/** Some 50 MB. Where more are open, the others are read each time. */
+/**
+ * How many requests are kept, which takes some 50 MB. Where more are open, the others are read each
+ * time.
+ */
 const mostKept = 10_000;
 
 /**
- * Reads open requests for whoever does so again and again: polls and the sweep. One that has not changed since this process read it
- * costs neither a read nor a parse. What Slack shows of it (`delivered`) may be older, because that isn't under the revision.
+ * Reads open requests for callers that do so again and again, polls and the sweep. A request that
+ * hasn't changed since this process read it costs neither a read nor a parse. `delivered`, which
+ * says how Slack shows it, may be older, because the revision doesn't cover it.
  */
 export function createLatest(
   redis: RedisClient,
@@ -31,7 +35,7 @@ export function createLatest(
   getMany: (ids: readonly string[]) => Promise<StoredRequest[]>,
 ): (ids: readonly string[]) => Promise<StoredRequest[]> {
   const runMarks = defineScript(redis, "gatehouseMarks", marksScript);
-  /** The one that was asked for the longest ago comes first. */
+  /** Requests in the order in which they were last asked for, the longest ago first. */
   const kept = new Map<string, StoredRequest>();
 
   function keep(request: StoredRequest): void {
@@ -61,5 +65,8 @@ export function createLatest(
   };
 }
 
-/** The state too: somebody may have written to Redis, which the gate has to see. */
+/**
+ * The state is part of the mark, because somebody may have changed it in Redis by hand, which the
+ * gate must see.
+ */
 const markOf = ({ revision, state, nonce = "" }: StoredRequest) => `${revision} ${state} ${nonce}`;

@@ -19,16 +19,19 @@ interface TornLine {
 interface LedgerEntry {
   request: string;
   attempt: number;
-  /** Of its claim; undefined in entries of versions without one. */
+  /** The nonce of its claim. Undefined in entries of releases that had none. */
   nonce?: string | undefined;
-  /** Wall clock, ms: for people and for dropping old entries, never for order. */
+  /** Wall clock (ms). It is for people and for dropping old entries, never for an order. */
   at: number;
   command: string;
   target: string;
 }
 
 const forgetAfterMs = 30 * 24 * 3600_000;
-/** The write timeout is sliced: a process that was paused loses one slice, not the whole timeout. */
+/**
+ * The write timeout is cut in slices, so that a process that was paused loses one slice and not the
+ * whole timeout.
+ */
 const writeSlices = 8;
 const writeSliceMs = 250;
 
@@ -36,21 +39,22 @@ const idOf = (entry: Pick<LedgerEntry, "request" | "attempt">) =>
   `${entry.request} ${entry.attempt}`;
 
 /**
- * Write-ahead log of this process's sends, outside Redis: one append-only file in `folder`, each line on the disk before the
- * call leaves. A send recorded here is never repeated, and one that Redis doesn't know freezes all changes. Reads those of the
- * other processes there.
+ * A write-ahead log of this process's sends, outside of Redis: one append-only file in `folder`, in
+ * which each line is on the disk before its call leaves. A send recorded here is never repeated,
+ * and one that Redis doesn't know freezes all changes. It also reads the files of the other
+ * processes there.
  */
 export async function openLedger(folder: string, workerId: string) {
   mkdirSync(folder, privateFolder);
   const found = readAll(folder);
   const known = found.entries.filter((entry) => entry.at > Date.now() - forgetAfterMs);
-  // Only appends a line break: its process may still be writing
+  // Only a line break is added, because its process may still be writing.
   for (const { file } of found.torn) appendFileSync(path.join(folder, file), "\n");
   const ids = new Set(known.map(idOf));
   const file = await open(path.join(folder, `sends-${workerId}.jsonl`), "a", privateFile.mode);
   let isTorn = false;
   const flushes = createBatches(async (lines: readonly string[]) => {
-    // After half a line on a full disk, the next one needs a line of its own
+    // After half a line on a full disk, the next line must start on one of its own.
     const begin = isTorn ? "\n" : "";
     isTorn = true;
     await file.appendFile(begin + lines.join(""));
@@ -60,7 +64,10 @@ export async function openLedger(folder: string, workerId: string) {
   });
 
   return {
-    /** Resolves when it is on the disk; false when this attempt was already recorded and must not be sent. */
+    /**
+     * Resolves with true once the entry is on the disk, and with false when this attempt was
+     * recorded before and must not be sent.
+     */
     async write(entry: LedgerEntry): Promise<boolean> {
       if (ids.has(idOf(entry))) return false;
       ids.add(idOf(entry));
@@ -68,9 +75,12 @@ export async function openLedger(folder: string, workerId: string) {
       known.push(entry);
       return true;
     },
-    /** Entries of all processes at start, and those written since. */
+    /** The entries of all processes at the start, and those that this one wrote since. */
     entries: (): readonly LedgerEntry[] => known,
-    /** Last lines cut off by a crash or a full disk; ended at start, so each is found once. */
+    /**
+     * Last lines that a crash or a full disk cut off. They are ended at the start, so that each is
+     * found once.
+     */
     torn: found.torn,
     async close(): Promise<void> {
       await flushes.ended();
@@ -79,7 +89,10 @@ export async function openLedger(folder: string, workerId: string) {
   };
 }
 
-/** One flush, or one wait, serves all that came during the last one: `serve` answers each of a batch, in its order. */
+/**
+ * Puts calls that arrive during a flush or a wait into one batch for the next one. `serve` answers
+ * each member of a batch, in the order of the batch.
+ */
 export function createBatches<One, Answer>(
   serve: (batch: readonly One[]) => Promise<readonly Answer[]>,
 ) {
@@ -111,7 +124,10 @@ async function inTime(onDisk: Promise<unknown>): Promise<void> {
   throw new Error("the disk did not store the entry in time");
 }
 
-/** Skips torn lines: the line comes before the call, so that call was never made. */
+/**
+ * Reads all entries, without torn lines: a line is written before its call, so the call of a torn
+ * line was never made.
+ */
 function readAll(folder: string): { entries: LedgerEntry[]; torn: TornLine[] } {
   const entries: LedgerEntry[] = [];
   const torn: TornLine[] = [];
@@ -157,13 +173,13 @@ export async function checkLedger(
   const missing = behind.filter((entry) => !named.has(sendId(entry)));
   if (missing.length > 0) {
     log.error("ledger.ahead-of-journal", { count: missing.length, first: missing.slice(0, 20) });
-    // A request with several attempts may lack several sends
+    // A request with several attempts may miss several sends.
     const requests = [...new Map(missing.map((entry) => [entry.request, entry])).values()];
     const some = requests
       .slice(0, 5)
       .map(({ command, target, request }) => `${command} of ${target} (${request})`)
       .join(", ");
-    // A freeze names few of them, so the trail gets the list
+    // A freeze names only a few of them, so the trail gets the list.
     await store.note({ what: "ledger-ahead", count: missing.length, sends: missing.slice(0, 200) });
     await store.freeze({
       by: "Gatehouse",
@@ -175,7 +191,10 @@ export async function checkLedger(
   return missing;
 }
 
-/** The journal has fewer attempts, or another worker claimed the same one after Redis had lost this claim. */
+/**
+ * Whether the journal doesn't have this send: it has fewer attempts, or another worker claimed the
+ * same attempt after Redis had lost this claim.
+ */
 function isForgotten(
   { attempt, nonce }: LedgerEntry,
   claim: { attempts: number; nonce: string | undefined } | undefined,
@@ -189,16 +208,17 @@ function sendId({ request, attempt, nonce }: LedgerEntry): string {
 }
 
 /**
- * Removes the ledgers of workers that are gone, once nothing in them can be in the journal any more; the comparison with
- * the journal looks back for a third of that time. Only the process that holds the directory may call it. `now` is the
- * earliest of the clocks at hand (ms): one that is ahead must not make a ledger old. Resolves with the names.
+ * Removes the ledgers of workers that are gone, once nothing in them can be in the journal any
+ * more. The comparison with the journal looks back for a third of that time. Only the process that
+ * holds the directory may call it. `now` is the earliest of the clocks at hand (ms), so that a
+ * clock that is ahead can't make a ledger old. Resolves with the names of the files.
  */
 export async function removeOldLedgers(folder: string, now: number): Promise<string[]> {
   const removed: string[] = [];
   for (const name of await readdir(folder)) {
     if (!/^sends-.*\.jsonl$/.test(name)) continue;
     const file = path.join(folder, name);
-    // Each entry that was appended has set it
+    // Each entry that was appended has set the file's time.
     const { mtimeMs } = await stat(file);
     if (mtimeMs > now - keepFinalMs) continue;
     await rm(file);

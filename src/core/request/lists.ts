@@ -3,14 +3,17 @@ import { type Origin, originKey } from "./origin.ts";
 import { type HistoryStep, parseSteps } from "./history.ts";
 import type { StoredRequest } from "./stored-request.ts";
 
-/** Whatever tells of requests but `get` and `getMany`: what a person reads of it depends on what they may see. */
+/**
+ * Everything that reads requests but `get` and `getMany`. A person is shown only the part that they
+ * may see.
+ */
 export function createLists(
   redis: RedisClient,
   key: Keys,
   get: (id: string) => Promise<StoredRequest | undefined>,
 ) {
   return {
-    /** The request of this origin, if it made one. */
+    /** Resolves with the request of this origin, if it made one. */
     async madeBy(origin: Origin): Promise<StoredRequest | undefined> {
       const id = await redis.get(key("ask", originKey(origin)));
       return id ? get(id) : undefined;
@@ -36,13 +39,13 @@ export function createLists(
       return redis.zrevrange(list, 0, most - 1);
     },
 
-    /** Requested between these times (Redis, ms), newest first. */
+    /** The IDs of requests asked for between these times (Redis, ms), newest first. */
     idsAskedBetween: (from: number, to: number, most: number): Promise<string[]> =>
       redis.zrevrangebyscore(key("requests", "recent"), to, from, "LIMIT", 0, most),
   };
 }
 
-/** At most `most`, newest first. */
+/** At most `most` requests, newest first. */
 export async function recentRequests(
   filter: { open?: boolean; requesterId?: string; targetId?: string; most: number },
   journal: Pick<ReturnType<typeof createLists>, "recentIds"> & {
@@ -50,7 +53,7 @@ export async function recentRequests(
   },
 ): Promise<readonly StoredRequest[]> {
   const { open, requesterId, targetId, most } = filter;
-  // Finished ones are filtered out below, so more are read
+  // Ended requests are filtered out below, so more are read.
   const ids = await journal.recentIds(filter, open ? most * 5 : most);
   const requests = await journal.getMany(ids);
   return requests

@@ -10,7 +10,7 @@ interface Step {
   from: State | undefined;
   to: State;
   why: string;
-  /** Redis time (ms) at which it came into `from`, and left it. */
+  /** When it came into the state `from`, and when it left it (Redis, ms). */
   since: number;
   at: number;
   /** The person who did it, if one did. */
@@ -20,8 +20,8 @@ interface Step {
 }
 
 /**
- * The journal, with its log lines, metrics, and spans: each move of a request is one line of the log, one sample, and one
- * span; a freeze and a thaw are warnings, whoever caused them.
+ * Adds log lines, metrics, and spans to the journal. Each move of a request is one line of the log,
+ * one sample, and one span; a freeze and a thaw are warnings, whoever caused them.
  */
 export function observed(
   journal: Journal,
