@@ -16,8 +16,9 @@ import { noSetbacks } from "./stage.ts";
 import type { StoredRequest } from "./stored-request.ts";
 
 /**
- * One vote, atomically. Deny wins until the claim; the requester never counts; one vote per person. An approval was judged
- * beside those that were there: when there are others by now, it is judged again, so that no two of them take the same need.
+ * Counts one vote, atomically. A denial wins until the claim; the requester never counts; each person
+ * has one vote. An approval was judged beside the approvals that were there then. When there are
+ * others by now, it is judged again, so that no two of them take the same need.
  *
  * KEYS request, audit, pending, open, lock
  * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
@@ -65,7 +66,7 @@ return {'authorized', approvals}
 `;
 
 /**
- * Why somebody denied it, once, from them alone.
+ * Records why somebody denied it, once, and from that person alone.
  *
  * KEYS request, audit, pending   ARGV id, voter, denial, audit record → 1 when it is written down
  */

@@ -2,7 +2,7 @@ import { type RedisClient, defineScript } from "../../redis/redis.ts";
 import type { StoredRequest } from "./stored-request.ts";
 
 /**
- * By what `move` recognizes a request as it was read.
+ * Reads the fields by which `move` tells whether a request is still as it was read.
  *
  * KEYS requests → for each its revision, its state, and the nonce of its claim, '' for one that is gone
  */

@@ -12,13 +12,17 @@ import {
 import type { Person } from "../../registry/invocation.ts";
 import type { StoredRequest } from "./stored-request.ts";
 
-/** The needs that its approvals haven't met, each with what it lacks, as of the votes. */
+/**
+ * Returns the needs that the approvals haven't met, each with the number of people that it lacks,
+ * as of the votes.
+ */
 function openNeeds<Need extends VoteNeed>(
   needs: readonly Need[],
   { votes }: { votes: readonly Pick<Vote, "vote" | "meets">[] },
 ): readonly Need[] {
   const yes = votes.filter(({ vote }) => vote === "approve");
-  // Who could take several seats counts for the narrowest: what is named as missing is then what others can give
+  // A person who could take several seats counts for the narrowest need, so that the needs named as
+  // missing are ones that others can meet.
   const narrowFirst = needs
     .map((need, index) => ({ ...need, index }))
     .toSorted((a, b) => breadthOf(a) - breadthOf(b));
@@ -30,13 +34,16 @@ function openNeeds<Need extends VoteNeed>(
   );
 }
 
-/** People one by one are fewer than groups, and everyone is the most. */
+/** Orders needs: single people are fewer than groups, and everyone is the most. */
 function breadthOf({ from }: VoteNeed): number {
   if (from.includes("*")) return Number.MAX_SAFE_INTEGER;
   return from.reduce((sum, entry) => sum + (entry.startsWith("S") ? 1_000 : 1), 0);
 }
 
-/** The same with names; undefined where `access.approve` says who. */
+/**
+ * Returns the open needs with the names of those who could meet them. Undefined where
+ * `access.approve` says who.
+ */
 export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "votes">) {
   const { votes: needs, needs: named } = record.approval ?? {};
   if (!needs || !named) return undefined;
@@ -44,7 +51,10 @@ export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "vo
   return { all, open: openNeeds(all, { votes }) };
 }
 
-/** Whether it waits for this person: they may vote on it, haven't, and one more seat would be taken by their vote. */
+/**
+ * Whether the request waits for this person: they may vote on it, haven't voted, and their vote
+ * would take one more seat.
+ */
 export function waitsFor(
   person: Person,
   request: StoredRequest,
@@ -55,7 +65,7 @@ export function waitsFor(
   const votes = needsOf(policy, record.approval);
   if (voteRefusal({ votes, voter: person, ourTeamId, requester: record.requester })) return false;
   if (given.some(({ voterId }) => voterId === person.id)) return false;
-  // Whoever approved may count for another need, and leave theirs to this person
+  // Another approver may count for another need, and so leave their seat to this person.
   const theirs = { vote: "approve", meets: meets(votes, person) } as const;
   const after = openNeeds(votes, { votes: [...given, theirs] });
   return totalOf(after) < totalOf(openNeeds(votes, request));

@@ -4,7 +4,10 @@ import * as z from "zod";
 /** Longer than any ID of Gatehouse, and than the name of a command. */
 const id = z.string().min(1).max(80);
 
-/** A button below the card of a request: each makes one request, however often and by whomever it is pressed. */
+/**
+ * A button below the card of a request. Each button makes one request, however often and by
+ * whomever it is pressed.
+ */
 const requestButton = z.object({
   kind: z.literal("request"),
   /** The request whose card has the button. */
@@ -33,7 +36,10 @@ const proposalButton = z.object({
   proposal: id,
 });
 
-/** A button that makes one request. A form that it opens carries this, and makes the same one. */
+/**
+ * A button that makes one request. The form that it opens carries this origin, and makes the same
+ * request.
+ */
 export const buttonOrigin = z.discriminatedUnion("kind", [
   requestButton,
   alertButton,
@@ -45,7 +51,10 @@ export type ButtonOrigin = z.output<typeof buttonOrigin>;
 export type Origin =
   /** A slash command, a mention, or a form that one of them opened. `interaction`: the ID of its delivery. */
   | { kind: "typed" | "mention" | "form"; interaction: string }
-  /** A button that runs a command. `press`: of the button in its message, or of the delivery where it has none. */
+  /**
+   * A button that runs a command. `press` identifies the button in its message, or the delivery
+   * where the button has no message.
+   */
   | { kind: "button"; press: string }
   | ButtonOrigin
   /** One target of a rollout. `request`: the ID that was claimed for it. */
@@ -79,7 +88,10 @@ export function originKey(origin: Origin): string {
   }
 }
 
-/** The button in a message that stays: a second press of it, however late, is the first again. */
+/**
+ * Identifies a button in a message that stays. A second press of it, however late, counts as the
+ * first one.
+ */
 export function pressOf(button: {
   channelId: string;
   messageTs: string;
@@ -90,16 +102,22 @@ export function pressOf(button: {
   return hash("sha256", JSON.stringify([channelId, messageTs, action, value]));
 }
 
-/** The request whose safety snapshot it restores, if it is an undo. */
+/** Returns the request whose safety snapshot this one restores, if it is an undo. */
 export function undoneBy({ origin }: { origin: Origin }): string | undefined {
   return origin.kind === "request" ? origin.undoes : undefined;
 }
 
-/** Its button asks for once more of what was just done, so an equal request that was done isn't the same one. */
+/**
+ * Whether the button asks to repeat what was just done. An equal request that was done is then not
+ * the same one.
+ */
 export const asksForMore = (origin: Origin): boolean =>
   origin.kind === "request" && origin.press === "again";
 
-/** As the audit trail has it: without what only tells one delivery from another. */
+/**
+ * Returns the origin for the audit trail, without the fields that only tell one delivery from
+ * another.
+ */
 export function auditOrigin(origin: Origin): Record<string, unknown> {
   switch (origin.kind) {
     case "typed":

@@ -5,7 +5,8 @@ import { type PolledStage, isPolled } from "./stage.ts";
 import { pendingKinds } from "./scripts.ts";
 
 /**
- * After a poll: when the next one is due, unless it was asked for meanwhile. Nothing to poll is forgotten.
+ * Says after a poll when the next one is due, unless one was asked for meanwhile. A key with nothing
+ * to poll is forgotten.
  *
  * KEYS pending, watched   ARGV member, in (ms), the score that marks this poll
  */
@@ -22,8 +23,9 @@ export type Polled = RequestIn<PolledStage["state"]>;
 export type Polls = ReturnType<typeof createPolls>;
 
 /**
- * What is to be polled, and when. A request is watched from its claim until reads have decided it: the script that moves it
- * says so. Any worker polls what is due; two that poll the same are harmless, because what a poll finds is compared and set.
+ * Keeps what is to be polled, and when. A request is watched from its claim until reads have
+ * decided its outcome; the script that moves it says so. Any worker polls what is due. Two workers
+ * that poll the same are harmless, because the result is saved by a compare-and-set.
  */
 export function createPolls(
   redis: RedisClient,
@@ -37,8 +39,9 @@ export function createPolls(
     pending,
 
     /**
-     * The requests that wait for the polls of a key. What is gone or has ended is forgotten; any other that isn't polled now may
-     * have been claimed again by the time that this reads on.
+     * Reads the requests that wait for the polls of a key. A request that is gone or has ended is
+     * forgotten. Any other that isn't polled now is kept, because it may have been claimed again
+     * since.
      */
     async waiting(pollKey: string): Promise<Polled[]> {
       const ids = await redis.smembers(watched(pollKey));
@@ -54,7 +57,7 @@ export function createPolls(
       await runNext([pending.list, watched(pollKey)], args);
     },
 
-    /** It is due now. */
+    /** Makes the poll due now. */
     async pollSoon(pollKey: string): Promise<void> {
       await pending.later(pollKey, 0);
     },

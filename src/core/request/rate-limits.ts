@@ -39,13 +39,16 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 0
 `;
 
-/** Counted in Redis, for all processes together. */
+/** The limits of policy, counted in Redis for all processes together. */
 type Limits = Policy["limits"];
 
-/** What is counted for everyone together. An emergency has places of its own: it neither takes the others' nor waits for them. */
+/**
+ * Places that everyone shares. An emergency has places of its own: it neither takes those of others
+ * nor waits for them.
+ */
 export type Hourly = "destructivePerHour" | "breakGlassPerHour";
 
-/** The places that a request takes right before its send. */
+/** Says which shared place a request takes right before its send. */
 export function hourlyOf(
   command: { class: string },
   record: { breakGlass?: boolean | undefined; approval?: unknown; origin: Pick<Origin, "kind"> },
@@ -55,7 +58,7 @@ export function hourlyOf(
   return command.class === "destroy" ? "destructivePerHour" : undefined;
 }
 
-/** Why there is no place: a sentence about the limit. */
+/** Says in a sentence why there is no place. */
 export function limitWords(hourly: Hourly, most: number): string {
   const isDestructive = hourly === "destructivePerHour";
   if (most === 0)
@@ -65,14 +68,17 @@ export function limitWords(hourly: Hourly, most: number): string {
   return `Limit reached: ${most} ${what} an hour in total`;
 }
 
-/** States without an effect. */
+/** States in which a request had no effect. */
 const harmless = ["denied", "expired", "cancelled", "rejected", "not-applied"];
 
-/** Limits of policy (decision 020). */
+/** Counts against the limits of policy (decision 020). */
 export function createLimits(redis: RedisClient, key: Keys) {
   const take = defineScript(redis, "gatehouseTakePlace", takePlace);
 
-  /** 0 when there is a place; otherwise milliseconds until one is free. `isOver`: gives back its place where all are taken. */
+  /**
+   * Resolves with 0 when there is a place, otherwise with how long until one is free (ms). `isOver`
+   * tells of a holder whether it gives its place back; it is asked where all places are taken.
+   */
   async function waitFor(
     places: string,
     holder: string,
@@ -80,7 +86,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
       windowMs: number;
       most: number;
       look?: boolean;
-      /** What holders are. */
+      /** The kind of holder, as the reason says it. */
       of?: string;
       isOver?(state: string): boolean;
     },
@@ -89,7 +95,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
     const args = [holder, windowMs, most, look ? 1 : 0];
     const waitMs = Number(await take([places], args));
     if (waitMs === 0 || most === 0 || !isOver) return waitMs;
-    // The newest may not be written down yet
+    // The newest holder may not be stored yet.
     const before = (await redisNow(redis)) - minuteMs;
     const settled = new Set(await redis.zrangebyscore(places, 0, before));
     const ids = await redis.zrange(places, 0, "-1");
@@ -108,10 +114,13 @@ export function createLimits(redis: RedisClient, key: Keys) {
     });
 
   return {
-    /** Counts what a person asks for, and looks for a place that its send would take. Over a limit, throws UserError. */
+    /**
+     * Counts what a person asks for, and checks that a place for its send is free. Throws UserError
+     * over a limit.
+     */
     async countAgainstLimits(asked: {
       personId: string;
-      /** Counts once: the key of an origin, or the ID of a rollout or an interaction. */
+      /** Is counted once: the key of an origin, or the ID of a rollout or an interaction. */
       holder: string;
       hourly?: Hourly | undefined;
       limits: Limits;
@@ -129,25 +138,33 @@ export function createLimits(redis: RedisClient, key: Keys) {
       if (waitMs > 0) throw overLimit("requestsPerMinute", what, tryAgain(waitMs));
     },
 
-    /** Of a program, for a call or an open proposal: 0, or how long until there is room (ms). */
+    /**
+     * Takes a program's place, for a call or an open proposal. Resolves with 0, or with how long
+     * until there is room (ms).
+     */
     takeApiPlace: (caller: string, id: string, how: Parameters<typeof waitFor>[2]) =>
       waitFor(key("rate", "api", caller), id, how),
 
     async noteApiCall(route: string, caller: string): Promise<void> {
       await redis.hset(key("api", "last"), `${route} ${caller}`, await redisNow(redis));
     },
-    /** When a program last had something taken (Redis time), by `<route> <caller>`. */
+    /** When something of a program was last taken (Redis time), by `<route> <caller>`. */
     async apiCalls(): Promise<ReadonlyMap<string, number>> {
       const calls = Object.entries(await redis.hgetall(key("api", "last")));
       return new Map(calls.map(([who, at]) => [who, Number(at)]));
     },
 
-    /** Right before its send: whether a request has a place. Idempotent. */
+    /**
+     * Takes a request's place right before its send, and tells whether there was one. Idempotent.
+     */
     async takeHourlyPlace(hourly: Hourly, requestId: string, limits: Limits): Promise<boolean> {
       return (await waitForHourly(hourly, requestId, limits, false)) === 0;
     },
 
-    /** Before a request that waits for approval is written down. Throws UserError when too many of the person's wait. */
+    /**
+     * Takes a place right before a request that waits for approval is stored. Throws UserError when
+     * too many of the person's requests wait.
+     */
     async takeDraftPlace(personId: string, requestId: string, limits: Limits): Promise<void> {
       const most = limits.draftsPerPerson;
       const places = key("rate", "drafts", personId);
@@ -156,7 +173,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
       const what = `${most} of your requests wait for approval, the limit for one person`;
       throw overLimit("draftsPerPerson", what, "Cancel one, or wait for a decision. ");
     },
-    /** It was not written down. */
+    /** Gives the place back when the request was not stored. */
     async leaveDraftPlace(personId: string, requestId: string): Promise<void> {
       await redis.zrem(key("rate", "drafts", personId), requestId);
     },

@@ -4,7 +4,10 @@ import type { VoteNeed } from "../permit/approval-rule.ts";
 import type { Labels, Target } from "../../registry/define.ts";
 import { type Origin, auditOrigin, undoneBy } from "./origin.ts";
 
-/** The part of a request that never changes. Anything different is another request. Nothing is decided by its trace. */
+/**
+ * The part of a request that never changes; anything different is another request. Its trace
+ * decides nothing.
+ */
 export interface RequestRecord extends Traced {
   id: string;
   command: string;
@@ -14,27 +17,39 @@ export interface RequestRecord extends Traced {
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;
-  /** The channel of the target's team, where it was requested elsewhere: there they decide, and hear of what is unknown. */
+  /**
+   * The channel of the target's team, if the request was made elsewhere. The team decides there,
+   * and hears there of an unknown outcome.
+   */
   teamChannel?: string;
   origin: Origin;
   reason?: string;
   policyVersion: string;
   /** The VMs of a project to delete. */
   children?: readonly Target[];
-  /** Approvers read these names, so approvals cover them. */
+  /** Names that approvers read, so approvals cover them. */
   labels?: Labels;
-  /** Of the snapshot to restore, where Gatehouse knows it: what was written later is lost. */
+  /**
+   * When the snapshot to restore was taken, where Gatehouse knows it. Everything that was written
+   * later is lost.
+   */
   snapshotAt?: number;
   approval?: Approval;
-  /** Skipped approval in an emergency; reviewed afterwards. */
+  /** The request skipped approval in an emergency, and is reviewed afterwards. */
   breakGlass?: boolean;
   /** Milliseconds, Redis time. */
   createdAt: number;
-  /** Expires at this time unless started: a late command is worse than none. */
+  /**
+   * The request expires at this time unless it has started, because a late command is worse than
+   * none.
+   */
   runsUntil: number;
 }
 
-/** Whether someone must sign a review of it: cards say so, with the feature or without. A safety snapshot is part of the request that it was taken for. */
+/**
+ * Whether someone must sign a review of it. Cards say so even when the feature that asks for the
+ * signature is off. A safety snapshot belongs to the request that it was taken for.
+ */
 export const isReviewed = ({
   breakGlass,
   origin,
@@ -42,11 +57,14 @@ export const isReviewed = ({
   breakGlass === true && origin.kind !== "safety";
 
 export interface Approval {
-  /** Of all together. */
+  /** How many approvals are needed in all. */
   required: number;
-  /** Who they must be, as of the request (`needsOf`). */
+  /** Who the approvers must be, as of the request (`needsOf`). */
   votes?: readonly VoteNeed[];
-  /** Of each of `votes`, where not `access.approve` says who: what those are called, and who could; undefined for all members. */
+  /**
+   * The names of the approvers of each entry of `votes`, where it isn't `access.approve` that says
+   * who, and the people who could approve; undefined for all members.
+   */
   needs?: readonly { called: readonly string[]; who?: readonly Named[] }[];
   /** Milliseconds, Redis time. */
   expiresAt: number;
@@ -54,9 +72,15 @@ export interface Approval {
   digest: string;
   /** The rule that requires them, in words. */
   why: string;
-  /** Who could where `access.approve` says, as of the request; undefined for every full member. */
+  /**
+   * Who could approve where `access.approve` says who, as of the request. Undefined for every full
+   * member.
+   */
   who?: readonly Named[] | undefined;
-  /** Half way to the end: then its thread is reminded, and who requested it hears of the end in a direct message. */
+  /**
+   * When half of the time is over. The thread is then reminded, and the requester hears of the end
+   * in a direct message.
+   */
   remindsAt?: number;
   /** Facts for approvers, as of the request; `at`, where a fact has a time (ms), is shown in the reader's zone. */
   evidence: readonly (readonly [label: string, text: string, at?: number])[];
@@ -72,7 +96,10 @@ interface Named {
 
 const alphabet = "23456789bcdfghjkmnpqrstvwxz";
 
-/** For IDs, one for each byte, that can be read over the phone: no vowels (no words), no 0/o/1/l. */
+/**
+ * Turns each byte into a letter or digit for an ID that can be read over the phone: without vowels,
+ * so that it forms no words, and without 0, o, 1, and l.
+ */
 export function lettersOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => alphabet[byte % alphabet.length]).join("");
 }
@@ -83,7 +110,10 @@ export function pollKeyOf({ target }: Pick<RequestRecord, "target">): string {
   return target.id === "" ? `named/${target.name}` : `project/${target.id}`;
 }
 
-/** The lock that a claim takes, and those that must be free: a change of a project excludes changes of its VMs. */
+/**
+ * Returns the lock that a claim takes, and the locks that must be free, because a change of a
+ * project excludes changes of its VMs.
+ */
 export function locksOf({ target }: RequestRecord, vmIds: readonly string[] = []) {
   if (target.kind === "vm")
     return { take: `vm:${target.id}`, free: [`project:${target.projectId}`] };
@@ -91,7 +121,7 @@ export function locksOf({ target }: RequestRecord, vmIds: readonly string[] = []
   return { take: `project:${target.id}`, free: vmIds.map((id) => `vm:${id}`) };
 }
 
-/** What an approval covers: everything but its own fingerprint. */
+/** Returns everything that an approval covers, which is the record without its own fingerprint. */
 export function approvableOf(
   record: RequestRecord,
   approval: Pick<Approval, "required" | "votes" | "expiresAt"> & { evidence: unknown },
@@ -124,8 +154,9 @@ export const sameWithinMs = 10_000;
 export const keepFinalMs = 90 * 24 * 3600_000;
 
 /**
- * The audit record of a step. IDs, not names, for people; no parameters that could be secret. Each tells what it is about and for
- * whom; what never changes otherwise stands in the request's first record.
+ * Builds the audit record of a step. It has IDs and not names of people, and no parameters that
+ * could be secret. Each record says what it is about and for whom; fields that never change
+ * otherwise stand in the request's first record.
  */
 export function auditRecord(
   record: RequestRecord,

@@ -1,7 +1,10 @@
 import { defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { keepFinalMs } from "./record.ts";
 
-/** Adds a step, and when it was taken after the request was made (ms), to the history in KEYS[1]. `step`: as `stepText` has it. */
+/**
+ * Adds a step to the history in KEYS[1], with how long after the request's creation it was taken
+ * (ms). `step` is what `stepText` returns.
+ */
 export const keepStep = (step: string) => `
   local taken = now - redis.call('HGET', KEYS[1], 'createdAt') .. ' ' .. ${step} .. '\\n'
   redis.call('HSET', KEYS[1], 'history', (redis.call('HGET', KEYS[1], 'history') or '') .. taken)`;
@@ -12,7 +15,7 @@ export const keepStep = (step: string) => `
 
 /** How long an origin names the request that it made (ms). */
 const originMs = 24 * 3600_000;
-/** Should who sends die, another polls so soon (ms). */
+/** When another worker polls after a claim, in case the one that sends dies (ms). */
 const firstPollMs = 1000;
 
 /** What is pending of a request: its messages, its next step, and the polls that it waits for (`redis/pending.ts`). */
@@ -28,14 +31,14 @@ const pollOf = `'${pendingKinds.poll} ' .. `;
 /** Makes its messages due now: an edit that waits for its turn must not hold up a message that this move owes. */
 export const owesMessages = (pending: string, id: string) =>
   `redis.call('ZADD', ${pending}, now, ${messagesOf}${id})`;
-/** It has a step to take. */
+/** The request has a step to take. */
 export const hasStep = (pending: string, id: string) =>
   `redis.call('ZADD', ${pending}, now, ${stepOf}${id})`;
 export const hasNoStep = (pending: string, id: string) =>
   `redis.call('ZREM', ${pending}, ${stepOf}${id})`;
 
 /**
- * Creates a request unless its ID or its origin has one, or an equal one is open or was just done.
+ * Creates a request, unless its ID or its origin has one, or an equal one is open or was just done.
  *
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, pending
  * ARGV id, record, state, its facts, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
@@ -74,8 +77,8 @@ return {ARGV[1], 1}
 `;
 
 /**
- * Refuses when it changed since it was read: by its revision, and by the nonce of its claim, because after a failover that lost
- * writes another worker's claim may bear the same revision.
+ * Refuses when the request changed since it was read. It compares the revision and the nonce of the
+ * claim, because another worker's claim may have the same revision after a failover that lost writes.
  */
 const compareLua = `${redisTimeLua}
 local is = redis.call('HMGET', KEYS[1], 'revision', 'attempt')
@@ -89,7 +92,10 @@ local freeze = redis.call('GET', KEYS[7])
 if freeze then return {'frozen', freeze} end
 `;
 
-/** Writes it, its history, its audit record, and what is pending of it; begins or ends its polls; and lets go of what an ended one held. */
+/**
+ * Writes the request, its history, its audit record, and its pending work; begins or ends its polls;
+ * and frees the locks of a request that ended.
+ */
 const saveLua = `
 local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'stage', ARGV[7])
@@ -117,7 +123,7 @@ end
 `;
 
 /**
- * Moves a request, or saves what was learned.
+ * Moves a request, or saves new facts of it.
  *
  * KEYS request, open, audit, pending, watched, lock
  * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), facts of that state, step of its history ('' for
@@ -129,7 +135,8 @@ return {'moved', nextRevision, now}
 `;
 
 /**
- * The same, and takes its lock, unless changes are frozen or another request holds one of these locks.
+ * Moves a request to its claim and takes its lock, unless changes are frozen or another request holds
+ * one of these locks.
  *
  * KEYS as of `move`, then freeze, ...locks that must be free   ARGV as of `move`, then the nonce of this claim
  * → {'moved', revision, now, what INFO says of replicas} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
@@ -147,7 +154,7 @@ return {'moved', nextRevision, now, type(replication) == 'string' and replicatio
 `;
 
 /**
- * The same, and keeps a VM's pin in the step that ends its request, unless changes are frozen.
+ * Ends a request and keeps a VM's pin in the same step, unless changes are frozen.
  *
  * KEYS as of `move`, then freeze, pins   ARGV as of `move`, then VM, its pin ('' drops it)
  * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze}
@@ -159,7 +166,7 @@ return {'moved', nextRevision, now}
 `;
 
 /**
- * Whether the journal has a claim, at the very end before its call leaves.
+ * Tells whether the journal has a claim, right before its call leaves.
  *
  * KEYS request   ARGV attempt, nonce → {now, 1 when it is in `sending` with that claim, otherwise 0}
  */

@@ -3,8 +3,9 @@ import { type Outbox, createOutbox } from "../../redis/outbox.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 
 /**
- * Shared cards: one message for several requests of a place, where more is due than Slack takes. A card takes requests for ten
- * seconds, and so many of them because a phone shows no more and Slack takes some 13,000 characters.
+ * Creates the shared cards: one message for several requests of a place, where more messages are
+ * due than Slack takes. A card takes requests for ten seconds, and only so many, because a phone
+ * shows no more and Slack takes some 13,000 characters.
  */
 export const createSharedCards = (redis: RedisClient, key: Keys, requests: Outbox): Boards =>
   createBoards(redis, {

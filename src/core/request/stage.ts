@@ -36,7 +36,10 @@ const moves = {
 
 export type State = keyof typeof moves;
 
-/** The states from which a request may move to each of these. A move to the same state saves what was learned. */
+/**
+ * The states from which a request may move to each of these. A move to the same state saves new
+ * facts.
+ */
 export type MayBecome<To extends State> = {
   [From in State]: [To] extends [From | (typeof moves)[From][number]] ? From : never;
 }[State];
@@ -50,17 +53,20 @@ export interface Look {
   print: string;
 }
 
-/** What the compute service answered. */
+/** The answer of the compute service. */
 export interface Answer {
   class: string;
   status?: number;
   message?: string;
   snapshotId?: string;
-  /** The ID that somebody who doesn't see every VM named: it counts once someone who does has confirmed it. */
+  /**
+   * The ID that somebody who doesn't see every VM named. It counts once someone who does see them
+   * has confirmed it.
+   */
   claimed?: { id: string; by: string };
 }
 
-/** The snapshot that is taken right before data is replaced: restoring it undoes the change. */
+/** The snapshot that is taken right before data is replaced. Restoring it undoes the change. */
 export interface SafetySnapshot {
   /** The request that takes it. */
   request: string;
@@ -71,32 +77,32 @@ export interface SafetySnapshot {
 export interface Call {
   /** When it was claimed, right before its send. */
   sentAt: number;
-  /** The target as read right before; undefined where there was none. */
+  /** The target as it was read right before the claim. Undefined where there was none. */
   before?: Seen;
-  /** It has ended: nothing more of it can leave. */
+  /** When the call ended (nothing more of it can leave). */
   endedAt?: number;
   answer?: Answer;
-  /** Proof that it began, and when that was seen. */
+  /** The proof that the change began, and when that was seen. */
   mark?: { status: string; at: number };
   safety?: SafetySnapshot;
 }
 
-/** What reads of the target have shown since the call. All times are Redis time (ms). */
+/** The results of reads of the target since the call. All times are Redis time (ms). */
 export interface Reads {
   last?: Look;
-  /** All reads since then were equal. */
+  /** Since when all reads were equal. */
   sameSince?: number;
-  /** The same, counting only reads after the quiet period. */
+  /** Since when all reads after the quiet period were equal. */
   quietSince?: number;
-  /** Number of reads after the quiet period. */
+  /** The number of reads after the quiet period. */
   quietLooks?: number;
-  /** No read has succeeded since then. */
+  /** Since when no read has succeeded. */
   blindSince?: number;
 }
 
 export const noReads: Reads = {};
 
-/** How often it couldn't go on, over all its attempts. */
+/** How often the request couldn't go on, over all its attempts. */
 export interface Setbacks {
   /** Claims returned before their call left. */
   returned: number;
@@ -115,7 +121,7 @@ export interface Holder {
   request: string;
   requesterName?: string;
   command?: string;
-  /** Its outcome is unknown, so a person must say what became of it. */
+  /** Its outcome is unknown, so a person must say what happened. */
   unknown?: { noun: string; sentAt: number };
 }
 
@@ -140,9 +146,9 @@ interface Facts {
   };
   authorized: {
     setbacks: Setbacks;
-    /** What it waits for. */
+    /** Says what the request waits for. */
     why?: string;
-    /** Not before this time (Redis, ms). */
+    /** The request doesn't start before this time (Redis, ms). */
     notBefore?: number;
     waitsFor?: Holder;
     /** How often in a row it was put off. */
@@ -156,11 +162,13 @@ interface Facts {
   unknown: Called & {
     why?: string;
     since: number;
-    /** Reminders due so far. */
+    /** The number of reminders that were due so far. */
     reminders: number;
-    /** Of `timing.reminders`, those that came or were put off. */
+    /** The number of `timing.reminders` that came or were put off. */
     remindersOver: number;
-    /** Someone can't tell yet: the next reminder is due then (Redis, ms), and none before. */
+    /**
+     * When the next reminder is due (Redis, ms), because someone can't tell yet. None comes before.
+     */
     asksAgainAt?: number;
   };
   done: {
@@ -169,7 +177,7 @@ interface Facts {
     /** Undefined where there was nothing to send. */
     call?: Call;
     reads: Reads;
-    /** The target as it is by then; undefined for one that is gone. */
+    /** The target as it is after the change. Undefined for one that is gone. */
     after?: Seen;
     /** The target was already in the wanted state, found by the preflight check or after a 409. */
     already?: true;
@@ -184,9 +192,9 @@ interface Facts {
     why: string;
     hint?: string;
     setbacks: Setbacks;
-    /** What is offered where there was nothing to do. */
+    /** The command that the card offers where there was nothing to do. */
     instead?: Refusal["instead"];
-    /** A freeze turned it away. */
+    /** A freeze refused it. */
     wasFrozen?: true;
     decidedBy?: Decider;
   };
@@ -200,7 +208,7 @@ export type Stage = StageIn<State>;
 /** The stages that reads decide about. */
 export type PolledStage = StageIn<"sending" | "accepted" | "unclear">;
 
-/** Its state when it is made. */
+/** The stage in which a request is made. */
 export const firstStage = (state: "draft" | "authorized"): StageIn<"draft" | "authorized"> =>
   state === "draft" ? { state } : { state, setbacks: noSetbacks };
 
@@ -210,7 +218,7 @@ export const callOf = (stage: Stage): Call | undefined =>
 
 export const readsOf = (stage: Stage): Reads => ("reads" in stage ? stage.reads : noReads);
 
-/** The target as it was before the request; where nothing was sent, as it is. */
+/** The target as it was before the request. Where nothing was sent, it is the target as it is. */
 export function beforeOf(stage: Stage): Seen | undefined {
   const call = callOf(stage);
   return call ? call.before : afterOf(stage);
@@ -244,7 +252,7 @@ const finalStates: readonly State[] = [
 
 export const isFinal = (state: State): boolean => finalStates.includes(state);
 
-/** Reads decide its outcome. */
+/** Whether reads decide the outcome in this state. */
 export const isPolled = (state: State): state is PolledStage["state"] =>
   state === "sending" || state === "accepted" || state === "unclear";
 
@@ -263,19 +271,25 @@ const words: Readonly<Record<string, string>> = {
   cancelled: "canceled",
 };
 
-/** A state in words; one that this version doesn't know is shown as it is. */
+/** Says a state in words. A state that this release doesn't know is shown as it is. */
 export function stateWords(state: string): string {
   return (Object.hasOwn(words, state) && words[state]) || state;
 }
 
-/** The promise for a request that ends before its next call: only a 429 precedes that one. */
+/**
+ * Says how much of it was sent, for a request that ends before its next call. Only a 429 comes
+ * before that one.
+ */
 export function sentWords({ throttled }: Setbacks): string {
   return throttled > 0 ? "the earlier call was not applied" : "nothing was sent";
 }
 
 const lastsMs = 3000;
 
-/** Whether it was still under way a few seconds after its send: then its card says what it waits for. */
+/**
+ * Whether the request was still under way a few seconds after its send. Its card then says what it
+ * waits for.
+ */
 export function lasts(stage: Stage): boolean {
   const call = callOf(stage);
   const { last } = readsOf(stage);

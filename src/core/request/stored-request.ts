@@ -9,7 +9,7 @@ interface Stored {
   record: RequestRecord;
   final: boolean;
   attempt: number;
-  /** Random, of this attempt's claim; undefined before the first. */
+  /** The random nonce of this attempt's claim. Undefined before the first claim. */
   nonce?: string | undefined;
   owner: string | undefined;
   revision: number;
@@ -30,26 +30,29 @@ export type StoredRequest = RequestIn<State>;
 export const sentAtOf = ({ record, stage }: StoredRequest): number =>
   callOf(stage)?.sentAt ?? record.createdAt;
 
-/** What Slack shows so far. Not under the revision: posting changes nothing. */
+/**
+ * How Slack shows the request so far. The revision doesn't cover it, because posting changes
+ * nothing.
+ */
 export interface Delivered {
   card?: { channelId: string; ts: string };
-  /** The card before, which Slack no longer lets be edited: its buttons stay. */
+  /** The former card, which Slack no longer lets be edited, so its buttons stay. */
   formerCard?: { channelId: string; ts: string };
-  /** `cardVersion` as last shown. */
+  /** The `cardVersion` that was last shown. */
   cardView?: string | undefined;
-  /** Notice → its ts, or "posting <since>" while a post may be under way. */
+  /** The ts of each notice, or "posting <since>" while a post may be under way. */
   said: Record<string, string>;
-  /** Why the channel takes none of its messages: they are direct ones. */
+  /** Why the channel takes none of its messages. They are sent as direct messages then. */
   closedBy?: string | undefined;
-  /** Where it was requested, when its card is in the channel of its team. */
+  /** The message where it was requested, when its card is in the channel of its team. */
   asked?: { channelId: string; ts: string } | undefined;
-  /** The one before, which Slack no longer lets be edited. */
+  /** The former message there, which Slack no longer lets be edited. */
   formerAsked?: { channelId: string; ts: string } | undefined;
-  /** `cardVersion` as last shown there. */
+  /** The `cardVersion` that was last shown there. */
   askedView?: string | undefined;
-  /** The bot can't post in the channel of its team: the card is where it was requested. */
+  /** The bot can't post in the channel of its team, so the card is where it was requested. */
   isTeamClosed?: boolean;
-  /** It has left a shared card, and joins none again. */
+  /** The request has left a shared card, and joins none again. */
   isAlone?: boolean;
   /** Who signed the review of its break-glass. */
   review?: ReviewSignature | undefined;
@@ -63,17 +66,17 @@ export interface ReviewSignature {
   why: string;
 }
 
-/** Undefined for a record that is gone or can't be read. */
+/** Reads a request out of its hash. Undefined for a record that is gone or can't be read. */
 export function parseStored(fields: Fields): StoredRequest | undefined {
   try {
     return parseFields(fields);
   } catch {
-    // A broken record must not hide those that are read with it
+    // A broken record must not hide the records that are read with it.
     return undefined;
   }
 }
 
-/** Nothing is known of a request in these states whose call isn't there. */
+/** A request in one of these states is worth nothing without its call. */
 const hasCall: readonly State[] = [
   "sending",
   "accepted",
@@ -94,7 +97,8 @@ function parseFields(fields: Fields): StoredRequest | undefined {
   return {
     record,
     state,
-    // Written together with its state, by this format; a hand in Redis may set the state alone
+    // The facts are written together with the state, by this format. Somebody who writes to Redis
+    // by hand may set the state alone.
     stage: { ...(state === "authorized" ? { setbacks: noSetbacks } : {}), ...facts, state },
     final: fields["final"] === "1",
     attempt: Number(fields["attempt"]),

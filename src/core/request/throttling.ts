@@ -1,6 +1,9 @@
 import { type Keys, type RedisClient, isBeforeSetBack, redisNow } from "../../redis/redis.ts";
 
-/** The compute service asked Gatehouse to slow down: no process calls it for a while. */
+/**
+ * Remembers that the compute service asked Gatehouse to slow down. No process calls it for a while
+ * then.
+ */
 export function createThrottling(redis: RedisClient, key: Keys) {
   return {
     /** For how long calls pause (ms). */
