@@ -10,12 +10,13 @@ import type { ClosedStop } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /**
- * Whether exactly the approved request would run now: the fingerprint is made again, votes are counted again with today's
- * groups, and the VMs of a project must be those that were shown.
+ * Checks whether exactly the approved request would run now. The fingerprint is made again, votes
+ * are counted again with today's groups, and the VMs of a project must be those that approvers were
+ * shown.
  */
 export async function approvalProblem(
   request: StoredRequest,
-  /** As policy answers now, of what was read now. */
+  /** The permit that policy gives now, for the target as it was read now. */
   permit: Permit,
   vms: readonly Vm[],
   by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
@@ -26,7 +27,8 @@ export async function approvalProblem(
   if (needed.required === 0 && !approval) return undefined;
   const given = approval?.required ?? 0;
   if (needed.required > given) {
-    // By the name it had: if that needed no more, it was renamed since, or has other VMs
+    // Approvals are judged by the name that the target had. If that name needed no more of them,
+    // the target was renamed since, or has other VMs.
     const before = approvalsFor({ command, targets: [target], input }, by);
     if (before.required <= given) {
       const why = `${target.name} now needs more approvals: ${needed.why}`;
@@ -81,7 +83,7 @@ export async function approvalProblem(
   return { is: "closed", why, hint: `${lost} Request again.` };
 }
 
-/** The journal was changed by hand: into the trail and the log. */
+/** Reports to the audit trail and the log that the journal was changed by hand. */
 async function alarm(
   request: string,
   why: string,

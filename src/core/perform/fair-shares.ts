@@ -9,12 +9,15 @@ interface Place {
   since: number;
 }
 
-/** The requests that found no slot left, in the order of their last turn, with the latest time at which each comes again (ms). */
+/**
+ * The requests that found no slot, in the order of their last turn, each with the latest time at
+ * which it comes again (ms).
+ */
 type Waiting = Map<string, number>;
 
 /**
- * Shares a worker's slots between projects: one alone gets three quarters of them, and one whose calls hang gets a quarter,
- * so that requests of others begin within seconds.
+ * Shares a worker's slots between projects. A project alone gets three quarters of them, and one
+ * whose calls hang gets a quarter, so that requests of other projects begin within seconds.
  */
 export function createShares(
   slots: number,
@@ -25,13 +28,13 @@ export function createShares(
   const slowUntil = new Map<string, number>();
   const turnedAway = new Map<string, Waiting>();
 
-  /** How many of a project wait with this one. */
+  /** Notes that this request found no slot, and returns how many of its project wait. */
   function noteTurnedAway(project: string, request: string): number {
     const at = now();
     const waiting = turnedAway.getOrInsertComputed(project, (): Waiting => new Map());
     waiting.delete(request);
     waiting.set(request, at + pauseMs.most);
-    // Other workers took those that didn't come again, or they have ended
+    // A request that didn't come again was taken by another worker, or has ended.
     for (const [other, until] of waiting) {
       if (until >= at) break;
       waiting.delete(other);
@@ -40,8 +43,9 @@ export function createShares(
   }
 
   /**
-   * The longer the steps under way have lasted, and the more wait for each place, the longer it takes until one is free. So a crowd at a slow
-   * project doesn't keep the worker busy with turning it away, and one at a quick project isn't held up.
+   * The longer the steps under way have lasted, and the more requests wait for each place, the
+   * longer it takes until a place is free. So many requests for a slow project don't keep the
+   * worker busy with turning them away, and requests for a quick one aren't held up.
    */
   function pauseFor(waiting: number, places: ReadonlySet<Place>): number {
     const ages = [...places].reduce((sum, { since }) => sum + now() - since, 0);
@@ -51,7 +55,10 @@ export function createShares(
   }
 
   return {
-    /** A place, to be given back by calling `leave`; or how soon to try again when the project has none left (ms). */
+    /**
+     * Takes a place, which is given back by calling `leave`. When the project has none left, tells
+     * how soon to try again (ms).
+     */
     take(project: string, request: string): { leave(): void } | { waitMs: number } {
       const places = running.get(project) ?? new Set();
       const at = now();

@@ -48,7 +48,7 @@ export async function gate(
     ]);
   } catch (error) {
     const decision = whenUnreadable(error);
-    // Only the second time in a row: one failed handshake may be a hiccup
+    // It freezes only the second time in a row, because one failed handshake may be an accident.
     if (decision.why === untrusted && request.stage.why === untrusted) {
       const reason = `${certificate}: another server may be answering`;
       await by.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
@@ -81,7 +81,8 @@ export async function gate(
   const unapproved = await approvalProblem(request, answer.permit, vms, by);
   if (unapproved) return unapproved;
   if (command.on === "new-project") {
-    // What the requester doesn't see is answered by the service, as it answers it
+    // A project that the requester can't see isn't told of here. When its name is taken, the service
+    // says so itself.
     const scope = scopeOfPerson(by.policy, person, by.ourTeamId);
     const known = seen && isList(seen) ? seen.filter((one) => scope?.sees(one) ?? true) : [];
     return refusedNow(effect.notNow?.(known)) ?? { is: "open", before: seen, vmIds };
@@ -90,7 +91,7 @@ export async function gate(
     if (command.on === "project" && command.deletes) return { is: "already", seen: [] };
     return { is: "closed", why: `${record.target.name} is gone`, hint: "Look it up by its name." };
   }
-  // Before `targetChange`: an earlier call may have changed it, late
+  // This comes before `targetChange`, because an earlier call may have changed the target late.
   if (request.attempt > 0 && !isAnotherOne(seen, record.target) && effect.already?.(seen, args))
     return { is: "already", seen };
   const changed = targetChange(record.target, seen);
@@ -107,7 +108,10 @@ function refusedNow(notNow: Refusal | undefined): ClosedStop | undefined {
   return notNow && { ...notNow, is: "closed", why: notNow.text };
 }
 
-/** By which right it was asked for, as far as the journal proves it: what a record merely says isn't enough. */
+/**
+ * Returns the right by which the request was made, as far as the journal proves it. A record alone
+ * is no proof.
+ */
 async function basisOf(
   { origin, target, input, breakGlass, approval }: RequestRecord,
   store: Pick<WorkerContext["store"], "get">,
@@ -124,7 +128,10 @@ async function basisOf(
   return isEmergency ? breakGlassBasis : undoBasis({ origin }, store);
 }
 
-/** The snapshot that an undo restores is the one that the journal knows of the request it undoes. */
+/**
+ * Returns the right of an undo, if the snapshot that it restores is the one that the journal knows
+ * of the request it undoes.
+ */
 async function undoBasis(
   { origin }: Pick<RequestRecord, "origin">,
   store: Pick<WorkerContext["store"], "get">,
@@ -136,7 +143,7 @@ async function undoBasis(
 const noProject = "the compute service doesn't find the project of this VM; nothing was sent";
 const certificate = "the compute service's certificate can't be trusted";
 const untrusted = `${certificate}; nothing was sent`;
-/** Freezes and messages say the same of a 401 or 403. */
+/** The reason for a 401 or 403, for freezes and messages. */
 export const keyRefused = (status: number) =>
   `the compute service rejected Gatehouse's API key (${status})`;
 const unconfirmed = "Slack can't confirm who you are right now";
@@ -163,7 +170,7 @@ function whenUnreadable(error: unknown): ClosedStop {
   return { is: "later", why: `the compute service ${what} right now; nothing was sent` };
 }
 
-/** How the target changed since the request, in words. */
+/** Says in words how the target changed since the request. */
 export function targetChange(asked: Target, now: Seen): string | undefined {
   if (isList(now)) return undefined;
   if (now.name !== asked.name) return `${asked.name} is now called ${now.name}`;
@@ -182,8 +189,9 @@ export function targetChange(asked: Target, now: Seen): string | undefined {
 }
 
 /**
- * Why a request no longer stands: its project is called otherwise by now, and so has another team. Those who asked and those
- * who approved may have no rights there; someone who has them requests again, and is judged by the new name.
+ * Says why a request no longer stands: its project has another name now, and so another team. The
+ * requester and the approvers may have no rights in that team; someone who has them requests again,
+ * and is judged by the new name.
  */
 export function teamChange(target: Target, name: string | undefined, policy: Policy) {
   const before = ownerOf(target);

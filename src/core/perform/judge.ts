@@ -10,12 +10,12 @@ export type Gap = "stableGapMs" | "transitionGapMs";
 export const gapOf = ({ mark }: Pick<Call, "mark">, timing: Pick<Policy["timing"], Gap>): number =>
   mark && isTransitional(mark.status) ? timing.transitionGapMs : timing.stableGapMs;
 
-/** A read of the target of a sent request, and by what it is judged. */
+/** A read of the target of a sent request, with the effect by which it is judged. */
 export interface Read {
-  // Opaque here
+  // The parsed arguments don't matter here.
   effect: Effect<Seen, never>;
   args: unknown;
-  /** Undefined for what is proven absent. */
+  /** Undefined when the target is proven absent. */
   seen: Seen | undefined;
   /** Redis time (ms). */
   at: number;
@@ -33,7 +33,7 @@ export interface JudgedRead<To extends Stage = Judged> {
 /** After this many reads past the quiet period and the deadline, no stable pair is expected. */
 const enoughLooks = 6;
 
-/** What a read shows, beside those before it. */
+/** Compares a read with those before it. */
 function observe(stage: PolledStage, read: Read) {
   const { effect, at, timing } = read;
   const { before } = stage.call;
@@ -58,7 +58,7 @@ export function judgeSending(stage: StageIn<"sending">, read: Read): StageIn<"se
   return { ...stage, call, reads };
 }
 
-/** How long the target has stood as it is, and whether that is long enough. */
+/** Tells how long the target has been as it is, and whether that is long enough. */
 function standing({ seen, isSame, call, reads, timing, at }: Observed) {
   const sameForMs = isSame ? at - (reads.sameSince ?? at) : 0;
   const isSettled = !isUnsettled(seen);
@@ -94,7 +94,10 @@ function provenEnd(
 
 const replaced = "the target was replaced while this ran";
 
-/** Accepted is not done: the target must settle as it was asked for, and where a restart leaves no other trace, show that it began. */
+/**
+ * An accepted request isn't done yet. The target must settle as it was asked for, and where a
+ * restart leaves no other trace, a read must show that it began.
+ */
 export function judgeAccepted(
   stage: StageIn<"accepted">,
   read: Read,
@@ -116,7 +119,9 @@ export function judgeAccepted(
   return { to: now };
 }
 
-/** A missing sign proves nothing unless the effect says so: without proof, the outcome is unknown. */
+/**
+ * A missing sign proves nothing unless the effect says so. Without proof, the outcome is unknown.
+ */
 export function judgeUnclear(
   stage: StageIn<"unclear">,
   read: Read,
@@ -140,17 +145,18 @@ export function judgeUnclear(
     if (!call.mark || isLate)
       return unknown(`reads show ${look.status}, which proves neither outcome`);
   }
-  // After an outage everything is late: a few reads come first
+  // After an outage every deadline is over, so a few reads come first.
   if (isLate && quietLooks >= enoughLooks) return unknown(`no stable read: last ${look.status}`);
   return { to: now };
 }
 
-/** Counts the quiet period: both reads that prove no effect must come after it. */
+/** Counts the quiet period. Both reads that prove no effect must come after it. */
 function withQuiet({ state }: PolledStage, observed: Observed): Pick<Observed, "call" | "reads"> {
   const { call, isSame, wasAt, timing, at } = observed;
   const reads = { ...observed.reads };
   const { sentAt, endedAt = sentAt } = call;
-  // A call that ended long after its claim may have left late: then the quiet period begins at its end
+  // A call that ended long after its claim may have left late, so the quiet period then begins at
+  // its end.
   const leftBy = endedAt - sentAt > timing.quiesceMs / 2 ? endedAt : sentAt;
   const quietAt = leftBy + timing.quiesceMs;
   if (at < quietAt) return { call, reads };
@@ -159,7 +165,10 @@ function withQuiet({ state }: PolledStage, observed: Observed): Pick<Observed, "
   return { call, reads };
 }
 
-/** Of a list: what was there before may be another team's, and proves nothing. */
+/**
+ * Leaves out of a list the entries that were there before. They may be another team's, and prove
+ * nothing.
+ */
 function withoutFormer(seen: Seen | undefined, before: Seen | undefined): Seen | undefined {
   if (seen === undefined || before === undefined || !isList(seen) || !isList(before)) return seen;
   const former = new Set(before.map(({ id }) => id));

@@ -10,13 +10,14 @@ import { readTarget } from "./read-target.ts";
 import { changeOf, lateLookMs } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
-/** A target that is still under way after so many is left alone. */
+/** A target that is still changing after so many quiet periods is left alone. */
 const mostQuiets = 10;
 const maxOthers = 20;
 
 /**
- * One late look at what ended as not applied. A service that holds a call back for longer than the quiet period may apply it after
- * all; Gatehouse can't prevent that. It is told once, in the thread and in the trail, and the card says done from then on.
+ * Looks late, and once, at a request that ended as not applied. A service that holds a call back
+ * for longer than the quiet period may apply it after all, which Gatehouse can't prevent. It is
+ * told once, in the thread and in the trail, and the card says done from then on.
  */
 export function lateLookWork(
   contextNow: () => WorkerContext,
@@ -40,7 +41,8 @@ async function lookLate(
   if (!change || (await isExplained(request, by))) return store.lates.remove(id);
   const ageMs = (await store.now()) - request.changedAt;
   const wholeMs = lateLookMs(policy.timing);
-  // All that was put off is due once Redis's clock was set back, and a look that comes too early sees nothing
+  // When Redis's clock was set back, everything that was put off is due at once, and a look that
+  // comes too early sees nothing.
   if (ageMs < wholeMs) return store.lates.later(id, Math.min(wholeMs, wholeMs - ageMs));
   const read = await readOrNothing(request, by);
   if (!read) return store.lates.later(id, policy.timing.pollMostMs);
@@ -53,7 +55,8 @@ async function lookLate(
   if (isUnsettled(seen) && !isLate) return store.lates.later(id, policy.timing.stableGapMs);
   const isApplied = effect.wanted(seen, before, args) && !effect.untouched?.(seen, before, args);
   if (isApplied && !(await isExplained(request, by))) {
-    // Before the move: a notice has an ID, and is told once however often this is begun
+    // This comes before the move. A notice has an ID, so it is told once, however often this
+    // begins.
     await tell(request, renderLateEffect(request, seen));
     const { target } = request.record;
     await store.note({ what: "late-effect", request: id, target, status: statusOf(seen) });
@@ -82,7 +85,7 @@ async function isExplained(
   );
 }
 
-/** Undefined where the compute service can't be read: nothing is decided then. */
+/** Reads the target. Undefined where the compute service can't be read; nothing is decided then. */
 async function readOrNothing({ record }: StoredRequest, by: WorkerContext) {
   try {
     return await readTarget(record.target, by);

@@ -63,7 +63,10 @@ async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
   return request.state === "sending" ? checkSender(request, by) : ended;
 }
 
-/** A project whose calls hang must not take every slot of the worker. */
+/**
+ * Takes the step of a request when its project has a free place, because a project whose calls hang
+ * must not take every slot of the worker.
+ */
 async function beginInTurn(request: Waiting, by: WorkerContext): Promise<Next> {
   const { projectId, id, name } = request.record.target;
   const turn = by.shares.take(projectId || id || name, request.record.id);
@@ -118,7 +121,7 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
   );
 }
 
-/** What becomes of a request that isn't sent now. */
+/** Ends or puts off a request that isn't sent now. */
 async function stop(request: Waiting, stopped: Stop | Next, by: WorkerContext): Promise<Next> {
   const { stage } = request;
   switch (stopped.is) {
@@ -135,7 +138,8 @@ async function stop(request: Waiting, stopped: Stop | Next, by: WorkerContext): 
       return endUnsent(request, { state: "cancelled", why, ...told }, by);
     }
     case "later": {
-      // No back-off while a safety snapshot is taken: a person waits for what follows it
+      // It is asked for often while a safety snapshot is taken, because a person waits for the
+      // change that follows.
       const times = stopped.safetyRequest ? 1 : (stage.holds ?? 0);
       return hold(request, stopped.why, backoff(times, by.policy.timing), by, stopped);
     }
@@ -152,7 +156,7 @@ async function stop(request: Waiting, stopped: Stop | Next, by: WorkerContext): 
   }
 }
 
-/** No worker opens it: it waits until its requester does, or it expires. */
+/** Has a request wait until its requester opens it, or until it expires. No worker opens it. */
 async function untilOpened(request: Waiting, now: number, by: WorkerContext): Promise<Next> {
   const { record, stage } = request;
   if (record.policyVersion !== by.policyVersion) {
@@ -164,13 +168,13 @@ async function untilOpened(request: Waiting, now: number, by: WorkerContext): Pr
   return waitFor(record.runsUntil - now + 1);
 }
 
-/** Waits while the owner may still be sending; then the outcome is unclear. */
+/** Waits while the owner may still be sending. Afterwards the outcome is unclear. */
 async function checkSender(request: RequestIn<"sending">, by: WorkerContext): Promise<Next> {
   const { timing } = by.policy;
   const { owner } = request;
   const claim = claimId(request);
   if (owner === by.workerId && by.calling.has(claim)) return waitFor(timing.heartbeatMs);
-  // By this process's own clock: that of Redis may be stepped
+  // This counts by the process's own clock, because Redis's clock may be set.
   const since = by.sendingSince.get(claim) ?? performance.now();
   by.sendingSince.set(claim, since);
   const leftMs = timing.httpTimeoutMs + 2 * timing.claimWindowMs - (performance.now() - since);
@@ -206,13 +210,13 @@ async function waitBehind(request: Waiting, holder: string, by: WorkerContext): 
   return waitFor(pollFirstMs);
 }
 
-/** What its card asks of a person, in the cards of those that wait for it. */
+/** Says what its card asks of a person, for the cards of requests that wait for it. */
 function unknownOf({ record, stage }: RequestIn<"unknown">, by: WorkerContext) {
   const command = by.commands.find(({ name }) => name === record.command);
   return { noun: command ? nounOf(command) : "change", sentAt: stage.call.sentAt };
 }
 
-/** Waits in `authorized`; each new reason goes into the history once. */
+/** Keeps a request waiting in `authorized`. Each new reason goes into the history once. */
 async function hold(
   request: Waiting,
   why: string,
@@ -236,7 +240,7 @@ function sentSentence({ setbacks }: Pick<StageIn<"authorized">, "setbacks">): st
 
 type Unsent = Omit<StageIn<"expired">, "setbacks"> | Omit<StageIn<"cancelled">, "setbacks">;
 
-/** Ends it with nothing sent. */
+/** Ends a request of which nothing was sent. */
 export async function endUnsent(
   request: RequestIn<"draft" | "authorized">,
   end: Unsent,
@@ -248,7 +252,10 @@ export async function endUnsent(
   return moved.is === "changed" ? waitFor(50) : ended;
 }
 
-/** A request whose step keeps throwing ends where a person sees it. That Redis is in trouble says nothing about it. */
+/**
+ * Ends a request whose step keeps throwing, so that a person sees it. Errors of Redis don't count,
+ * because they say nothing about the request.
+ */
 async function stepFailed(
   request: StoredRequest,
   error: unknown,
@@ -280,7 +287,10 @@ async function stepFailed(
 const withoutSnapshot =
   "Request again; tick “Don't take a safety snapshot first” to continue without one.";
 
-/** Data may be replaced: of what is lost there is a snapshot, or nobody wants one. */
+/**
+ * Data may be replaced: either a snapshot of the present data exists, or the requester declined
+ * one.
+ */
 interface Safe {
   is: "safe";
   snapshot?: SafetySnapshot;
@@ -329,8 +339,9 @@ async function submitSnapshot(
 }
 
 /**
- * For what changes nothing but what Gatehouse keeps: looks whether it still is as it was approved, and keeps it in the step that
- * ends the request. So it is kept exactly once, wherever a worker dies. Undefined for what is sent to the compute service.
+ * Handles a command that changes only data of Gatehouse. It checks that the values still are as
+ * they were approved, and keeps them in the step that ends the request, so they are kept exactly
+ * once, wherever a worker dies. Undefined for a command that is sent to the compute service.
  */
 async function keepIfKept(
   request: Waiting,

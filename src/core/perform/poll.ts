@@ -31,13 +31,16 @@ import { readTarget } from "./read-target.ts";
 import { changeOf, lateLookMs, maxStepErrors } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
-/** When a key is polled next (ms), and that it is polled no sooner, whoever asks (ms). */
+/** When a key is polled next (ms), and for how long it isn't polled whoever asks (ms). */
 interface NextPoll {
   inMs: number;
   restMs: number;
 }
 
-/** Polls what is due. Until when a key rests, each process knows of its own polls. */
+/**
+ * Polls the keys that are due. Each process knows only of its own polls how long a key isn't polled
+ * again.
+ */
 export function pollWork(contextNow: () => WorkerContext): PendingWork {
   const { polls } = contextNow();
   const restsUntil = new Map<string, number>();
@@ -68,7 +71,7 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll
   } catch (error) {
     const isKnown = error instanceof ComputeError;
     if (!isKnown) by.log.error("poll.failed", { pollKey, error });
-    // Without a read, only deadlines decide
+    // Without a read, only deadlines decide.
     await giveUpLate(await countFromNow(open, await by.store.now(), by), by);
     return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
   }
@@ -103,8 +106,9 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll
 }
 
 /**
- * Lets what was sent or read before Redis's clock was set back count from now on: a poll would otherwise wait until that time comes again. Now
- * is later than it was, so nothing is proven too early.
+ * Dates times that lie in the future to now. Redis's clock was set back since they were written,
+ * and a poll would otherwise wait until that time comes again. Now is later than the moment they
+ * mean, so nothing is proven too early.
  */
 async function countFromNow(
   waiting: readonly Polled[],
@@ -120,7 +124,9 @@ async function countFromNow(
   return Promise.all(counted);
 }
 
-/** Undefined where none of its times lies in the future. */
+/**
+ * Returns the stage with its times moved to now. Undefined where none of them lies in the future.
+ */
 function fromNow(stage: PolledStage, now: number): PolledStage | undefined {
   const { call, reads } = stage;
   const { sentAt, endedAt } = call;
@@ -142,9 +148,9 @@ function fromNow(stage: PolledStage, now: number): PolledStage | undefined {
 }
 
 /**
- * As many are polled as far apart as the first polls of one. Each send and each answer asks for a poll, because a short REBOOTING is
- * a restart's only proof, and each poll judges all: so the time between polls grows with the square of how many there are, up to
- * twice that.
+ * Up to so many requests are polled as often as the first polls of one. Each send and each answer
+ * asks for a poll, because a short REBOOTING is a restart's only proof, and each poll judges all
+ * requests. So the time between polls grows with the square of their number, up to twice that.
  */
 const crowd = 70;
 
@@ -168,7 +174,10 @@ export function soonest(
   return ageMs < pollFirstMs ? Math.min(delay, youngMs - (ageMs % youngMs)) : delay;
 }
 
-/** What throws for one request must not keep the others of its project from being judged; in the end a person sees it. */
+/**
+ * Counts an error that judging one request threw. It must not keep other requests of its project
+ * from being judged; in the end a person sees it.
+ */
 async function judgingFailed(
   request: Polled,
   error: unknown,
@@ -186,7 +195,10 @@ async function judgingFailed(
   else await by.store.move(request, { to: toUnclear({ ...stage, setbacks }, why), why });
 }
 
-/** That the request no longer waits for polls, or how far it is now; undefined where it is left to the next poll. */
+/**
+ * `over` when the request no longer waits for polls; otherwise its stage now. Undefined where it is
+ * left to the next poll.
+ */
 type Judgment = "over" | PolledStage | undefined;
 
 async function judgeOne(
@@ -219,19 +231,20 @@ async function keepJudged<To extends Judged>(
   const now: Judged = to;
   const isNews = why !== undefined || (lasts(now) && !lasts(before));
   if (!isNews && isPolledStage(now) && sawNothingNew(before, now)) return now;
-  // Before the move: a crash in between costs one look too many, not one too few
+  // This comes before the move, because a crash in between then costs one look too many, and not
+  // one too few.
   if (now.state === "not-applied")
     await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));
   const told = why === undefined ? {} : { why };
   const moved = await by.store.move(request, { to, ...told, isSilent: !isNews });
-  // The worker that sent it moved it while we were reading. The next poll decides.
+  // The worker that sent it moved it during this read. The next poll decides.
   if (moved.is !== "moved") return undefined;
   return isPolledStage(now) ? now : "over";
 }
 
 const isPolledStage = (stage: Stage): stage is PolledStage => isPolled(stage.state);
 
-/** Whether a read was as the one before, so that it needs not be kept. */
+/** Whether a read showed the same as the one before, so that it needn't be kept. */
 function sawNothingNew({ call, reads }: PolledStage, now: PolledStage): boolean {
   if (reads.last?.print !== now.reads.last?.print) return false;
   if (reads.blindSince !== undefined) return false;
@@ -240,19 +253,20 @@ function sawNothingNew({ call, reads }: PolledStage, now: PolledStage): boolean 
   return now.call.mark === undefined || call.mark !== undefined;
 }
 
-/** A project may have hundreds of VMs, so two or three of them are read by themselves. */
+/** A project may have hundreds of VMs, so up to this many of them are read one by one. */
 const mostAlone = 3;
 
 /**
- * Reads a few VMs alone, or the list of their project for more. A list with gaps doesn't prove that a VM is gone, and a record
- * that can't be read proves nothing: such a VM is read alone. Undefined for what can't be read at all.
+ * Reads a few VMs one by one, or for more of them the list of their project. A list with gaps
+ * doesn't prove that a VM is gone, and a record that can't be read proves nothing, so such a VM is
+ * read by itself. Undefined where nothing can be read.
  */
 async function readFor(
   pollKey: string,
   waiting: readonly Polled[],
   by: WorkerContext,
 ): Promise<(request: Polled) => { seen: Seen | undefined } | undefined> {
-  // Retries are for short troubles: the next poll comes anyway
+  // Retries are only for short troubles, because the next poll comes anyway.
   const signal = AbortSignal.timeout(2 * by.policy.timing.httpTimeoutMs);
   const targets = new Map(waiting.map(({ record }) => [record.target.id, record.target]));
   const [first] = waiting;
@@ -287,7 +301,10 @@ async function readFor(
     unread.has(target.id) ? undefined : { seen: found.get(target.id)?.seen };
 }
 
-/** One failed read proves nothing, however late: only a whole quiet period without a read ends the wait. */
+/**
+ * Gives up requests after a whole quiet period without a read. One failed read proves nothing,
+ * however late it is.
+ */
 async function giveUpLate(waiting: readonly Polled[], by: WorkerContext): Promise<void> {
   if (waiting.length === 0) return;
   const now = await by.store.now();

@@ -14,7 +14,10 @@ import type { Seen, Target } from "../../registry/define.ts";
 import { isList } from "../request/seen.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
-/** A target that hangs must not hold a worker's slot for a call's whole timeout, several times. */
+/**
+ * A read at the gate may take this long (ms). A target that hangs must not hold a worker's slot for
+ * the timeout of several calls.
+ */
 const gateReadMs = 5_000;
 
 export function readWithin({ httpTimeoutMs }: Policy["timing"]): CallOptions {
@@ -25,13 +28,13 @@ export interface TargetReading {
   seen: Seen | undefined;
   /** The VMs of a project. */
   vms: readonly Vm[];
-  /** How the list of them falls short. */
+  /** What is missing in the list of VMs. */
   gaps?: ListGaps | undefined;
 }
 
 /**
- * Why it isn't known which VMs a project has, or what they are called: rules and people decide by that, so nothing is decided
- * then. Undefined where it is known.
+ * Says why it isn't known which VMs a project has, or what they are called. Rules and people decide
+ * by those names, so nothing is decided then. Undefined where it is known.
  */
 export function hiddenVms({ seen, vms, gaps }: TargetReading): string | undefined {
   if (!gaps || seen === undefined || isList(seen)) return undefined;
@@ -44,13 +47,13 @@ export function hiddenVms({ seen, vms, gaps }: TargetReading): string | undefine
   return `the compute service's list of the VMs of ${seen.name} can't be read whole: ${words.join("; ")}`;
 }
 
-/** Thrown where an answer lacks what a decision needs. */
+/** The error for an answer that lacks something that a decision needs. */
 function unusable(endpoint: Endpoint, lack: string | undefined): ComputeError {
   const message = `${describeFailure(endpoint, "unexpected", "answer", undefined)}: ${lack}`;
   return new ComputeError("unexpected", endpoint, message, { reason: "answer" });
 }
 
-/** A list that isn't whole is no proof that something doesn't exist. */
+/** The error for a list that isn't whole, which doesn't prove that something doesn't exist. */
 const notWhole = (gaps: ListGaps) => unusable(endpoints.listProjects, gapsWords(gaps));
 
 /** Reads the target. `seen` is undefined only for a proven absence: a 404 while a control read succeeds. */
@@ -74,7 +77,7 @@ export async function readTarget(
     return { seen: project, vms, gaps };
   } catch (error) {
     if (!(error instanceof ComputeError) || error.kind !== "not-found") throw error;
-    // The control read
+    // This is the control read.
     const all = await compute.projects.listAll(undefined, telling);
     if (target.kind === "project" && all.some(({ id }) => id === target.id)) throw error;
     if (target.kind === "project" && gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
@@ -83,8 +86,8 @@ export async function readTarget(
 }
 
 /**
- * The target as rules know it now: a VM under the name that its project has at the service, which may have changed since anybody
- * looked. Undefined where the project can't be found.
+ * Returns the target as rules know it now: a VM under the name that its project has at the service,
+ * which may have changed since anybody looked. Undefined where the project can't be found.
  */
 export async function asNamedNow(
   target: Target,
@@ -96,7 +99,7 @@ export async function asNamedNow(
     let isMarked = false;
     const onGaps = () => void (isMarked = true);
     const { id, name } = await compute.projects.get(target.projectId, { ...options, onGaps });
-    // Rules go by the name: its ID must not stand in for the one that can't be read
+    // Rules go by the name, so an ID must not stand in for a name that can't be read.
     if (isMarked && name === id && target.projectName !== id)
       throw unusable(endpoints.getProject, "name is missing");
     return { ...target, projectName: name };

@@ -28,7 +28,7 @@ import {
 } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
-/** What the gate has found, and the snapshot that was taken since. */
+/** The findings of the gate, and the snapshot that was taken since. */
 interface Open {
   /** The target as read just now. */
   before: Seen | undefined;
@@ -55,7 +55,7 @@ export async function claimAndSend(
   try {
     return await claimOnce(request, change, open, call, by);
   } catch (error) {
-    // Redis may have the claim all the same: the sweep returns it
+    // Redis may have the claim nevertheless. The sweep then returns it.
     if (!call.mayHaveLeft) by.unsent.add(claim);
     throw error;
   } finally {
@@ -67,13 +67,14 @@ export async function claimAndSend(
 interface Sending {
   nonce: string;
   mayHaveLeft: boolean;
-  /** Begins polls of a call that takes long. */
+  /** Begins polls while a call takes long. */
   looking?: NodeJS.Timeout;
 }
 
 /**
- * Of the first poll's time: a call that is answered by then says itself what it began, or is followed by a read at once. A short
- * REBOOTING may be a restart's only proof, so one that takes longer is polled while it is under way.
+ * The part of the first poll's time after which a call counts as long. A call that is answered
+ * before says itself what it began, or is followed by a read at once. A short REBOOTING may be a
+ * restart's only proof, so a longer call is polled while it is under way.
  */
 const longCall = 0.15;
 
@@ -148,7 +149,7 @@ async function claimOnce(
   // A worker paused since the claim must not act on outdated facts
   if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, by);
 
-  // Nor on a connection opened so late that `checkSender` has moved the request on
+  // A connection may also have opened so late that `checkSender` has moved the request on.
   const longestMs = claimWindowMs + httpTimeoutMs;
   let whyNot: string | undefined;
   const mayGoOn = async () => {
@@ -164,7 +165,7 @@ async function claimOnce(
   if (answer instanceof ComputeError) call.mayHaveLeft = answer.kind !== "unreachable";
   await by.at?.("answer", record.id);
   if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, by);
-  // The answer is nowhere else: a Redis that is slow or fails over must not make it unknown
+  // The answer is nowhere else, so a Redis that is slow or fails over must not make it unknown.
   const next = await patiently(() => takeAnswer(claimed, change, answer, by));
   await by.at?.("move", record.id);
   return next;
@@ -172,14 +173,17 @@ async function claimOnce(
 
 const tooLong = "too long between claim and send; nothing was sent";
 
-/** The call provably never left: the request is claimed again later. */
+/** Returns a claim whose call provably never left, so that the request is claimed again later. */
 async function returnUnsent(claimed: Claimed, why: string, by: WorkerContext): Promise<Next> {
   const returned = claimed.stage.setbacks.returned + 1;
   const inMs = backoff(returned - 1, by.policy.timing);
   return returnToAuthorized(claimed, { returned }, why, inMs, by);
 }
 
-/** Returns a claim of this process that it could not return at once. False when it isn't one. */
+/**
+ * Returns a claim of this process that couldn't be returned at once. False when it is no such
+ * claim.
+ */
 export async function returnLeftBehind(request: Claimed, by: WorkerContext): Promise<boolean> {
   const claim = claimId(request);
   if (!by.unsent.has(claim)) return false;
@@ -188,7 +192,10 @@ export async function returnLeftBehind(request: Claimed, by: WorkerContext): Pro
   return true;
 }
 
-/** Any other error is a bug after the claim: the call may have left. */
+/**
+ * Sends the call. An error that isn't the service's is a bug after the claim, and the call may have
+ * left.
+ */
 async function send(
   claimed: Claimed,
   { command, args }: Change,
@@ -203,9 +210,9 @@ async function send(
   }
 }
 
-/** Retries of a call that provably never left. */
+/** How often a call that provably never left is tried again. */
 const mostUnreachable = 3;
-/** For a 429 without a Retry-After. */
+/** The pause after a 429 without a Retry-After (ms). */
 const slowDownMs = 5000;
 
 /** Moves the request by the service's answer, or by its absence. */
@@ -278,7 +285,7 @@ async function accepted(
       );
 }
 
-/** After a 409, one read: a target already in the wanted state is done. */
+/** Reads the target once after a 409. If it already is in the wanted state, the request is done. */
 async function refused(
   claimed: Claimed,
   { effect, args }: Change,
@@ -305,7 +312,10 @@ async function refused(
   return moveIfStillOurs(claimed, (now) => rejected(now, learned, why), why, by);
 }
 
-/** After a call that provably never left or had no effect: it may be claimed again after `inMs`. */
+/**
+ * Returns a request whose call provably never left or had no effect. It may be claimed again after
+ * `inMs`.
+ */
 async function returnToAuthorized(
   claimed: Claimed,
   more: Partial<Setbacks>,
@@ -329,10 +339,13 @@ async function returnToAuthorized(
 /** A request whose call may have left. */
 type Claimed = RequestIn<"sending" | "unclear">;
 
-/** What the end of a call tells about it. */
+/** Facts that the end of a call tells. */
 type Learned = Partial<Pick<Call, "endedAt" | "answer" | "mark">>;
 
-/** The same call with what was learned. Reads after a quiet period that began too early count no more. */
+/**
+ * Returns the stage with the facts that were learned. Reads after a quiet period that began too
+ * early no longer count.
+ */
 function after({ call, reads, setbacks }: Claimed["stage"], learned: Learned) {
   const { quietSince: _early, quietLooks: _few, ...noted } = reads;
   return { call: { ...call, ...learned }, reads: noted, setbacks };
@@ -348,8 +361,9 @@ const rejected = (now: Claimed["stage"], learned: Learned, why: string) =>
   ({ state: "rejected", ...after(now, learned), why }) as const;
 
 /**
- * A move by the owner, the worker with the claim. It wins over what another worker decided before the call ended
- * (`unclear`): same attempt, same nonce, same owner. What was read since the claim is kept: `to` is given the stage of now.
+ * Moves a request as its owner, the worker with the claim. This wins over a decision that another
+ * worker made before the call ended (`unclear`), if attempt, nonce, and owner are still the same.
+ * Reads since the claim are kept, because `to` is given the present stage.
  */
 async function moveIfStillOurs(
   claimed: Claimed,
@@ -375,8 +389,8 @@ async function moveIfStillOurs(
 }
 
 /**
- * Milliseconds since now by whichever clock moved more. The monotonic one stands still while a machine is suspended, and
- * the wall clock may be set back.
+ * Measures the time since now (ms) by whichever clock moved more. The monotonic one stands still
+ * while a machine is suspended, and the wall clock may be set back.
  */
 export function stopwatch(): () => number {
   const [began, beganAt] = [performance.now(), Date.now()];

@@ -5,7 +5,7 @@ import type { Freeze } from "../request/freeze.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 
-/** A request, parsed. */
+/** A request with its command and parsed arguments. */
 export interface Change {
   command: ChangeCommand;
   args: Args;
@@ -13,8 +13,8 @@ export interface Change {
 }
 
 /**
- * A process of another version may have written the record: undefined for a command that this one lacks, throws UserError for unreadable
- * arguments.
+ * Parses a request. A process of another release may have written its record: undefined for a
+ * command that this one lacks. Throws UserError for arguments that can't be read.
  */
 export function changeOf(
   { command: name, input }: Pick<RequestRecord, "command" | "input">,
@@ -24,7 +24,7 @@ export function changeOf(
   return command && { command, args: parseInput(command, input), effect: command.effect };
 }
 
-/** A request whose step or judging has thrown so often is left to a person. */
+/** A request whose step or judgment has thrown this often is left to a person. */
 export const maxStepErrors = 5;
 
 /** From the end of a request that wasn't applied until its target is looked at once more: three quiet periods (ms). */
@@ -46,13 +46,16 @@ export type Stop =
   /** The target is already in the wanted state. */
   | { is: "already"; seen: Seen }
   | ({ is: "closed"; why: string; hint?: string | undefined } & Pick<Refusal, "instead">)
-  /** Undecided; try later. */
+  /** It can't be decided yet, and is tried later. */
   | { is: "later"; why: string; hint?: string; safetyRequest?: string }
   | { is: "frozen"; freeze: Freeze }
   /** Another request holds the target. */
   | { is: "locked"; holder: string };
 
-/** Not the attempt's number alone: a claim that Redis never had is made again under the same number. */
+/**
+ * Identifies a claim. The number of the attempt isn't enough, because a claim that Redis never had
+ * is made again under the same number.
+ */
 export const claimId = ({ record, attempt, nonce }: StoredRequest): string =>
   `${record.id} ${attempt} ${nonce ?? ""}`;
 

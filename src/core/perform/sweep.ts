@@ -9,7 +9,10 @@ import type { WorkerContext } from "./worker-context.ts";
 
 const page = 200;
 
-/** Moves open requests on after a deadline, a new policy, or the death of a worker, and keeps them pending. Idempotent: it never sends. */
+/**
+ * Moves open requests on after a deadline, a new policy, or the death of a worker, and keeps them
+ * pending. It is idempotent, because it never sends.
+ */
 export async function sweep(by: WorkerContext): Promise<{ open: number }> {
   const ids = await by.store.openIds();
   const waiting: Waiting = { steps: new Set(), pollKeys: new Set() };
@@ -17,7 +20,7 @@ export async function sweep(by: WorkerContext): Promise<{ open: number }> {
   for (let start = 0; start < ids.length; start += page) {
     for (const request of await by.store.latest(ids.slice(start, start + page))) {
       if (request.state === "sending") sending.add(claimId(request));
-      // One that throws must not keep the others from being found
+      // A request that throws must not keep the others from being found.
       await sweepOne(request, waiting, by).catch((error: unknown) =>
         by.log.error("request.sweep-failed", { request: request.record.id, error }),
       );
@@ -64,7 +67,10 @@ async function sweepOne(
   }
 }
 
-/** Only a person resolves an unknown outcome. One who can't tell yet puts the reminders off, and is asked again once. */
+/**
+ * Reminds people of an unknown outcome, which only a person resolves. Someone who can't tell yet
+ * puts the reminders off, and is asked again once.
+ */
 async function remind(request: RequestIn<"unknown">, by: WorkerContext): Promise<void> {
   const { asksAgainAt, ...kept } = request.stage;
   const { since, reminders, remindersOver } = kept;
@@ -76,7 +82,10 @@ async function remind(request: RequestIn<"unknown">, by: WorkerContext): Promise
   await by.store.move(request, { to, why: "still unknown" });
 }
 
-/** Reminds half way, once. An expired request is final; a retry is a new one. */
+/**
+ * Reminds approvers once after half of the time, and ends a request that nobody answered. An
+ * expired request is final, so a retry is a new one.
+ */
 async function expireUnanswered(request: RequestIn<"draft">, by: WorkerContext): Promise<void> {
   const { approval, policyVersion } = request.record;
   const isOther = policyVersion !== by.policyVersion;

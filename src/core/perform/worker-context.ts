@@ -11,7 +11,10 @@ import type { Polls } from "../request/polls.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { createShares } from "./fair-shares.ts";
 
-/** What lies to the right in the import order (the queue, Slack) comes in as functions. */
+/**
+ * Everything that a worker's step needs. Parts that come later in the import order (the queue,
+ * Slack) are passed in as functions.
+ */
 export interface WorkerContext {
   store: Journal;
   ledger: Ledger;
@@ -20,10 +23,10 @@ export interface WorkerContext {
   commands: readonly ChangeCommand[];
   policy: Policy;
   policyVersion: string;
-  /** Why this process claims nothing now, in words (`operate/policy-keeper.ts`). */
+  /** Says in words why this process claims nothing now (`operate/policy-keeper.ts`). */
   standstill(): string | undefined;
   ourTeamId: string;
-  /** Who this is in Slack, at most a minute old. Rejects when Slack can't say. */
+  /** Resolves with who this is in Slack, at most a minute old. Rejects when Slack can't say. */
   person(id: string, teamId: string, how?: { fresh: boolean }): Promise<Person>;
   /** The name of a project as last read; undefined for one that isn't known. */
   projectName(id: string): Promise<string | undefined>;
@@ -33,13 +36,22 @@ export interface WorkerContext {
   polls: Polls;
   /** This worker's slots, shared between projects. */
   shares: ReturnType<typeof createShares>;
-  /** Claims (`claimId`) under way in this process; undecided until they end. */
+  /**
+   * Claims (`claimId`) whose call is under way in this process. Nothing is decided about them until
+   * it ends.
+   */
   calling: Set<string>;
-  /** Claims (`claimId`) of any worker seen under way, since when by this process's monotonic clock. */
+  /**
+   * Claims (`claimId`) of any worker that were seen under way, each with the time since when, by
+   * this process's monotonic clock.
+   */
   sendingSince: Map<string, number>;
-  /** Claims (`claimId`) of this process whose call never left, and that could not be returned. */
+  /** Claims (`claimId`) of this process whose call never left, and which couldn't be returned. */
   unsent: Set<string>;
-  /** Undefined once no single failure of Redis can lose this claim; otherwise why that isn't known, in words. */
+  /**
+   * Resolves with undefined once no single failure of Redis can lose this claim; otherwise with the
+   * reason why that isn't known, in words.
+   */
   durable(claimed: StoredRequest, replicas: number | undefined): Promise<string | undefined>;
   log: Log;
   at: Failpoints<"gate" | "gated" | "claim" | "ledger" | "send" | "answer" | "move" | "watch">;

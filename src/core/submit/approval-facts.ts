@@ -9,21 +9,24 @@ import { statusOf } from "../request/seen.ts";
 
 export type Evidence = Approval["evidence"];
 
-/** Facts for approvers, as read at the request; what says nothing isn't among them. */
+/**
+ * Gathers the facts for approvers as they were read at the request. A fact that tells nothing is
+ * left out.
+ */
 export function gatherApprovalFacts(facts: {
   seen: Seen | undefined;
   vms: readonly Vm[];
-  /** What Gatehouse makes of the VM's evidence now, in words; undefined where attestation is off. */
+  /** The judgment of the VM's evidence now, in words. Undefined where attestation is off. */
   attestation?: string | undefined;
   snapshot?: KnownSnapshot | undefined;
   /** Requests on the same target, newest first. */
   last: readonly StoredRequest[];
   command: string;
-  /** Why one approval more is required than policy says. */
+  /** The reason why one approval more is required than policy says. */
   raised?: string | undefined;
-  /** What would be kept; then nothing is interrupted. */
+  /** The values that would be kept. Nothing is interrupted then. */
   prepared?: Evidence | undefined;
-  /** The VM whose snapshot it is, when that is another one. */
+  /** The VM that the snapshot was taken of, when it is another one. */
   foreignSnapshotOf?: string | undefined;
 }): Evidence {
   const { seen, snapshot, last, prepared = [] } = facts;
@@ -62,7 +65,7 @@ function short(measurement: string): string {
     : `${measurement.slice(0, 8)}…${measurement.slice(-8)}`;
 }
 
-/** The median of earlier runs on this target. */
+/** The median time of earlier runs on this target, in words. */
 function expectedDowntime(command: string, last: readonly StoredRequest[]): string | undefined {
   const times = last
     .filter(
@@ -75,7 +78,10 @@ function expectedDowntime(command: string, last: readonly StoredRequest[]): stri
   return median === undefined ? undefined : `about ${duration(median)}, as in earlier runs`;
 }
 
-/** With its time and not its age: the card stands for as long as the request waits. */
+/**
+ * An earlier request, with its time and not its age, because the card stands for as long as the
+ * request waits.
+ */
 function earlierFact({ record, state }: StoredRequest): Evidence[number] {
   const { command, requester, createdAt } = record;
   return ["Earlier request", `${command} by ${requester.name}, ${stateWords(state)}`, createdAt];

@@ -9,10 +9,10 @@ import { isGlob } from "../../text/glob.ts";
 
 type Named = Pick<ChangeInvocation, "command" | "input">;
 type WithInventory = { inventory: Inventory };
-/** Whoever may ask: names are looked up for nobody else. */
+/** Someone who may ask. Names are looked up for nobody else. */
 type Asker = Asking | ServiceAsking;
 
-/** Several matches, or only near ones: the person picks. */
+/** Several names match, or only similar ones, so the person picks. */
 export class PickOne extends UserError {
   readonly candidates: readonly Target[];
   readonly isAmbiguous: boolean;
@@ -24,7 +24,7 @@ export class PickOne extends UserError {
   }
 }
 
-/** A list that was read this recently needs no word about its age (ms). */
+/** A list that was read within this time needs no word about its age (ms). */
 const newMs = 5_000;
 
 /** Exactly one VM or project, by ID, name, or `project/name`. Throws PickOne or UserError. */
@@ -78,9 +78,9 @@ export async function resolveOne(
 
 export interface Several {
   targets: readonly Target[];
-  /** As typed. */
+  /** The words as they were typed. */
   words: string;
-  /** Every VM that Gatehouse knows, or that this person can see of them. */
+  /** Whether these are all VMs that Gatehouse knows, or all that this person can see. */
   isEverything: boolean | "of what they see";
 }
 
@@ -109,14 +109,16 @@ export async function resolveSeveral(
   };
 }
 
-/** Where nothing takes several targets. */
+/** The refusal where nothing takes several targets. */
 export const takesOne = ({ name }: Pick<Command, "name">, targets: readonly Target[]) =>
   new UserError(
     `Here /${name} takes one VM, not a list or a glob. Nothing was done.`,
     `Run it for each: ${firstFew(targets.map(calledName), 10)}.`,
   );
 
-/** The VMs that these words and globs name, each once. A word that isn't a VM stops everything. */
+/**
+ * Returns the VMs that these words and globs name, each once. A word that names no VM is refused.
+ */
 export async function vmsNamed(asker: Asker, words: readonly string[], inventory: Inventory) {
   checkAsking(asker);
   const all = await Array.fromAsync(words, (word) => targetsNamed(asker, word, inventory));

@@ -7,20 +7,23 @@ import { type Journal, newRequestId } from "../request/journal.ts";
 import type { Origin } from "../request/origin.ts";
 import { type Approval, type RequestRecord, approvableOf } from "../request/record.ts";
 
-/** What its permit doesn't say of a request. */
+/** Facts of a request that its permit doesn't have. */
 export interface Details extends Partial<Pick<RequestRecord, (typeof asGiven)[number]>> {
-  /** Where messages about it go: by default where it was asked for. */
+  /** Where messages about it go. By default it is the channel where it was asked for. */
   channelId?: string;
-  /** Known beforehand in a rollout: a late second submission makes no second request. */
+  /**
+   * The ID, if it is known beforehand, as in a rollout. A late second submission then makes no
+   * second request.
+   */
   id?: string;
-  /** For those who decide, where the permit requires approvals. */
+  /** Facts for approvers, where the permit requires approvals. */
   forApprovers?: Pick<Approval, "evidence" | "who" | "needs"> & {
-    /** Half way to the end. */
+    /** Whether approvers are reminded after half of the time. */
     isReminded?: boolean;
   };
 }
 
-/** What a record says as its details do. */
+/** Fields that the record takes over from the details. */
 const asGiven = ["threadTs", "reason", "children", "labels", "snapshotAt"] as const;
 
 /**
@@ -36,7 +39,7 @@ export async function submit(
     policy: Pick<Policy, "teams">;
     policyVersion: string;
     staleAfterMs: number;
-    /** Whoever submits it ends it right away: no worker is woken for it. */
+    /** The caller ends it right away, so no worker is woken for it. */
     isHeld?: boolean;
   },
 ): Promise<{ id: string; isNew: boolean }> {
