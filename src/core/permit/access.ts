@@ -19,7 +19,10 @@ const listOfClass: Readonly<Record<CommandClass, AccessList>> = {
   administer: "administer",
 };
 
-/** The access lists of which one is enough to run a command; refusals name the first. Administrators may view. */
+/**
+ * Returns the access lists that allow a command; being in one of them is enough. Refusals name the
+ * first. Administrators may also view.
+ */
 export function listsFor(command: Command): readonly AccessList[] {
   const list = listOfClass[command.class];
   if (list === "view") return ["view", "administer"];
@@ -27,9 +30,11 @@ export function listsFor(command: Command): readonly AccessList[] {
 }
 
 /**
- * The access lists a person is in: over these projects, in all of which they must be, or anywhere when none is named. Only
- * full, active, human members of this workspace are in any, with one exception: a guest listed under `view` by ID or group may
- * view. `*` means members only. Groups that Slack doesn't report count as no. Administrators are it for every team.
+ * Returns the access lists that a person is in. When projects are given, the person must be in a
+ * list for each of them. Otherwise it is enough to be in the list anywhere. Only full, active,
+ * human members of this workspace are in any list, with one exception: a guest whom a `view` list
+ * names by ID or group may view. `*` stands for members only. A group that Slack doesn't report
+ * counts as one that the person isn't in. Administrators are administrators for every team.
  */
 export function lists(
   policy: Policy,
@@ -48,13 +53,19 @@ export function lists(
   return administers(policy, person, ourTeamId) ? [...isIn, "administer"] : isIn;
 }
 
-/** Whether a rule of `approvals` asks for this person's vote, who may see nothing else. */
+/**
+ * Whether a rule of `approvals` names this person as a voter. Such a person may be in no access
+ * list at all.
+ */
 export function mayVote({ approvals }: Policy, person: Person, ourTeamId: string): boolean {
   const votes = approvals.flatMap(({ votes: needs = [] }) => needs);
   return isFullMember(person, ourTeamId) && votes.some(({ from }) => named(from, person));
 }
 
-/** `access`, `teams.payments`, …: the places of gatehouse.yml whose VMs and projects this person may see. */
+/**
+ * Returns the places of gatehouse.yml whose VMs and projects this person may see: `access`,
+ * `teams.payments`, …
+ */
 export function placesSeen(policy: Policy, person: Person, ourTeamId: string): readonly string[] {
   const isAll = administers(policy, person, ourTeamId);
   return allRights(policy)
@@ -79,7 +90,7 @@ export function isFullMember(person: Person, ourTeamId: string): boolean {
 
 const isOurs = ({ teamId }: Person, ourTeamId: string) => teamId === ourTeamId && ourTeamId !== "";
 
-/** For full members alone. */
+/** Whether the entries name this person, who must be a full member, because `*` names everyone. */
 export function named(entries: readonly string[], person: Pick<Person, "id" | "groups">): boolean {
   return entries.includes("*") || isNamed(entries, person);
 }
@@ -90,7 +101,7 @@ function isNamed(entries: readonly string[], person: Pick<Person, "id" | "groups
   );
 }
 
-/** Who an access list names, people and groups apart. */
+/** Splits an access list into user IDs, user group IDs, and `*`. */
 export function whoAre(list: readonly string[]) {
   const entries = [...new Set(list)];
   return {
@@ -104,20 +115,26 @@ type NameOf = ((id: string) => string | undefined) | undefined;
 
 const maxNamed = 8;
 
-/** By name, or as code where none is known: a refusal notifies no one. */
+/**
+ * Lists people and groups by name. An ID without a known name is shown as code, because a refusal
+ * must notify nobody.
+ */
 function inWords(ids: readonly string[], nameOf: NameOf): string {
   const names = ids.map((id) => nameOf?.(id)?.replaceAll("`", "'") ?? `\`${id}\``);
   return firstFew(names, maxNamed);
 }
 
-/** ` They can help: Alice, S02LEADS.`, or nothing when the list names no one. */
-export function andThey(begin: string, entries: readonly string[], nameOf: NameOf): string {
+/**
+ * Returns a sentence like ` They can help: Alice, ops-leads.`, which begins with a space so that it
+ * can follow another one. Empty when the entries have no ID.
+ */
+export function nameInSentence(begin: string, entries: readonly string[], nameOf: NameOf): string {
   const ids = entries.filter((entry) => entry !== "*");
   return ids.length === 0 ? "" : ` ${begin} ${inWords(ids, nameOf)}.`;
 }
 
-/** How to get on a list (`access.operate`, `teams.payments.operate`), and who is on it. */
-export function addToList(list: string, entries: readonly string[], nameOf: NameOf): string {
+/** Says how to get on a list (`access.operate`, `teams.payments.operate`), and who is on it. */
+export function explainHowToJoin(list: string, entries: readonly string[], nameOf: NameOf): string {
   const place = `\`${list}\` in gatehouse.yml`;
   if (entries.length === 0) {
     const key = list.split(".").at(-1);
@@ -126,21 +143,28 @@ export function addToList(list: string, entries: readonly string[], nameOf: Name
   return `Allowed: ${inWords(entries, nameOf)}. To get access, have your user group added to ${place}.`;
 }
 
-/** A project as far as teams go; `name` is undefined where only its ID is known. */
+/**
+ * The part of a project by which a team claims it. `name` is undefined where only the ID is known.
+ */
 export interface Owned {
   id: string;
   name: string | undefined;
 }
 
-/** Who may do what: with the projects of a team, or in `access` with what no team has. */
+/**
+ * The people who may do something with the projects of a team, or, under `access`, with projects
+ * that no team has.
+ */
 export type Rights = Pick<Access, "view" | "operate" | "approve" | "breakGlass">;
 
-/** Read once for each policy: of a fleet every project is looked up. */
+/**
+ * The compiled claims of each policy. They are kept because every project of a fleet is looked up.
+ */
 const claimsOf = new WeakMap<Policy["teams"], ReturnType<typeof readClaims>>();
 
 /**
- * The teams that a project belongs to, by name: none or one. Two only when one claims its ID and another its name: then
- * only what both allow is allowed.
+ * Returns the names of the teams that a project belongs to: none or one. It returns two only when
+ * one team claims the project's ID and another its name. A person then needs the right from both.
  */
 export function teamsOf({ teams }: Pick<Policy, "teams">, project: Owned): readonly string[] {
   const claims = claimsOf.get(teams) ?? readClaims(teams);
@@ -155,7 +179,10 @@ function readClaims(teams: Policy["teams"]) {
 
 const folded = ({ id, name }: Owned): Owned => ({ id, name: name && fold(name) });
 
-/** Whether some entries name a project, whose name is folded. An entry without `*` and `?` may be an ID or a name. */
+/**
+ * Compiles entries into a test whether they name a project. The name of the tested project must be
+ * folded. An entry without `*` and `?` may be an ID or a name.
+ */
 function claimsIn(projects: readonly string[]): (project: Owned) => boolean {
   const ids = new Set(projects.filter((entry) => !isGlob(entry)));
   const names = new Set(ids.values().map(fold));
@@ -165,7 +192,10 @@ function claimsIn(projects: readonly string[]): (project: Owned) => boolean {
     (name !== undefined && (names.has(name) || matches.some((match) => match(name))));
 }
 
-/** The rights that count for a project, each with its place in gatehouse.yml: all must allow. */
+/**
+ * Returns the rights that count for a project, each with its place in gatehouse.yml. A person needs
+ * the right from all of them.
+ */
 export function rightsOver(
   policy: Pick<Policy, "access" | "teams">,
   project: Owned,
@@ -177,7 +207,7 @@ export function rightsOver(
   return teams.length > 0 ? teams : [{ place: "access", rights: rightsOf(policy.access) }];
 }
 
-/** Everywhere that some rights are given: `access` first. */
+/** Returns every place of gatehouse.yml that gives rights, `access` first. */
 export function allRights(policy: Policy): readonly { place: string; rights: Rights }[] {
   const teams = Object.entries(policy.teams);
   return [
@@ -186,13 +216,16 @@ export function allRights(policy: Policy): readonly { place: string; rights: Rig
   ];
 }
 
-/** Everyone who may do something with a VM or project sees it too. */
+/** Adds everyone who may do something with a VM or project to the people who see it. */
 function rightsOf({ view, operate, approve, breakGlass }: Rights): Rights {
   const seers = new Set([...view, ...operate, ...approve, ...breakGlass]);
   return { view: [...seers], operate, approve, breakGlass };
 }
 
-/** Where its team decides about a project; where two claim it, the channel of the first that has one. */
+/**
+ * Returns the channel in which a project's team decides about it. When two teams claim the project,
+ * it is the channel of the first one that has a channel.
+ */
 export function channelOfProject(
   policy: Pick<Policy, "teams">,
   project: Owned,
@@ -201,7 +234,10 @@ export function channelOfProject(
   return channels.find((channel) => channel !== undefined);
 }
 
-/** What teams claim and no project has, by team: perhaps it isn't made yet, perhaps it is misspelt. */
+/**
+ * Returns the entries of each team that match no project. Such a project isn't made yet, or the
+ * entry is misspelt.
+ */
 export function unmatchedIn(
   { teams }: Pick<Policy, "teams">,
   projects: readonly Owned[],
@@ -213,7 +249,7 @@ export function unmatchedIn(
   });
 }
 
-/** Undefined for those who see everything. */
+/** Returns the part of the fleet that a person may see. Undefined when they may see everything. */
 export function scopeOfPerson(
   policy: Policy,
   person: Person,
@@ -222,19 +258,28 @@ export function scopeOfPerson(
   return scopeOf(policy, placesSeen(policy, person, ourTeamId));
 }
 
-/** What the `view` of a service names; undefined for everything. */
+/**
+ * Returns the part of the fleet that the `view` of a service names. Undefined when it names
+ * everything.
+ */
 export function scopeOfView(view: readonly string[]): Scope | undefined {
   if (view.includes("*")) return undefined;
   const claim = claimsIn(view);
   return { key: `view ${view.join(" ")}`, sees: (project) => claim(folded(project)) };
 }
 
-/** What may be told in a channel: what its team has, and elsewhere what no team has. */
+/**
+ * Returns the part of the fleet that a channel may be told about: the projects of its teams, or, in
+ * a channel of no team, the projects that no team has. Undefined when that is everything.
+ */
 export function scopeOfChannel(policy: Policy, channelId: string): Scope | undefined {
   return scopeOf(policy, placesOf(policy, channelId));
 }
 
-/** What may be told in a channel, as far as this person sees it; in their direct messages, all that they see. */
+/**
+ * Returns the part of the fleet that a channel may be told about, as far as this person sees it. In
+ * a direct message it is everything that the person sees. Undefined when nothing is left out.
+ */
 export function scopeShownTo(
   person: Person,
   channelId: string,
@@ -248,7 +293,10 @@ export function scopeShownTo(
   return scopeOf(policy, told);
 }
 
-/** Whether a person sees all that may be told in a channel: who doesn't has no say in what is. */
+/**
+ * Whether a person sees everything that a channel may be told about. Nobody else may decide what
+ * the channel is told.
+ */
 export function seesAllOf(
   channelId: string,
   person: Person,
@@ -260,8 +308,9 @@ export function seesAllOf(
 }
 
 /**
- * Whether a project may be shown under every name that is known of it: the one it had, and that of now. Where no name is
- * known, no team can be told from another: only where everything is seen.
+ * Whether a project may be shown under each of its known names, the earlier and the present one. A
+ * project without a known name can't be assigned to a team, so it is shown only to a viewer who
+ * sees everything.
  */
 export function seesUnder(
   scope: Scope | undefined,
@@ -273,44 +322,53 @@ export function seesUnder(
   return known.length > 0 && known.every((name) => scope.sees({ id, name }));
 }
 
-/** Whose a project is, as gatehouse.yml calls it: `access` for what no team has, `teams.payments`, or by mistake two of them. */
+/**
+ * Returns the owner of a project as gatehouse.yml calls it: `access` when no team has the project,
+ * or a team like `teams.payments`. When two teams claim it by mistake, both are named, with a space
+ * between them.
+ */
 export function policyPlaceOf(policy: Policy, project: Owned): string {
   return rightsOver(policy, project)
     .map(({ place }) => place)
     .join(" ");
 }
 
-/** Undefined for what no team has, for a team without a channel, and where two teams have it: neither's may speak of it. */
+/**
+ * Returns the channel of the team at a place (`policyPlaceOf`). Undefined for projects that no team
+ * has, for a team without a channel, and for projects that two teams claim, because neither team's
+ * channel may be told about them.
+ */
 export function channelOfTeam({ teams }: Policy, place: string): string | undefined {
   const [, team = ""] = /^teams\.(\S+)$/.exec(place) ?? [];
   return teams[team]?.channel;
 }
 
 /**
- * Where alarms about projects of a place (`policyPlaceOf`) go: to the team's channel, or to `alerts` for what no team has. What a team
- * without a channel has is told in the audit channel, which hears of every team.
+ * Returns the channel for alarms about projects of a place (`policyPlaceOf`): the team's channel,
+ * or the channel of `alerts` for projects that no team has. If the team has no channel, it is the
+ * audit channel, which hears of every team.
  */
 export function alertChannel(policy: Policy, place: string): string | undefined {
   if (place === "access") return policy.alerts?.channel;
   return channelOfTeam(policy, place) ?? policy.audit?.channel;
 }
 
-/** Two teams may share a channel. */
+/** Returns the places whose projects a channel may be told about. Two teams may share a channel. */
 export function placesOf({ teams }: Policy, channelId: string): readonly string[] {
   const ours = Object.entries(teams).filter(([, { channel }]) => channel === channelId);
   return ours.length === 0 ? ["access"] : ours.map(([name]) => `teams.${name}`);
 }
 
-const numbers = new WeakMap<Policy["teams"], number>();
-let policies = 0;
+const policyNumbers = new WeakMap<Policy["teams"], number>();
+let lastPolicyNumber = 0;
 
 function scopeOf(policy: Policy, places: readonly string[]): Scope | undefined {
   if (places.length === allRights(policy).length) return undefined;
   const seen = new Set(places);
-  const number = numbers.get(policy.teams) ?? (policies += 1);
-  numbers.set(policy.teams, number);
+  const number = policyNumbers.get(policy.teams) ?? (lastPolicyNumber += 1);
+  policyNumbers.set(policy.teams, number);
   return {
-    // Another policy's places have the same names
+    // The number tells one policy from another, whose places may have the same names.
     key: [number, ...places].join(" "),
     sees: (project) => rightsOver(policy, project).every(({ place }) => seen.has(place)),
   };

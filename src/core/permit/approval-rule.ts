@@ -9,33 +9,43 @@ import {
   matchesAny,
   matchingTarget,
 } from "./refusal.ts";
-import { type Owned, teamsOf, named, rightsOver, andThey, isFullMember, whoAre } from "./access.ts";
+import {
+  type Owned,
+  teamsOf,
+  named,
+  rightsOver,
+  nameInSentence,
+  isFullMember,
+  whoAre,
+} from "./access.ts";
 import type { Person } from "../../registry/invocation.ts";
-import { tellEvaluation } from "./evaluations.ts";
+import { publishEvaluation } from "./evaluations.ts";
 import { couldApprove, metBy } from "../../config/seats.ts";
 
 export interface NeededApprovals {
-  /** How many people other than the requester must approve; 0: it runs at once. */
+  /** How many people other than the requester must approve. With 0, the request runs at once. */
   required: number;
-  /** Who they must be. */
+  /** The people who must approve. Each need must be met. */
   votes: readonly VoteNeed[];
   expiresMs: number;
   /** Which entry of `approvals` decided, from 0; `default` when none matched. */
   index: number | "default";
-  /** For the card and `/gatehouse why`: plain text. */
+  /** The rule in plain text, for the card and `/gatehouse why`. */
   why: string;
 }
 
 /**
- * The approvals that a request needs. The first matching entry of `approvals` decides; without one, destructive commands
- * need one approval and others none. Of several names the strictest decides. Reads and administration need none. A rename
- * needs what every rule asks that it leads out of: otherwise it would be the way round them.
+ * Returns the approvals that a request needs. The first entry of `approvals` that matches decides.
+ * Without one, destructive commands need one approval, and others need none. Reads and
+ * administration never need any. When several names are judged, the needs of all their rules must
+ * be met, and the strictest rule gives the reason and the time limit. A rename must also meet the
+ * needs of every rule that the target would escape. Otherwise it would be a way around those rules.
  */
 export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
-  tellEvaluation("approvals", judged);
+  publishEvaluation("approvals", judged);
   const operation = operationOf(judged.command);
   const own = judgedNames(judged).map((target) => ruleFor(policy, operation, target));
-  const [first = ruleFor(policy, operation), ...others] = [...own, ...rulesLeft(policy, judged)];
+  const [first = ruleFor(policy, operation), ...others] = [...own, ...rulesEscaped(policy, judged)];
   const strictest = others.reduce(
     (a, b) =>
       b.required > a.required || (b.required === a.required && b.expiresMs < a.expiresMs) ? b : a,
@@ -45,8 +55,11 @@ export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
   return { ...strictest, votes, required: totalOf(votes) };
 }
 
-/** The rules, for any operation, that a target has under its name of now and hasn't under its new one. */
-function rulesLeft(policy: Policy, judged: Judged): readonly NeededApprovals[] {
+/**
+ * Returns the rules, for any operation, that cover a target under its present name but not under
+ * its new one.
+ */
+function rulesEscaped(policy: Policy, judged: Judged): readonly NeededApprovals[] {
   return renamed(judged).flatMap(({ before, after }) =>
     policy.operations.flatMap((operation) => {
       const [now, then] = [before, after].map((target) => ruleFor(policy, operation, target));
@@ -67,7 +80,10 @@ function ruleFor(policy: Policy, operation: Operation, target?: TargetByName): N
   return { ...rule, required, votes, why };
 }
 
-/** `votes` only where an entry names who they must be. */
+/**
+ * Returns the first entry that matches, or the default. `votes` is set only where an entry says who
+ * must approve.
+ */
 function ruleInFile(policy: Policy, operation: Operation, target?: TargetByName) {
   const { name, byDefault } = operation;
   const { approvalExpiresMs: expiresMs } = policy.timing;
@@ -92,7 +108,9 @@ function ruleInFile(policy: Policy, operation: Operation, target?: TargetByName)
   return { ...usual, required: byDefault, why: why + all };
 }
 
-/** `, of teams.payments.approve (line 12)`: where a team says who approves. */
+/**
+ * Returns `, of teams.payments.approve (line 12)` where a team says who approves. Otherwise empty.
+ */
 function approversIn(policy: Policy, owner: Owned | undefined): string {
   const teams = owner ? teamsOf(policy, owner) : [];
   const places = teams.map(
@@ -101,12 +119,14 @@ function approversIn(policy: Policy, owner: Owned | undefined): string {
   return places.length === 0 ? "" : `, of ${places.join(" and ")}`;
 }
 
-/** Whether a rule of `approvals` can hold for it: it changes something, or opens a console. */
+/**
+ * Whether a rule of `approvals` can apply to a command: it changes something, or opens a console.
+ */
 export function mayNeedApproval({ kind, class: of }: Pick<Command, "kind" | "class">): boolean {
   return kind === "change" || of === "secret";
 }
 
-/** For reading the rules of `approvals`. */
+/** Describes commands for the code that reads the rules of `approvals`. */
 export function operationsOf(commands: readonly Command[]): readonly Operation[] {
   return commands.map(operationOf);
 }
@@ -121,9 +141,12 @@ function operationOf(command: Command): Operation {
   };
 }
 
-/** The rollback guard, because a restore can undo security fixes: why it needs one more approval, or undefined. */
+/**
+ * Returns why a restore needs one more approval, because it could undo security fixes. Undefined
+ * when it needs none.
+ */
 export function rollbackReason(restore: {
-  /** Undefined for an ID typed by hand. */
+  /** Undefined when Gatehouse has no record of it, as for an ID that was typed by hand. */
   snapshot: { at: number; measurement?: string } | undefined;
   measurementNow: string | undefined;
   maxAgeMs: number | undefined;
@@ -144,14 +167,17 @@ export function rollbackReason(restore: {
   return undefined;
 }
 
-/** So many of these people must approve. */
+/** `required` of these people must approve. */
 export interface VoteNeed {
   /** User IDs, user group IDs, or `*`. */
   from: readonly string[];
   required: number;
 }
 
-/** Where no rule names who: those who may approve what is done to this project. */
+/**
+ * Returns the needs where no rule says who must approve: those who may approve changes of this
+ * project. If two teams claim the project, the approvers of both are needed.
+ */
 export function usualNeeds(
   policy: Policy,
   required: number,
@@ -162,7 +188,10 @@ export function usualNeeds(
   return over.map(({ rights }) => ({ from: rights.approve, required }));
 }
 
-/** What a waiting request needs, as policy said at the request. Earlier versions left out what `access.approve` said. */
+/**
+ * Returns the needs of a waiting request, as the policy had them when it was made. A request that
+ * is stored without needs requires approvals from `access.approve`.
+ */
 export function needsOf(
   { access }: Pick<Policy, "access">,
   { required, votes }: { required: number; votes?: readonly VoteNeed[] },
@@ -170,12 +199,14 @@ export function needsOf(
   return votes ?? [{ from: access.approve, required }];
 }
 
-/** Whether `access.approve` says who: then no word is needed on whom to ask. */
+/**
+ * Whether `access.approve` alone says who must approve. People then needn't be told whom to ask.
+ */
 export function isUsual({ access }: Pick<Policy, "access">, votes: readonly VoteNeed[]): boolean {
   return covers([{ from: access.approve, required: totalOf(votes) }], votes);
 }
 
-/** One approval more, of anybody who is asked anyway. */
+/** Adds one approval; anyone who is already eligible can give it. */
 export function oneMore(votes: readonly VoteNeed[]): readonly VoteNeed[] {
   const [first, ...others] = votes;
   if (first && others.length === 0) return [{ ...first, required: first.required + 1 }];
@@ -183,8 +214,9 @@ export function oneMore(votes: readonly VoteNeed[]): readonly VoteNeed[] {
 }
 
 /**
- * What meets each of these rules at once. Within one rule each entry is a seat of its own, and a person fills one; where several
- * rules ask for the same people, the most that one of them asks for is enough.
+ * Combines rules into needs that meet each of the rules. Within one rule, each entry is a seat of
+ * its own, and a person fills one seat. When several rules ask for the same people, the largest
+ * number that one of them asks for is enough.
  */
 export function allNeeds(rules: readonly (readonly VoteNeed[])[]): readonly VoteNeed[] {
   const most = new Map<string, VoteNeed>();
@@ -205,12 +237,12 @@ export function totalOf(needs: readonly VoteNeed[]): number {
   return needs.reduce((sum, { required }) => sum + required, 0);
 }
 
-/** Whether each of these needs is among those. */
-export function covers(those: readonly VoteNeed[], needs: readonly VoteNeed[]): boolean {
-  return totalOf(allNeeds([those, needs])) === totalOf(those);
+/** Whether each of `needs` is among `all`, with at least as many approvals. */
+export function covers(all: readonly VoteNeed[], needs: readonly VoteNeed[]): boolean {
+  return totalOf(allNeeds([all, needs])) === totalOf(all);
 }
 
-/** The numbers of the needs that an approval of this full member counts for. */
+/** Returns the indexes of the needs for which an approval of this full member counts. */
 export function meets(
   needs: readonly VoteNeed[],
   person: Pick<Person, "id" | "groups">,
@@ -218,12 +250,12 @@ export function meets(
   return needs.flatMap((need, index) => (mayMeet(need, person) ? [index] : []));
 }
 
-/** Whether an approval of this full member counts for it. */
+/** Whether an approval of this full member counts for the need. */
 export function mayMeet(need: VoteNeed, person: Pick<Person, "id" | "groups">): boolean {
   return named(need.from, person);
 }
 
-/** The needs that are still open, each with what it lacks. */
+/** Returns the needs that are still open, each with the number of approvals that it lacks. */
 export function stillNeeded(
   needs: readonly VoteNeed[],
   approvers: readonly Pick<Person, "id" | "groups">[],
@@ -231,7 +263,10 @@ export function stillNeeded(
   return lacking(needs, metBy(needs, approvers, mayMeet));
 }
 
-/** The needs of which fewer were `met` than are required, each with what it lacks. */
+/**
+ * Returns the needs that got fewer approvals (`met`, by index) than they require, each with the
+ * number that it lacks.
+ */
 export function lacking<Need extends VoteNeed>(
   needs: readonly Need[],
   met: readonly number[],
@@ -243,9 +278,10 @@ export function lacking<Need extends VoteNeed>(
 }
 
 /**
- * `own-request`: even an administrator's own. `own-account`, `voted-before`: another account with the same e-mail address
- * requested it, or approved it. `not-one-of-us`: a guest, a bot, another team's member, or a deactivated account.
- * `not-needed`: everyone that they could approve for has been heard; others are still missing.
+ * `own-request`: the voter is the requester; administrators are no exception. `own-account`,
+ * `voted-before`: another account with the voter's e-mail address requested it, or approved it.
+ * `not-one-of-us`: the voter is a guest, a bot, a member of another team, or deactivated.
+ * `not-needed`: the needs that the voter could meet are met, and others are still open.
  */
 type VoteRefusal =
   | "own-request"
@@ -257,22 +293,31 @@ type VoteRefusal =
 
 type Account = Pick<Person, "id" | "email">;
 
-/** Whether two accounts belong to one person, as far as Slack says: without e-mail addresses, only when they are the same account. */
+/**
+ * Whether two accounts belong to one person, as far as Slack tells. Without e-mail addresses, that
+ * is certain only of one and the same account.
+ */
 export function isSamePerson(one: Account, other: Account): boolean {
   return one.id === other.id || (one.email !== undefined && one.email === other.email);
 }
 
-/** Why a vote, for or against, doesn't count. Checked at the vote, and again right before the send. */
+/**
+ * Returns why a vote, for or against, doesn't count. It is checked at the vote, and again right
+ * before the send.
+ */
 export function voteRefusal(vote: {
-  /** Whose approvals the request needs. */
+  /** The needs of the request. */
   votes: readonly VoteNeed[];
-  /** As Slack describes them now, not when the button was drawn. */
+  /** The voter as Slack describes them now, and not when the button was drawn. */
   voter: Person;
   ourTeamId: string;
   requester: Account;
-  /** Others who approved; those without groups are taken to meet nothing but what asks for them by ID. */
+  /**
+   * Others who approved. If the groups of one are missing, they count only where a need names them
+   * by ID or names everyone.
+   */
   approvers?: readonly (Account & Partial<Pick<Person, "groups">>)[];
-  /** A no needs no place. */
+  /** A denial takes nobody's seat, so it is never `not-needed`. */
   isNo?: boolean;
 }): VoteRefusal | undefined {
   const { votes, voter, ourTeamId, requester, approvers = [], isNo = false } = vote;
@@ -300,21 +345,24 @@ const voteTexts: Readonly<Record<VoteRefusal, string>> = {
   "not-needed": "The approvals you could give have already been given",
 };
 
-/** Plain text for the voter. `missing`: whose approval is still needed, in words. */
+/** Says it to the voter in plain text. `missing` says in words whose approval is still needed. */
 export function voteRefusalText(why: VoteRefusal, missing = "someone else"): string {
   if (why !== "not-needed") return voteTexts[why];
   return `${voteTexts[why]}; this still needs ${missing}.`;
 }
 
 /**
- * Why too few people other than the requester could approve; undefined when enough could. A group that Slack doesn't know or
- * report has no members.
+ * Says why too few people other than the requester could approve. Undefined when enough could. A
+ * group that Slack doesn't know or doesn't report counts as empty.
  */
 export function approversRefusal(asked: {
   votes: readonly VoteNeed[];
   requesterId: string;
   membersOf: (groupId: string) => readonly string[] | undefined;
-  /** Named, but no full members by now, or the requester's other account. */
+  /**
+   * People who are named but can't vote: they aren't full members now, or are another account of
+   * the requester.
+   */
   unable?: ReadonlySet<string>;
   nameOf?: (id: string) => string | undefined;
 }): { text: string; hint: string } | undefined {
@@ -323,8 +371,8 @@ export function approversRefusal(asked: {
     const { everyone, users, groups } = whoAre(need.from);
     const members = groups.flatMap((group) => membersOf(group) ?? []);
     const all = new Set([...users, ...members]);
-    const isOne = all.delete(requesterId);
-    return { ...need, everyone, could: all.difference(unable), all, isOne, groups };
+    const includesRequester = all.delete(requesterId);
+    return { ...need, everyone, could: all.difference(unable), all, includesRequester, groups };
   });
   const listed = needs.filter(({ everyone }) => !everyone);
   const { able: all, required, isEnough } = couldApprove(listed, ({ could }) => could);
@@ -333,29 +381,32 @@ export function approversRefusal(asked: {
   const unread = listed.flatMap(({ groups }) =>
     groups.filter((group) => membersOf(group) === undefined),
   );
-  const barred = andThey("Named, but can't vote:", [...cannot], nameOf);
-  const few = all.length > 0 ? andThey("Could approve:", all, nameOf) : "";
-  const unknown = andThey("Slack doesn't say who is in:", [...new Set(unread)], nameOf);
-  const isOne = listed.some((need) => need.isOne);
+  const barred = nameInSentence("Named, but can't vote:", [...cannot], nameOf);
+  const few = all.length > 0 ? nameInSentence("Could approve:", all, nameOf) : "";
+  const unknown = nameInSentence("Slack doesn't say who is in:", [...new Set(unread)], nameOf);
+  const includesRequester = listed.some((need) => need.includesRequester);
   const nobody =
     all.length > 0 || unread.length > 0 || cannot.size > 0
       ? ""
-      : ` ${isOne ? "Nobody but you" : "Nobody"} could approve.`;
+      : ` ${includesRequester ? "Nobody but you" : "Nobody"} could approve.`;
   return {
     text: `Not enough approvers: this needs ${required} other than you.`,
     hint: `${`${few}${barred}${unknown}${nobody}`.trim()} The team that runs Gatehouse can add people in gatehouse.yml.`,
   };
 }
 
-/** A need, and what those whom it names are called (`calledIn`). */
+/** A need with the names of the people and groups that can meet it (`calledIn`). */
 export interface NamedNeed extends Pick<VoteNeed, "required"> {
   called: readonly string[];
 }
 
-/** Stands for every full member, as `*` does. */
+/** The name for every full member, whom `*` means. */
 const everyone = "any full member";
 
-/** Names of what a need lists: `@pay-leads`, `amir`. Never an ID, and never a mention. */
+/**
+ * Returns the names of the people and groups that a need lists: `@pay-leads`, `amir`. It never
+ * returns an ID or a mention.
+ */
 export function calledIn(
   { from }: Pick<VoteNeed, "from">,
   nameOf: (id: string) => string | undefined,
@@ -371,12 +422,15 @@ function unnamed(id: string): string {
 export const numbers = ["none", "one", "two", "three", "four", "five"];
 export const maxNamed = 4;
 
-/** `one of @pay-leads and one of @security`, `two of @pay-leads or amir`, `amir`. */
+/**
+ * Says needs in words: `one of @pay-leads and one of @security`, `two of @pay-leads or amir`,
+ * `amir`.
+ */
 export function needsInWords(needs: readonly NamedNeed[]): string {
   return joined(needs.map(needInWords), "and");
 }
 
-/** `Needs one of @pay-leads and one of @security.` */
+/** Says needs in a sentence: `Needs one of @pay-leads and one of @security.` */
 export function needsWords(
   needs: readonly VoteNeed[],
   nameOf: (id: string) => string | undefined,
@@ -388,13 +442,16 @@ export function needsWords(
 function needInWords({ required, called }: NamedNeed): string {
   const many = numbers[required] ?? String(required);
   if (called[0] === everyone) return required === 1 ? everyone : `${many} full members`;
-  // A group, and what stands for one, may have any number of members
+  // A group may have any number of members, also one whose name isn't known.
   const arePeople = called.every((one) => !/^@|^a user group/.test(one));
   if (arePeople && called.length <= required) return joined(called, "and");
   return `${many} of ${joined(called, "or", maxNamed)}`;
 }
 
-/** `a`, `a and b`, `a, b, and c`; of many the first `most`, and how many more. */
+/**
+ * Joins words: `a`, `a and b`, `a, b, and c`. If there are more than `most`, it ends with how many
+ * more there are.
+ */
 export function joined(all: readonly string[], link: "and" | "or", most = all.length): string {
   const words = all.length > most ? [...all.slice(0, most), `${all.length - most} more`] : all;
   if (words.length < 3) return words.join(` ${link} `);

@@ -4,14 +4,14 @@ import { channel } from "node:diagnostics_channel";
 export interface Evaluation {
   rule: "access" | "protect" | "approvals";
   command: string;
-  /** On how many targets: none until their names are looked up. */
+  /** The number of targets: 0 until their names are looked up. */
   targets: number;
 }
 
-/** Tells each evaluation of a rule to whoever subscribes; tests count them. */
+/** Publishes each evaluation of a rule. A test counts them. */
 const evaluations = channel("gatehouse:policy");
 
-export function tellEvaluation(
+export function publishEvaluation(
   rule: Evaluation["rule"],
   { command, targets }: { command: { name: string }; targets: readonly unknown[] },
 ): void {

@@ -2,19 +2,19 @@ import { createHash } from "node:crypto";
 import type { Target } from "../../registry/define.ts";
 import { canonical } from "../../text/canonical-json.ts";
 
-/** Everything that an approval covers: any change makes another fingerprint. */
+/** Everything that an approval covers. Any change of it makes another fingerprint. */
 export interface Approvable {
   id: string;
   command: string;
   input: Record<string, unknown>;
   target: Target;
-  /** Deleted with the target: the VMs of a project. */
+  /** The VMs of a project, which are deleted with it. */
   children?: readonly Target[];
-  /** The names that were shown of what the input names by ID. */
+  /** The names that approvers were shown for IDs in the input. */
   labels?: Readonly<Record<string, string>>;
-  /** Since then, all that a restore replaces was written. */
+  /** When the snapshot to restore was taken (ms). Everything written since then is lost. */
   snapshotAt?: number;
-  /** The request that it undoes. */
+  /** The request that this one undoes. */
   undoes?: string;
   requesterId: string;
   teamId: string;
@@ -22,20 +22,20 @@ export interface Approvable {
   reason?: string;
   policyVersion: string;
   required: number;
-  /** Who must approve, where a rule names them. */
+  /** The people who must approve. */
   votes?: readonly { from: readonly string[]; required: number }[];
   /** Milliseconds, Redis time. */
   expiresAt: number;
-  /** Facts the approver was shown (snapshot, measurements). */
+  /** Facts that approvers were shown (snapshot, measurements). */
   evidence?: unknown;
 }
 
-/** 64 hex digits: SHA-256 over canonical JSON. */
+/** Returns 64 hex digits: the SHA-256 of the canonical JSON. */
 export function fingerprintOf(approvable: Approvable): string {
   return createHash("sha256").update(canonical(approvable)).digest("hex");
 }
 
-/** As much as a button and the card carry. */
+/** Returns the first 16 digits, which are on buttons and cards. */
 export function shortFingerprint(digest: string): string {
   return digest.slice(0, 16);
 }

@@ -28,16 +28,19 @@ import {
 } from "./refusal.ts";
 
 /**
- * May this person do this here, and who must agree? Two questions, because names must not be looked up for someone without the
- * right:
+ * This module answers whether a person may do something here, and who must approve it. It asks two
+ * questions, because names must not be looked up for someone without the right:
  *
- *     mayAsk(person, command, place) ─► Asking ─► permit(asking, targets) ─► Permit ─► submit(permit, origin)
+ *     mayAsk(person, command, place) ─► Asking
+ *     permit(asking, targets)        ─► Permit
+ *     submit(permit, origin)
  *
- * Only this module makes an `Asking` and a `Permit`, so nobody looks a name up without the one, or submits without the other. The
- * gate asks both again right before the claim. What a caller may add afterwards makes a permit stricter, never looser.
+ * Only this module makes an `Asking` and a `Permit`. So nobody looks a name up without an `Asking`,
+ * and nobody submits without a `Permit`. The gate asks both questions again right before the claim.
+ * Callers may add facts to a permit, which make it stricter and never looser.
  */
 
-/** What decides: gatehouse.yml, and which workspace is ours. */
+/** The facts that decide: gatehouse.yml, and the ID of our workspace. */
 export interface Rules {
   policy: Policy;
   ourTeamId: string;
@@ -45,49 +48,60 @@ export interface Rules {
   nameOf?: ((id: string) => string | undefined) | undefined;
 }
 
-/** The snapshot that a request took of its target right before it replaced the data, as the journal has it. */
+/**
+ * The snapshot that a request took of its target right before it replaced the data, as the journal
+ * has it.
+ */
 export interface Saved {
   targetId: string;
   snapshotId: string;
 }
 
 /**
- * By which right it is asked for. Each kind brings the facts that prove it, so no caller lowers a guard by a word alone.
+ * The right by which something is asked for. Each kind brings the facts that prove it, so no caller
+ * lowers a guard by a mere claim.
  *
- * It isn't the `Origin`, which says what made the request and is stored with it: most origins ask by the usual right, break-glass is asked for
- * in words and in forms, and a stored origin only claims that its request undoes another. The gate derives the basis from origin and
- * journal anew (`basisOf`).
+ * The basis isn't the `Origin`, which says what made the request and is stored with it. Most
+ * origins have the usual basis, break-glass can be typed or come from a form, and a stored origin
+ * only claims that its request undoes another one. So the gate derives the basis anew from the
+ * origin and the journal (`basisOf`).
  */
 export type Basis =
   /** The lists that the command's class requires. */
   | { kind: "usual" }
-  /** `breakGlass` in place of the usual lists, in any channel, without approvals. */
+  /** The list `breakGlass` in place of the usual lists, in any channel, without approvals. */
   | { kind: "break-glass" }
-  /** It restores what was saved: approvers may ask for that too. */
+  /** The request restores what was saved, so approvers may ask for it, too. */
   | { kind: "undo"; saved: Saved }
-  /** Gatehouse saves the target right before this request replaces its data: the same right covers it. */
+  /**
+   * Gatehouse saves the target right before this request replaces its data. The right of this
+   * request covers the snapshot.
+   */
   | { kind: "safety"; before: { target: Pick<Target, "id">; input: Input; basis: Basis } };
 
 export const usualBasis = { kind: "usual" } as const satisfies Basis;
 export const breakGlassBasis = { kind: "break-glass" } as const satisfies Basis;
 
-/** What a person asks for, and where. */
+/** A command that a person asks for, and where. */
 export interface Question<C extends Command = Command> {
   person: Person;
   command: C;
   /** Empty where there is no channel. */
   channelId: string;
   input?: Input | undefined;
-  /** The usual one by default. */
+  /** Undefined means the usual basis. */
   basis?: Basis | undefined;
 }
 
-/** On what: names and IDs are known by now. */
+/** The targets of the command, whose names and IDs are known by now. */
 export interface About {
   targets: readonly Target[];
-  /** Where it is more exact than what was asked: names by their IDs. */
+  /** The input, if it is more exact than the one of the question, with IDs in place of names. */
   input?: Input | undefined;
-  /** The names of a project's VMs, because rules cover those too; undefined when they can't be told. */
+  /**
+   * The names of a project's VMs, because rules cover those, too. Undefined when they can't be
+   * determined.
+   */
   vmNames?: readonly string[] | undefined;
 }
 
@@ -115,12 +129,12 @@ class AskingMade<C extends Command> {
   }
 }
 
-/** This person may ask for this command here: names may be looked up for them. */
+/** Proves that this person may ask for this command here, so names may be looked up for them. */
 export type Asking<C extends Command = Command> = AskingMade<C>;
 
 class ServiceAskingMade {
   readonly #made = true;
-  /** The program, as people see it: a bot, with no right that a person has. */
+  /** The program as people see it: a bot without any right that a person has. */
   readonly person: Person;
 
   constructor(person: Person) {
@@ -132,10 +146,16 @@ class ServiceAskingMade {
   }
 }
 
-/** This program may ask for this: names that it sees may be looked up for it. It gets no permit. */
+/**
+ * Proves that this program may ask for a command, so names that it sees may be looked up for it. It
+ * gets no permit.
+ */
 export type ServiceAsking = ServiceAskingMade;
 
-/** The approvals that a permit depends on. `raised`: why they are more than the rule requires, in words. */
+/**
+ * The approvals that a permit depends on. `raised` says in words why they are more than the rule
+ * requires.
+ */
 export type Approvals = NeededApprovals & { raised?: string };
 
 class PermitMade<C extends Command> {
@@ -143,17 +163,17 @@ class PermitMade<C extends Command> {
   readonly asking: Asking<C>;
   readonly targets: readonly Target[];
   readonly input: Input;
-  /** The rule in words, how many must approve, and the seats: who they must be, by their IDs. */
+  /** The rule in words, how many people must approve, and who they must be, by ID. */
   readonly approvals: Approvals;
 
   constructor(
     asking: Asking<C>,
-    of: { targets: readonly Target[]; input: Input; approvals: Approvals },
+    parts: { targets: readonly Target[]; input: Input; approvals: Approvals },
   ) {
     this.asking = asking;
-    this.targets = of.targets;
-    this.input = of.input;
-    this.approvals = of.approvals;
+    this.targets = parts.targets;
+    this.input = parts.input;
+    this.approvals = parts.approvals;
   }
 
   get person(): Person {
@@ -168,12 +188,15 @@ class PermitMade<C extends Command> {
     return this.asking.channelId;
   }
 
-  /** In an emergency, which someone reviews afterwards. */
+  /** Whether it skips approvals in an emergency, which someone reviews afterwards. */
   get isBreakGlass(): boolean {
     return isBreakGlass(this.asking.basis);
   }
 
-  /** The one target of a request. Each of several is a request of its own. */
+  /**
+   * The one target of a request. Throws for several targets, because each of them is a request of
+   * its own.
+   */
   get target(): Target {
     const [target, ...others] = this.targets;
     if (target && others.length === 0) return target;
@@ -185,23 +208,23 @@ class PermitMade<C extends Command> {
   }
 }
 
-/** This person may have this run on these targets, once these approvals are given. */
+/** Proves that this person may run the command on these targets, once the approvals are given. */
 export type Permit<C extends Command = ChangeCommand> = PermitMade<C>;
 
-/** Throws where it isn't one that this module made, whatever a cast says. */
+/** Throws for an asking that this module didn't make, whatever a cast says. */
 export function checkAsking(asking: Asking | ServiceAsking): void {
   if (!AskingMade.isMade(asking) && !ServiceAskingMade.isMade(asking))
     throw new Error("names are looked up only for someone who may ask");
 }
 
-/** Throws where it isn't one that this module made, whatever a cast says. */
+/** Throws for a permit that this module didn't make, whatever a cast says. */
 export function checkPermit(given: Permit<Command>): void {
   if (!PermitMade.isMade(given)) throw new Error("only a permit can be submitted");
 }
 
 type Refused = { refused: PolicyRefusal };
 
-/** Whether this person may ask for this here, before any name is looked up. */
+/** Asks whether this person may ask for the command here, before any name is looked up. */
 export function mayAsk<C extends Command>(
   question: Question<C>,
   rules: Rules,
@@ -211,13 +234,16 @@ export function mayAsk<C extends Command>(
   return refused ? { refused } : { asking };
 }
 
-/** The same for a change. Throws for anything else. */
+/** Returns the same asking, typed for a change. Throws for any other command. */
 export function forChange({ person, command, channelId, input, basis, rules }: Asking) {
   if (command.kind !== "change") throw new Error(`${command.name} changes no target`);
   return new AskingMade<ChangeCommand>({ person, command, channelId, input, basis }, rules);
 }
 
-/** Whether they may have it run on these targets, and who must approve it. */
+/**
+ * Asks whether the person may run the command on these targets, and who must approve it. Throws for
+ * an asking that this module didn't make.
+ */
 export function permit<C extends Command>(
   asking: Asking<C>,
   about: About,
@@ -232,8 +258,9 @@ export function permit<C extends Command>(
 }
 
 /**
- * Both questions about targets that are known already: those of a stored request, or what somebody only wants to know. A refusal
- * says which list over these targets is missing, also to someone who is in none.
+ * Asks both questions about targets that are known already, because they belong to a stored request
+ * or somebody only wants to know the answer. A refusal names the list over these targets that is
+ * missing, also to someone who is in no list.
  */
 export function askAndPermit<C extends Command>(
   question: Question<C>,
@@ -242,13 +269,14 @@ export function askAndPermit<C extends Command>(
 ): { permit: Permit<C>; refused?: never } | (Refused & { permit?: never }) {
   const { asking, refused } = mayAsk(question, rules);
   if (asking) return permit(asking, about);
-  // Whoever is in no list at all is in none over these
+  // A person who is in no list is in none over these targets either. The second refusal is more
+  // exact.
   return {
     refused: accessRefusal(judgedBy(new AskingMade(question, rules), about)) ?? refused,
   };
 }
 
-/** Each of several targets judged alone: a rollout skips those that are refused. */
+/** Judges each of several targets alone, because a rollout skips those that are refused. */
 export function permitEach<C extends Command>(asking: Asking<C>, targets: readonly Target[]) {
   const judged = targets.map((target) => ({ target, ...permit(asking, { targets: [target] }) }));
   return {
@@ -257,7 +285,10 @@ export function permitEach<C extends Command>(asking: Asking<C>, targets: readon
   };
 }
 
-/** Those of several that need approval, and by which rule: a rollout can't wait for it. */
+/**
+ * Returns the targets that need approval, and the rule that requires it, because a rollout can't
+ * wait for approvals. Undefined when no target needs any.
+ */
 export function needingApproval(
   permits: readonly Permit<Command>[],
 ): { targets: readonly Target[]; why: string } | undefined {
@@ -270,15 +301,18 @@ export function needingApproval(
 }
 
 /**
- * Why they may not end or hold what was asked for on these targets; undefined where they may. What `protect` says doesn't matter to
- * what changes nothing.
+ * Returns why the person may not cancel or delay a request or a rollout on these targets. Undefined
+ * when they may. `protect` doesn't apply, because nothing is changed.
  */
 export function stopRefusal(asking: Asking, targets: readonly Target[]): PolicyRefusal | undefined {
   checkAsking(asking);
   return targets.length === 0 ? undefined : accessRefusal(judgedBy(asking, { targets }));
 }
 
-/** The same permit for the request that stands for a command which answers only its asker. */
+/**
+ * Returns the permit for the request that waits for approvals in place of a command that answers
+ * only its requester (`asRequest`). Undefined for other commands.
+ */
 export function permitAsRequest(given: Permit<Command>): Permit | undefined {
   const { command, person, channelId, input, basis, rules } = given.asking;
   if (command.kind !== "read" || !command.asRequest) return undefined;
@@ -286,7 +320,10 @@ export function permitAsRequest(given: Permit<Command>): Permit | undefined {
   return new PermitMade(new AskingMade(question, rules), given);
 }
 
-/** With the input made exact: a snapshot by its ID, the values that will be kept. Throws where a rule would look at the change. */
+/**
+ * Makes the input of a permit exact: it gets the ID of a snapshot, or the values that will be kept.
+ * Throws if a rule would judge the new input differently.
+ */
 export function specify<C extends Command>(given: Permit<C>, input: Input): Permit<C> {
   const { asking, targets, approvals } = given;
   const names = [given.input, input].map((one) =>
@@ -297,15 +334,18 @@ export function specify<C extends Command>(given: Permit<C>, input: Input): Perm
   return new PermitMade(asking, { targets, input, approvals });
 }
 
-/** What a restore would bring back, as read now. */
+/** Facts about a restore, as read now. */
 export interface Restoring {
-  /** Undefined for an ID typed by hand. */
+  /** Undefined when Gatehouse has no record of it, as for an ID that was typed by hand. */
   snapshot: { at: number; measurement?: string } | undefined;
   measurementNow: string | undefined;
   now: number;
 }
 
-/** Stricter by one approval where a restore would change the measurement or is old, because it can undo security fixes. */
+/**
+ * Adds one approval, if any is required, where a restore would change the measurement, or where its
+ * snapshot is old or unknown. Such a restore can undo security fixes.
+ */
 export function raiseForRestore<C extends Command>(
   given: Permit<C>,
   restoring: Restoring,
@@ -318,7 +358,10 @@ export function raiseForRestore<C extends Command>(
     : new PermitMade(asking, { targets, input, approvals: raised });
 }
 
-/** What would have to be approved, whoever asks for it: a program proposes it, or a record is compared with the rules. */
+/**
+ * Returns the approvals that a change needs, whoever asks for it. Proposals of programs use it, and
+ * the gate, which compares a record with the rules.
+ */
 export function approvalsFor(
   judged: Judged & { restoring?: Restoring },
   { policy, ourTeamId }: Rules,
@@ -329,7 +372,7 @@ export function approvalsFor(
   return raisedFor({ command, input, ...restoring }, approvals, { policy, ourTeamId });
 }
 
-/** A rollout that was confirmed, as far as its targets go. */
+/** The part of a rollout that proves what was confirmed. */
 interface ConfirmedRollout {
   state: string;
   record: {
@@ -341,8 +384,10 @@ interface ConfirmedRollout {
 }
 
 /**
- * For one target of a rollout. Its requester was permitted to run it on all of them when they confirmed it; a worker submits each
- * later and can't ask Slack who they are. The gate asks again, as for any request. Throws for what nobody confirmed.
+ * Makes the permit for one target of a rollout. Its requester was permitted to run the command on
+ * all targets when they confirmed the rollout. A worker submits each target later and can't ask
+ * Slack who the requester is. The gate asks again, as for any request. Throws for a command or a
+ * target that nobody confirmed.
  */
 export function permitInRollout(
   { state, record, targets }: ConfirmedRollout,
@@ -369,8 +414,9 @@ interface ReplacingRequest {
 }
 
 /**
- * For the snapshot that Gatehouse takes right before a permitted request replaces data; it runs by the right of that request. The
- * gate asks again, as for any request. Throws for a command that takes no snapshot.
+ * Makes the permit for the snapshot that Gatehouse takes right before a permitted request replaces
+ * data. The right of that request covers it. The gate asks again, as for any request. Throws for a
+ * command that takes no snapshot.
  */
 export function permitSafetySnapshot(
   { id, target, input, requester, channelId, breakGlass = false }: ReplacingRequest,
@@ -408,7 +454,9 @@ function permitAlreadyGiven(
 }
 
 /**
- * Whether a program that gatehouse.yml names may ask for this: to read what its `view` names, or to propose what its `propose` does.
+ * Asks whether a program that gatehouse.yml names may use a command: to read, or to propose a
+ * command that its `propose` names. Callers limit reads to the targets that its `view` names.
+ * Undefined when it may not.
  */
 export function serviceMayAsk(
   program: Person,
@@ -423,8 +471,8 @@ export function serviceMayAsk(
 }
 
 /**
- * Whether to offer a command to this person: in some channel, on these targets, or on some when none is named. It permits nothing:
- * a press asks again.
+ * Whether to offer a command to this person: in some channel, on these targets, or on any target
+ * when none is named. It permits nothing, because a press asks again.
  */
 export function mayRun(
   asked: Pick<Question, "person" | "command"> & { targets?: readonly Target[] },
@@ -434,12 +482,15 @@ export function mayRun(
   return mayRunByRules({ policy, ourTeamId, person, command, targets });
 }
 
-/** Whether `protect` refuses it, whoever asks: then it isn't offered. */
+/** Whether `protect` refuses the command for everyone. It isn't offered then. */
 export function isProtected(judged: Judged, policy: Pick<Policy, "protect">): boolean {
   return protection(policy, judged) !== undefined;
 }
 
-/** Whether this person is in an access list: over these projects, or anywhere when none is named. */
+/**
+ * Whether this person is in an access list for all of these projects, or anywhere when none is
+ * named.
+ */
 export function isListed(
   person: Person,
   list: AccessList,
@@ -449,7 +500,7 @@ export function isListed(
   return lists(policy, person, ourTeamId, over).includes(list);
 }
 
-/** The question as the rules read it. */
+/** Puts a question into the form in which rules judge it. */
 function judgedBy(asking: Asking, { targets, input = asking.input, vmNames }: About): Asked {
   const { person, command, channelId, basis, rules } = asking;
   return {
@@ -472,7 +523,10 @@ function isBreakGlass(basis: Basis): boolean {
   return (basis.kind === "safety" ? basis.before.basis : basis).kind === "break-glass";
 }
 
-/** Whether it restores what was saved of this very target, or saves that target right before. */
+/**
+ * Whether it restores a snapshot that was saved of this very target, or saves the target right
+ * before such a restore.
+ */
 function isUndo(basis: Basis, targets: readonly Pick<Target, "id">[], input: Input): boolean {
   if (basis.kind === "safety") {
     const { before } = basis;
@@ -499,7 +553,7 @@ function approvalsOf(asked: Asked): Approvals {
   const approvals = approvalRule(asked.policy, asked);
   const none = { ...approvals, required: 0, votes: [] };
   if (asked.breakGlass === true) return { ...none, why: "break-glass skips approvals" };
-  // Made by Gatehouse for a permitted request; a snapshot changes nothing
+  // Gatehouse takes this snapshot for a permitted request, and a snapshot changes nothing.
   if (asked.isSafety === true && takesSnapshot(asked.command))
     return { ...none, why: safetyNeedsNone };
   return approvals;

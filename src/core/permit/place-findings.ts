@@ -3,16 +3,19 @@ import { type Finding, ill, note } from "../../messages/finding.ts";
 
 type Places = Pick<Policy, "alerts" | "audit" | "channels" | "teams">;
 
-/** What callers of the API send and no channel shows, or shows with buttons that everyone is refused. Pure. */
+/**
+ * Finds callers of the API whose messages are shown in no channel, or in a channel where nobody may
+ * change anything.
+ */
 export function placeFindings(
   { alerts, audit, channels, teams }: Places,
   callers: Readonly<Record<string, { channel?: string | undefined }>>,
   about: {
-    /** In gatehouse.yml: `sources`. */
+    /** The section of gatehouse.yml that names the callers: `sources`. */
     section: string;
-    /** What they send: `alerts`. */
+    /** The messages that they send: `alerts`. */
     what: string;
-    /** Of a channel where nobody may change anything. */
+    /** Words the finding about a caller whose channel lets nobody change anything. */
     closed: (caller: string, channelId: string) => string;
   },
 ): readonly Finding[] {
@@ -23,14 +26,14 @@ export function placeFindings(
     const own = channel ?? alerts?.channel;
     const place = own ?? audit?.channel;
     const isToTeams = channel === undefined && hasTeams;
-    const mend = `Add \`channel\` to ${section}.${caller}, or \`alerts: { channel: C… }\`.`;
+    const fix = `Add \`channel\` to ${section}.${caller}, or \`alerts: { channel: C… }\`.`;
     if (place === undefined) {
       const some = isToTeams ? "on what no team has " : "";
-      return [ill(`${caller} has no channel: its ${what} ${some}are shown nowhere`, mend, at)];
+      return [ill(`${caller} has no channel: its ${what} ${some}are shown nowhere`, fix, at)];
     }
     if (own === undefined) {
       const where = `its ${what} go to ${place}, with the audit trail`;
-      return [note(`${caller} has no channel: ${where}`, mend, at)];
+      return [note(`${caller} has no channel: ${where}`, fix, at)];
     }
     if (channels === undefined || channels.includes(place)) return [];
     const way = `Add ${place} to \`channels\`, or name one of those as its \`channel\`.`;

@@ -13,8 +13,8 @@ import {
   type AccessList,
   lists,
   listsFor,
-  addToList,
-  andThey,
+  explainHowToJoin,
+  nameInSentence,
   isFullMember,
   mayVote,
   named as isNamed,
@@ -23,17 +23,23 @@ import {
   seesAllOf,
   type Owned,
 } from "./access.ts";
-import { tellEvaluation } from "./evaluations.ts";
+import { publishEvaluation } from "./evaluations.ts";
 import { acceptedFor, pinsFor } from "../../attestation/pins.ts";
 import { compileGlob, fold, matchesGlob } from "../../text/glob.ts";
 
 export type Confirming = Pick<Policy, "confirm">;
 
-/** Whether what interrupts this VM while it runs is confirmed in a form, typed or pressed. */
+/**
+ * Whether the policy's `confirm` names this VM. An interruption of it while it runs is then
+ * confirmed in a form, whether it was typed or pressed.
+ */
 export const isToConfirm = ({ confirm }: Confirming, target: Target) =>
   target.kind === "vm" && matchingTarget(confirm, target) !== undefined;
 
-/** A press that interrupts is confirmed once: here, unless a form or `confirm` of the policy asks after it. */
+/**
+ * Adds a confirmation to a button that interrupts. A form or the policy's `confirm` may ask after
+ * the press; then it adds none, so that a person confirms once.
+ */
 export function askOnce(
   button: ButtonSpec,
   command: Command,
@@ -45,7 +51,10 @@ export function askOnce(
   return hasForm(command) ? button : { ...button, ...interruption(verb, target, policy) };
 }
 
-/** Its dialog: `Stop db-1 in payments? What runs there is interrupted.` */
+/**
+ * Returns the dialog of such a button: `Stop db-1 in payments? What runs there is interrupted.`
+ * Empty when a form asks after the press.
+ */
 export function interruption(verb: string, target: Target, policy: Confirming) {
   if (isToConfirm(policy, target)) return {};
   const project = projectOf(target);
@@ -55,8 +64,9 @@ export function interruption(verb: string, target: Target, policy: Confirming) {
 }
 
 /**
- * Why this command must not change a target. `because`: the protected name in words, where it isn't the target's own. A project
- * without the names of its VMs counts as protected, by no `glob`.
+ * Finds a target that this command must not change. `because` is the protected name in words, where
+ * it isn't the target's own. A project counts as protected, with no `glob`, when the names of its
+ * VMs are unknown.
  */
 export function protection(policy: Pick<Policy, "protect">, judged: Judged) {
   const { command, targets, vmNames } = judged;
@@ -74,18 +84,27 @@ export function protection(policy: Pick<Policy, "protect">, judged: Judged) {
   return undefined;
 }
 
-/** `targets` are empty until they are resolved: then only the person and the channel decide. */
+/**
+ * A question of a person. `targets` is empty until the targets are resolved, and until then only
+ * the person and the channel decide.
+ */
 export interface Asked extends Judged {
   policy: Policy;
   person: Person;
   ourTeamId: string;
   /** Empty where there is no channel. */
   channelId: string;
-  /** Skips approvals and `access.operate`. */
+  /** It skips approvals, and `breakGlass` replaces the usual list. */
   breakGlass?: boolean;
-  /** It restores what another request saved right before itself: approvers may request that too. */
+  /**
+   * It restores a snapshot that another request took right before it replaced data. Approvers may
+   * request that, too.
+   */
   isUndo?: boolean;
-  /** Made by Gatehouse right before what was asked for: the same right covers it. */
+  /**
+   * Gatehouse takes this snapshot right before a request replaces data. The right of that request
+   * covers it.
+   */
   isSafety?: boolean;
   /** Names of people and groups by ID, for the hint. */
   nameOf?: (id: string) => string | undefined;
@@ -93,9 +112,14 @@ export interface Asked extends Judged {
 
 /** `text` is plain; `hint` may contain code spans; neither mentions anyone. */
 export interface PolicyRefusal {
-  /** The rule that refuses: a place in gatehouse.yml (`access.operate`, `protect vault-*`), or `person.guest`, `person.team`… */
+  /**
+   * The rule that refuses: a place in gatehouse.yml (`access.operate`, `protect vault-*`), or
+   * `person.guest`, `person.team`…
+   */
   rule: string;
-  /** In place of the rule, where the person must not learn it; empty where none can be told. */
+  /**
+   * Shown in place of the rule when the person must not learn it. Empty when no rule may be shown.
+   */
   toldAs?: string;
   text: string;
   hint: string;
@@ -103,22 +127,26 @@ export interface PolicyRefusal {
 
 const changes: ReadonlySet<CommandClass> = new Set(["change", "disrupt", "destroy", "secret"]);
 
-/** Why a person may not run a command. Denied by default. */
+/** Returns why a person may not run a command. Everything that no list allows is refused. */
 export function refusal(asked: Asked): PolicyRefusal | undefined {
   return accessRefusal(asked) ?? protectRefusal(asked);
 }
 
-/** Who may request it, and where: known before the targets are resolved. */
+/** Judges who may request a command, and where. It can judge before the targets are resolved. */
 export function accessRefusal(asked: Asked): PolicyRefusal | undefined {
-  tellEvaluation("access", asked);
+  publishEvaluation("access", asked);
   if (asked.breakGlass) return emergencyRefusal(asked);
   if (mayRun(asked)) return channelRefusal(asked) ?? speakingRefusal(asked);
   const [list = "administer", ...others] = listsFor(asked.command);
-  if (list === "administer" && others.length > 0) return personRefusal(asked) ?? stopRefusal(asked);
+  if (list === "administer" && others.length > 0)
+    return personRefusal(asked) ?? refusalOfStop(asked);
   return personRefusal(asked) ?? listRefusal(asked, list);
 }
 
-/** Whether this person may run the command in some channel: on these targets, or on some when none is named, as help shows. */
+/**
+ * Whether this person may run the command in some channel: on these targets, or, as help shows it,
+ * on any target when none is named.
+ */
 export function mayRun(
   asked: Omit<Asked, "targets" | "channelId"> & { targets?: readonly Target[] },
 ): boolean {
@@ -131,7 +159,7 @@ export function mayRun(
   );
 }
 
-/** Break-glass works in any channel; `protect` holds even then. */
+/** Judges break-glass, which works in any channel. `protect` applies even then. */
 function emergencyRefusal(asked: Asked): PolicyRefusal | undefined {
   const { policy, person, ourTeamId, command } = asked;
   if (!lists(policy, person, ourTeamId, projectsOf(asked)).includes("breakGlass")) {
@@ -145,7 +173,10 @@ function emergencyRefusal(asked: Asked): PolicyRefusal | undefined {
   };
 }
 
-/** Whether gatehouse.yml lists somebody who may have this run without approvals: in every place that has a say. */
+/**
+ * Whether every place of gatehouse.yml that decides about this lists somebody who may have it run
+ * without approvals.
+ */
 export function canSkipApprovals(
   judged: Judged,
   policy: Pick<Policy, "access" | "teams">,
@@ -156,7 +187,7 @@ export function canSkipApprovals(
   );
 }
 
-/** The places of gatehouse.yml that have a say in this. */
+/** Returns the places of gatehouse.yml that decide about this. */
 const placesOver = (judged: Judged, policy: Pick<Policy, "access" | "teams">) =>
   projectsOf(judged).flatMap((project) => rightsOver(policy, project));
 
@@ -173,7 +204,7 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
   return {
     rule: person.kind === "member" ? "person.team" : `person.${kind}`,
     text: kindTexts[kind],
-    hint: `Full members of the workspace can, if gatehouse.yml lists them.${andThey("They can help:", policy.access.operate, nameOf)}`,
+    hint: `Full members of the workspace can, if gatehouse.yml lists them.${nameInSentence("They can help:", policy.access.operate, nameOf)}`,
   };
 }
 
@@ -182,7 +213,8 @@ function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
   const over = placesOver(asked, policy);
   if (list !== "administer" && over.length === 0 && hasTeams(policy))
     return noListAtAll(asked, list);
-  // The first that says no; without targets any would have been enough
+  // The refusal names the first place that doesn't list the person. Administrators are listed only
+  // under `access`, and without targets and teams there is no other place.
   const lacking =
     list === "administer" || over.length === 0
       ? { place: "access", entries: policy.access[list] }
@@ -197,12 +229,15 @@ function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
   return {
     rule,
     text: `You can't run /${command.name}: it requires ${rule} in gatehouse.yml; you aren't listed.`,
-    hint: addToList(rule, entries, nameOf),
+    hint: explainHowToJoin(rule, entries, nameOf),
   };
 }
 
-/** For what administrators and every approver may do, because stopping is always safe: both lists, and who is in them. */
-function stopRefusal({ policy: { access, teams }, command, nameOf }: Asked): PolicyRefusal {
+/**
+ * Refuses a command that administrators and every approver may run, because stopping is always
+ * safe. It names both lists and the people in them.
+ */
+function refusalOfStop({ policy: { access, teams }, command, nameOf }: Asked): PolicyRefusal {
   const both = "access.administer or access.approve";
   const inTeams = Object.values(teams).some(({ approve }) => approve.length > 0);
   const entries = [...new Set([...access.administer, ...access.approve])];
@@ -212,20 +247,21 @@ function stopRefusal({ policy: { access, teams }, command, nameOf }: Asked): Pol
     rule: "access.administer",
     toldAs: both,
     text: `You can't run /${command.name}: it requires ${both}${orTeams} in gatehouse.yml; you aren't listed.`,
-    hint: `${addToList("access.approve", listed, nameOf)}${inTeams ? " Approvers of every team can, too." : ""}`,
+    hint: `${explainHowToJoin("access.approve", listed, nameOf)}${inTeams ? " Approvers of every team can, too." : ""}`,
   };
 }
 
 /**
- * No list over anything has this person. Which would help depends on whose the target is, and no name is looked up for someone
- * without the right: an answer that named the team would tell that the target exists.
+ * Refuses a person who is in no such list anywhere. The list that would help depends on the owner
+ * of the target. But no name is looked up for someone without the right, because an answer that
+ * named the team would show that the target exists.
  */
 function noListAtAll({ policy, command, nameOf }: Asked, list: AccessList): PolicyRefusal {
   return {
     rule: list,
     toldAs: "",
     text: `You can't run /${command.name}: gatehouse.yml lists you under ${list} for no team, and not under access.`,
-    hint: `\`teams\` says who may do what with a team's VMs and projects, \`access\` with all others.${andThey("Ask", policy.access.administer, nameOf)}`,
+    hint: `\`teams\` says who may do what with a team's VMs and projects, \`access\` with all others.${nameInSentence("Ask", policy.access.administer, nameOf)}`,
   };
 }
 
@@ -234,11 +270,14 @@ const hasTeams = ({ teams }: Pick<Policy, "teams">) => Object.keys(teams).length
 /** Whether a person must not learn that this place of gatehouse.yml has a project of that name. */
 function isHidden(place: string, { policy, person, ourTeamId }: Asked): boolean {
   const seen = placesSeen(policy, person, ourTeamId);
-  // Whoever sees nothing learns of no team either; without teams everything is in the one place
+  // A person who sees nothing learns of no team either. Without teams, everything is in one place.
   return hasTeams(policy) && !seen.includes(place);
 }
 
-/** The same for a name that another team has and for one that nobody has. */
+/**
+ * Refuses a name that another team has and a name that nobody has with the same answer, so the
+ * answer gives nothing away.
+ */
 function noTeamOfTheirs({ command }: Asked): Omit<PolicyRefusal, "rule"> {
   return {
     toldAs: "teams",
@@ -247,7 +286,10 @@ function noTeamOfTheirs({ command }: Asked): Omit<PolicyRefusal, "rule"> {
   };
 }
 
-/** Whether `channels` lets anybody run it in this channel: a button that everyone is refused isn't shown. */
+/**
+ * Whether `channels` lets anybody run the command in this channel. A button that is refused to
+ * everyone isn't shown.
+ */
 export function isRunIn({
   policy: { channels },
   command,
@@ -273,7 +315,7 @@ function channelRefusal({ policy, command, channelId }: Asked): PolicyRefusal | 
 function speakingRefusal(asked: Asked): PolicyRefusal | undefined {
   const { policy, person, ourTeamId, command, channelId, input = {} } = asked;
   if (command.kind !== "read" || command.speaksFor?.(input) !== true) return undefined;
-  // Without a channel the command itself asks for one
+  // Without a channel, the command itself asks for one.
   if (channelId === "" || seesAllOf(channelId, person, policy, ourTeamId)) return undefined;
   return {
     rule: "teams",
@@ -282,9 +324,9 @@ function speakingRefusal(asked: Asked): PolicyRefusal | undefined {
   };
 }
 
-/** Why no one may change its targets with it. */
+/** Returns why no one may change the targets with this command. */
 function protectRefusal(asked: Asked): PolicyRefusal | undefined {
-  tellEvaluation("protect", asked);
+  publishEvaluation("protect", asked);
   const found = protection(asked.policy, asked);
   if (!found) return pinRefusal(asked);
   const { target, because, glob } = found;
@@ -293,7 +335,7 @@ function protectRefusal(asked: Asked): PolicyRefusal | undefined {
   return {
     rule: `protect ${glob}`,
     text: `${what} is protected: it can't be created, restored, deleted, stopped, resized, or renamed from Slack.`,
-    hint: `The rule is \`${glob}\` under \`protect\` in gatehouse.yml.${andTheyKnow(asked)}`,
+    hint: `The rule is \`${glob}\` under \`protect\` in gatehouse.yml.${askAdministrators(asked)}`,
   };
 }
 
@@ -305,7 +347,7 @@ function unknownVms(rule: string, { name }: Target, state: string): PolicyRefusa
   };
 }
 
-/** A pin holds for a name: a new one must not lead out of it. */
+/** Refuses a rename that leads out of a pin, because a pin holds for a name. */
 function pinRefusal(asked: Asked): PolicyRefusal | undefined {
   const found = looserPin(asked.policy, asked);
   if (!found) return undefined;
@@ -314,33 +356,34 @@ function pinRefusal(asked: Asked): PolicyRefusal | undefined {
   return {
     rule: "attestation.pins",
     text: `${target.name} can't get this name: ${vmName} in it is pinned, and gatehouse.yml would pin or accept something else under the new name.`,
-    hint: `\`attestation.pins\` and \`attestation.appraisal\` in gatehouse.yml must say the same for the new name.${andTheyKnow(asked)}`,
+    hint: `\`attestation.pins\` and \`attestation.appraisal\` in gatehouse.yml must say the same for the new name.${askAdministrators(asked)}`,
   };
 }
 
-function andTheyKnow({ policy, nameOf }: Asked): string {
-  return andThey("Ask", policy.access.administer, nameOf);
+function askAdministrators({ policy, nameOf }: Asked): string {
+  return nameInSentence("Ask", policy.access.administer, nameOf);
 }
 
-/** What a command is asked to do. */
+/** A command, its targets, and its arguments, as rules judge them. */
 export interface Judged {
   command: Command;
   targets: readonly Target[];
-  /** The arguments: a new name is among them. */
+  /** The arguments, which may contain a new name. */
   input?: Readonly<Record<string, unknown>> | undefined;
-  /** The names of a project's VMs; undefined when they can't be told. */
+  /** The names of a project's VMs. Undefined when they can't be determined. */
   vmNames?: readonly string[] | undefined;
 }
 
-/** A target under one of the names that a rule may know it by. */
+/** A target under one of the names by which a rule may know it. */
 export type TargetByName = Target & {
-  /** In words, where this isn't the name that was asked for. */
+  /** Says in words which name this is, where it isn't the one that was asked for. */
   because?: string;
 };
 
 /**
- * Everything that rules look at: each target, a project under its new name too, and the VMs inside under both. Whoever
- * judges takes the strictest rule of all, so that no change of name leads out of one (decision 021).
+ * Returns all names that rules judge: each target, a project also under its new name, and the VMs
+ * inside under both. Callers apply the strictest rule of all, so that no change of name leads out
+ * of one (decision 021).
  */
 export function judgedNames(judged: Judged): readonly TargetByName[] {
   const { command, targets, vmNames = [] } = judged;
@@ -352,7 +395,10 @@ export function judgedNames(judged: Judged): readonly TargetByName[] {
   return [...ofNow, ...renamed(judged).map(({ after }) => after)];
 }
 
-/** Of a rename each project, and each VM inside, under the name that rules know now and under the one of afterwards. */
+/**
+ * Returns the projects that a rename affects, and the VMs inside, each under the present name and
+ * under the new one. Empty for other commands.
+ */
 export function renamed(judged: Judged): readonly { before: TargetByName; after: TargetByName }[] {
   const { targets, vmNames = [] } = judged;
   const newName = newNameOf(judged);
@@ -369,13 +415,13 @@ export function renamed(judged: Judged): readonly { before: TargetByName; after:
   });
 }
 
-/** The projects that all of these are in, or are. */
+/** Returns the projects that the targets are in, or are, under all names that rules judge. */
 export function projectsOf(judged: Judged): readonly Owned[] {
   const owned = judgedNames(judged).map(ownerOf);
   return [...new Map(owned.map((one) => [`${one.id}\n${one.name}`, one])).values()];
 }
 
-/** The project of a VM, or the project itself. */
+/** Returns the project of a VM, or the project itself. */
 export function ownerOf({
   kind,
   name,
@@ -396,7 +442,10 @@ export function newNameOf({ command, input }: Judged): string | undefined {
   return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;
 }
 
-/** The pinned VM that a new name would take out of its pin, let run more than before, or put under another rule of appraisal. */
+/**
+ * Finds a pinned VM that a new name would take out of its pin, allow other measurements, or put
+ * under another rule of appraisal. `vmName` is undefined when the names of the VMs are unknown.
+ */
 export function looserPin(policy: Policy, judged: Judged) {
   const { pins, appraisal } = policy.attestation;
   const newName = newNameOf(judged);
@@ -416,7 +465,7 @@ export function looserPin(policy: Policy, judged: Judged) {
   return undefined;
 }
 
-/** A target as globs know it. */
+/** The parts of a target that globs match. */
 type Nameable = Pick<Target, "kind" | "name" | "projectName">;
 
 /** Whether a name matches one of the globs, ignoring case: `vault-*` matches `Vault-1`. */
@@ -425,7 +474,9 @@ export function matchesAny(globs: readonly string[], name: string): boolean {
   return globs.some((glob) => matchesGlob(fold(glob), folded));
 }
 
-/** The first glob that names a target, and the name it matches (`compileTargetGlob`). */
+/**
+ * Returns the first glob that names a target, with the name that it matches (`compileTargetGlob`).
+ */
 export function matchingTarget(
   globs: readonly string[],
   target: Nameable,
@@ -438,8 +489,8 @@ export function matchingTarget(
 }
 
 /**
- * Whether one of the globs names a VM or project, as in `protect`; `payments/*` names the project as well. Compiled once, for
- * many.
+ * Compiles globs, once for many targets, into a test whether one of them names a VM or project, as
+ * in `protect`. Here `payments/*` names the project as well.
  */
 export function compileTargetGlobs(globs: readonly string[]): (target: Nameable) => boolean {
   const names = globs.map(compileTargetGlob);
@@ -451,8 +502,9 @@ export function compileTargetGlobs(globs: readonly string[]): (target: Nameable)
 }
 
 /**
- * The name by which a glob means a target, ignoring case: the target's own, or for a VM its project's. A glob with a slash
- * means `project/name`. IDs aren't matched: `pro*` must not match every `proj-…`.
+ * Compiles a glob into a function that returns the name by which the glob matches a target,
+ * ignoring case: the target's own, or for a VM its project's. A glob with a slash matches
+ * `project/name`. IDs aren't matched, because `pro*` must not match every `proj-…`.
  */
 function compileTargetGlob(glob: string): (target: Nameable) => string | undefined {
   const matches = compileGlob(fold(glob));

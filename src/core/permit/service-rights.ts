@@ -5,8 +5,9 @@ import { scopeOfView } from "./access.ts";
 import { matchesAny, matchingTarget, ownerOf, renamed } from "./refusal.ts";
 
 /**
- * Whether a service may propose a command: on some target, or on this one. A project counts under the name that it would get, too,
- * so that no rename leads out of `targets`, or where those are left out, of `view`.
+ * Whether a service may propose a command: on this target, or on any target when none is given. A
+ * project is also judged under its new name, so that no rename leads out of `targets`, or, where
+ * those are left out, out of `view`.
  */
 export function mayPropose(
   { propose, view }: ServiceRule,

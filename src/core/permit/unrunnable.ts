@@ -4,24 +4,25 @@ import type { NeededApprovals } from "./approval-rule.ts";
 import { accessRefusal, type Asked, looserPin, mayRun, ownerOf, protection } from "./refusal.ts";
 import { everyoneNamed } from "../../config/named-in-policy.ts";
 
-/** Why nobody may ever run something, by gatehouse.yml alone. */
+/** The reason why nobody may ever run something, by gatehouse.yml alone. */
 export interface Unrunnable {
-  /** Its place in gatehouse.yml, for the audit trail. */
+  /** The place of the rule in gatehouse.yml, for the audit trail. */
   rule: string;
   title: string;
-  /** The way out. */
+  /** Says what gatehouse.yml would have to change. */
   detail: string;
 }
 
-/** What would be run, by whomever: nobody has pressed Run yet. */
+/** A change that is proposed. It has no person, because nobody has pressed Run yet. */
 type Proposed = Pick<
   Asked,
   "policy" | "ourTeamId" | "command" | "targets" | "input" | "vmNames" | "nameOf"
 >;
 
 /**
- * Why nobody in gatehouse.yml may run it, or too few could approve it: the same judge that a press asks, asked for everybody whom
- * the file may mean. `runner`: the only one who may press; undefined where anybody may.
+ * Returns why nobody in gatehouse.yml may run it, or why too few could approve it. The rules that
+ * judge a press are asked about everybody whom the file may mean. `runner` is the only person who
+ * may press. Undefined when anybody may.
  */
 export function withoutPeople(
   asked: Proposed,
@@ -31,7 +32,7 @@ export function withoutPeople(
   return withoutOperators(asked) ?? withoutApprovers(asked, needed, runner);
 }
 
-/** Why it is forbidden to everybody. */
+/** Returns why `protect` or a pin forbids it to everybody. */
 export function forbiddenToAll({ policy, ...asked }: Proposed): Unrunnable | undefined {
   const found = protection(policy, asked);
   if (found?.glob !== undefined) {
@@ -60,7 +61,7 @@ function withoutOperators(asked: Proposed): Unrunnable | undefined {
   const refused = anybody && accessRefusal({ ...asked, person: anybody, channelId: "" });
   if (!refused) return undefined;
   const { rule, toldAs } = refused;
-  // Which other team would get a new name isn't told
+  // A new name may belong to another team, and which one isn't told.
   const isOwn = asked.targets
     .filter(({ id }) => id !== "")
     .flatMap((target) => rightsOver(asked.policy, ownerOf(target)))
@@ -91,7 +92,7 @@ function withoutApprovers(
 const deedOf = ({ command, targets: [target] }: Proposed) =>
   `/${command.name}${target?.name ? ` on ${target.name}` : ""}`;
 
-/** `*` where it may be anybody. */
+/** Returns the IDs of the people who may run it, or `*` where that may be anybody. */
 function operatorsOf(asked: Proposed): readonly string[] {
   const [anybody, ...named] = membersMeant(asked);
   if (anybody && mayRun({ ...asked, person: anybody })) return ["*"];
@@ -99,8 +100,9 @@ function operatorsOf(asked: Proposed): readonly string[] {
 }
 
 /**
- * A member whom gatehouse.yml doesn't name, and those whom it does. Only Slack knows who is in a group, and that changes: so each
- * is taken to be in every group that is named.
+ * Returns a member whom gatehouse.yml doesn't name, and then the members whom it does. Only Slack
+ * knows who is in a group, and that changes. So each of them is taken to be in every group that the
+ * file names.
  */
 function membersMeant({ policy, ourTeamId }: Proposed): readonly Asked["person"][] {
   const { users, groups } = whoAre(everyoneNamed(policy));

@@ -1,4 +1,7 @@
-/** One person's vote on one request. `digest` is the fingerprint they saw: a vote on anything else doesn't count. */
+/**
+ * One person's vote on one request. `digest` is the fingerprint that they saw, and a vote on
+ * another one doesn't count.
+ */
 export interface Vote {
   voterId: string;
   name: string;
@@ -6,13 +9,15 @@ export interface Vote {
   /** Milliseconds, Redis time. */
   at: number;
   digest: string;
-  /** The numbers of the needs that it could count for, as of the vote. */
+  /** The indexes of the needs that it could count for, as of the vote. */
   meets?: readonly number[];
-  /** Why they denied it. */
+  /** Why the person denied the request. */
   reason?: string;
 }
 
-/** The result of a vote (`core/request/ballot.ts`). `again`: others approved since it was judged. */
+/**
+ * The result of a vote (`core/request/ballot.ts`). `again`: others approved after it was judged.
+ */
 export type VoteOutcome =
   | { is: "counted"; approvals: number }
   | { is: "authorized"; approvals: number }
@@ -21,8 +26,9 @@ export type VoteOutcome =
   | { is: "refused"; why: VoteProblem };
 
 /**
- * `unknown`: no such request, or the button has another fingerprint; `own`: the requester's; `over`: already decided or
- * running; `crowd`: each time that it was judged, somebody else approved meanwhile.
+ * `unknown`: there is no such request, or the button has another fingerprint. `own`: the voter is
+ * the requester. `over`: the request is already decided or running. `crowd`: each time that the
+ * vote was judged, somebody else approved meanwhile.
  */
 export type VoteProblem = "unknown" | "expired" | "own" | "twice" | "over" | "crowd";
 
@@ -35,7 +41,7 @@ export const voteProblemTexts: Readonly<Record<VoteProblem, string>> = {
   crowd: "Others voted at the same moment, so your vote was not counted. Press again.",
 };
 
-/** How many approvals count, given which voters may still approve. */
+/** Counts the people whose approval has this fingerprint and who may still approve. */
 export function countApprovals(
   votes: readonly Vote[],
   digest: string,
