@@ -30,8 +30,10 @@ import type { Freeze } from "../request/freeze.ts";
 import { undoneBy } from "../request/origin.ts";
 
 /**
- * What an approver reads before a vote, the same on the card, on the Home tab, and in lists; the fingerprint covers it. What is
- * lost, who asks for what and why, and until when fit on a phone's first screen, above the buttons; `below` follows the facts.
+ * Renders the facts for an approver who is about to vote. They are the same on the card, on the
+ * Home tab, and in lists, and the fingerprint covers them. The loss, the change with its requester
+ * and reason, and the deadline are above the buttons, so that they fit on a phone's first screen.
+ * `below` follows the other facts.
  */
 export function askingBlocks(
   request: StoredRequest,
@@ -54,19 +56,23 @@ export function askingBlocks(
   const deed = md`${deedLine(record, command)}, ${by}`;
   const risk = riskLines(request, command);
   return [
-    // Apart: names so long that Slack's limit cuts them take nothing from what is asked
+    // The risk has a section of its own. Long names that make Slack's limit cut it then take
+    // nothing from the question.
     ...(risk.value === "" ? [] : [section(risk)]),
     section(lines(deed, sinceLine(since), askingLine(request))),
     ...buttons(pressed),
-    // Small, so that a phone shows the whole card
+    // The facts are small, so that a phone shows the whole card.
     context(lines(...factLines(request, command), ...below)),
   ];
 }
 
-/** What is known to have happened to its target while it waited, each in a few words. */
+/** Known changes of the target since the request, each in a few words. */
 export type SinceRequest = readonly Markdown[];
 
-/** `Since the request: olivia restarted it, 11:52; ada took a snapshot of it, 11:50`, or nothing. */
+/**
+ * Returns `Since the request: olivia restarted it, 11:52; ada took a snapshot of it, 11:50`.
+ * Undefined when nothing happened.
+ */
 export function sinceLine(since: SinceRequest): Markdown | undefined {
   if (since.length === 0) return undefined;
   return md`*Since the request*: ${new Markdown(since.map(({ value }) => value).join("; "))}`;
@@ -75,7 +81,7 @@ export function sinceLine(since: SinceRequest): Markdown | undefined {
 function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[] {
   const lost = lossOf(record, command).value;
   const facts = (record.approval?.evidence ?? []).filter(([label]) => !isUrgent(label));
-  // The VMs of a project to delete are in the loss
+  // The VMs of a project to delete are named in the loss already.
   const more = facts.filter(([, value]) => !lost.includes(md`: ${value}`.value));
   const all: Approval["evidence"] = [...parametersOf(record, command), ...more];
   return all.map(
@@ -84,7 +90,7 @@ function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[
   );
 }
 
-/** What would happen: the loss, and facts that can't be overlooked. */
+/** Returns the loss, and the facts that nobody must overlook. */
 function riskLines({ record }: StoredRequest, command: ChangeCommand): Markdown {
   const urgent = (record.approval?.evidence ?? []).filter(([label]) => isUrgent(label));
   return lines(lossOf(record, command), ...urgent.map(([label, text]) => md`*${label}*: ${text}`));
@@ -98,12 +104,15 @@ function lossOf(
   return lines(...(command.risk?.({ target, input, vms, lost }) ?? []));
 }
 
-/** An emoji marks it where it was gathered. */
+/** The code that gathers a fact marks an urgent one with this emoji in its label. */
 const isUrgent = (label: string) => label.startsWith("🚨");
 
 type Deed = Pick<RequestRecord, "target" | "input" | "labels">;
 
-/** Every argument but the target, which is in the title: approvals cover only what was shown. */
+/**
+ * Returns every argument but the target, which is in the title. None is left out, because approvals
+ * cover only what was shown.
+ */
 export function parametersOf(
   { input, target, labels = {} }: Deed,
   command: ChangeCommand,
@@ -121,7 +130,10 @@ export function parametersOf(
     });
 }
 
-/** `One other person must approve: amir or ada can.` */
+/**
+ * Returns `One other person must approve: amir or ada can.` `who` is undefined when every full
+ * member can, and `yes` is the number of approvals so far.
+ */
 export function mustApprove(required: number, who: readonly string[] | undefined, yes = 0): string {
   const left = Math.max(1, required - yes);
   const people = `${numbers[left] ?? left} ${yes > 0 ? "more" : "other"} ${left === 1 ? "person" : "people"}`;
@@ -144,13 +156,16 @@ export function askingLine(request: StoredRequest): Markdown {
   return md`Waiting for approval until ${when(approval.expiresAt, "{time}")}. ${must}${said}`;
 }
 
-/** `one of @pay-leads and one of @security`: whose approval is missing, where a rule or a team names whose. */
+/**
+ * Returns the missing approvals in words: `one of @pay-leads and one of @security`. Undefined when
+ * no rule and no team says who must approve.
+ */
 export function missingWords(request: StoredRequest): string | undefined {
   const open = namedNeeds(request)?.open ?? [];
   return open.length > 0 ? needsInWords(open) : undefined;
 }
 
-/** `Restore db-1 (payments) from nightly`, as plain words. */
+/** Returns the change in plain words: `Restore db-1 (payments) from nightly`. */
 export function deedOf({ target, input, labels = {} }: Deed, command: ChangeCommand): string {
   const project = projectOf(target);
   const inProject = project === undefined ? "" : ` (${project})`;
@@ -159,7 +174,7 @@ export function deedOf({ target, input, labels = {} }: Deed, command: ChangeComm
   return [command.say.verb, what, detail].filter(Boolean).join(" ");
 }
 
-/** `*Restore* db-1 in payments from nightly` */
+/** Returns the change as mrkdwn: `*Restore* db-1 in payments from nightly`. */
 export function deedLine(record: RequestRecord, command: ChangeCommand): Markdown {
   return md`*${verbOf(record, command)}* ${targetName(record.target)}${detailOf(record, command)}`;
 }
@@ -169,7 +184,7 @@ export function detailOf({ input, labels = {} }: Deed, { say }: ChangeCommand): 
   return detail === undefined ? md`` : md` ${detail}`;
 }
 
-/** `Restore`, or that it is an undo. */
+/** Returns the verb: `Restore`, or `Undo: Restore` for an undo. */
 export function verbOf(record: Pick<RequestRecord, "origin">, { say }: ChangeCommand): string {
   return undoneBy(record) === undefined ? say.verb : `Undo: ${say.verb}`;
 }
@@ -179,7 +194,10 @@ export function targetName(target: Target): Markdown {
   return md`${name(calledName(target))}${project === undefined ? "" : md` in ${project}`}`;
 }
 
-/** For the notification of those who may decide: until when, and what is lost, before it is cut. */
+/**
+ * Renders the notification for people who may decide. The deadline and the loss come first, because
+ * notifications are cut.
+ */
 export function askingNews(request: StoredRequest, command: ChangeCommand): Markdown {
   const { record } = request;
   const { expiresAt = 0 } = record.approval ?? {};
@@ -190,7 +208,10 @@ export function askingNews(request: StoredRequest, command: ChangeCommand): Mark
   return md`Approve by ${until}? ${riskLines(request, command)} ${asked}`;
 }
 
-/** Approve and Deny. For a destructive request and for a pin, Approve confirms the target by name. */
+/**
+ * Returns Approve and Deny. For a destructive request and for a pin, Approve asks again and names
+ * the target.
+ */
 export function voteButtons(
   { record }: StoredRequest,
   command: ChangeCommand,
@@ -218,17 +239,23 @@ export function voteButtons(
   ];
 }
 
-/** `<…|its card>`, or only the words where Slack doesn't tell the permalink. */
+/** Returns `<…|its card>`, or only the words when Slack doesn't tell the permalink. */
 export function linked(link: string | undefined, words: string): Markdown {
   return link === undefined ? md`${words}` : md`<${new Markdown(link)}|${words}>`;
 }
 
-/** Ends a line about a request. */
+/**
+ * Returns a link for the end of a line about a request. Empty when Slack doesn't tell the
+ * permalink.
+ */
 export function openIt(link: string | undefined): Markdown {
   return link === undefined ? md`` : md` · ${linked(link, "Open its message")}`;
 }
 
-/** A request that waits, outside its card, with all that the card says: a vote counts from here too. */
+/**
+ * Renders a waiting request outside its card, with everything that the card says, because people
+ * vote here, too.
+ */
 export function askingRow(
   request: StoredRequest,
   command: ChangeCommand,
@@ -245,12 +272,12 @@ export function askingRow(
   });
 }
 
-/** A button about a request, which says no more of it than its ID. */
+/** Makes a button about a request. Its value has nothing of the request but its ID. */
 export function requestButton(label: string, action: string, { record }: StoredRequest) {
   return { label, action, value: JSON.stringify({ request: record.id }) } satisfies ButtonSpec;
 }
 
-/** The rule of gatehouse.yml, and each step. */
+/** Makes the button that shows the rule of gatehouse.yml and each step of the request. */
 export const whyButton = (request: StoredRequest) =>
   requestButton("Why?", "run:gatehouse.why", request);
 

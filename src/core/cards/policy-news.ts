@@ -13,31 +13,31 @@ import {
 import type { StoredRequest } from "../request/stored-request.ts";
 import { openIt } from "./asking.ts";
 
-/** A request that was made under the policy before, and what its thread can be found by. */
+/** A request that was made under the former policy, with a link to its thread. */
 export interface CanceledByPolicy {
   request: StoredRequest;
-  /** Of its message; undefined where it has none. */
+  /** The permalink of its message. Undefined when it has none. */
   link: string | undefined;
 }
 
 export interface PolicyNewsFacts {
-  /** How the two are called: `12 (1f2e3d4c5b6a)`. Undefined where there was none. */
+  /** The name of the former policy: `12 (1f2e3d4c5b6a)`. Undefined when there was none. */
   before?: string | undefined;
   after: string;
-  /** Who may do what stays as it was. */
+  /** Whether everybody's rights stay as they were. */
   isSameRules: boolean;
-  /** Undefined where the process didn't know the policy before. */
+  /** Undefined when the process doesn't know the former policy. */
   changes: readonly PolicyChange[] | undefined;
   canceled: readonly CanceledByPolicy[];
-  /** All of them, of which `canceled` are the first. */
+  /** The number of all canceled requests. `canceled` has only the first ones. */
   canceledCount: number;
-  /** Of a person or a user group; undefined where it isn't known. */
+  /** Returns the name of a person or a user group. Undefined when it isn't known. */
   nameOf(id: string): string | undefined;
 }
 
 const maxChanges = 25;
 
-/** For the audit channel: another policy counts from now on. */
+/** Tells the audit channel that another policy is in force. */
 export function policyNews(facts: PolicyNewsFacts): Message {
   const { before, after, isSameRules, changes, canceled, canceledCount } = facts;
   if (before === undefined) return firstPolicyNews(after);
@@ -70,13 +70,16 @@ export function policyNews(facts: PolicyNewsFacts): Message {
   );
 }
 
-/** For the audit channel: nothing says whether this policy is the one that was in force last. */
+/**
+ * Tells the audit channel which policy is in force. Nothing is left in Redis that says whether it
+ * is the same one as before.
+ */
 function firstPolicyNews(after: string): Message {
   const said = md`📜 *The policy has version ${name(after)}.* Redis had none: Gatehouse started for the first time, or Redis was emptied.`;
   return message(news(said), section(said));
 }
 
-/** For the audit channel: the file can't be used, and why. */
+/** Tells the audit channel that the file can't be used, and why. */
 export function policyKeptNews(version: string, problems: readonly string[]): Message {
   const said = md`⚠️ *gatehouse.yml changed, and can't be used.* The policy before it stays (version ${name(version)}).`;
   const shown = problems.slice(0, 10).map((problem) => md`• ${problem}`);

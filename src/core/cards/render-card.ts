@@ -73,30 +73,35 @@ import {
 import { undoneBy } from "../request/origin.ts";
 import type { EmergencyWords } from "../../registry/emergency.ts";
 
-/** Of a card that is in the channel of a team, or should be. */
-interface Place {
-  /** ` in #ops`: where it was requested, when that is elsewhere. */
+/** Facts for a card beside its request. */
+interface CardFacts {
+  /** The place where it was requested, if the card is elsewhere: ` in #ops`. */
   from?: Markdown | undefined;
-  /** Why it isn't there. */
+  /** Says why the card isn't in the channel of its team, or not in the channel of the request. */
   note?: Markdown | undefined;
-  /** While it waits for approval: what happened to its target meanwhile. */
+  /** Changes of the target while the request waits for approval. */
   since?: SinceRequest;
-  /** Of any card: what is known of its VM by now. */
+  /** The note about the VM after the change. */
   after?: AfterNote | undefined;
-  /** Says whether a button asks by itself, and whether somebody may skip approvals. */
+  /**
+   * Says whether a button asks for confirmation by itself, and whether somebody may skip approvals.
+   */
   policy?: (Confirming & Partial<Pick<Policy, "access" | "teams">>) | undefined;
-  /** Of changes that skip approvals, where some can. */
+  /** Texts about changes that skip approvals, if some can. */
   emergency?: EmergencyWords | undefined;
-  /** Those that may be offered instead. */
+  /** Commands from which the card may offer another one. */
   commands?: readonly Command[] | undefined;
 }
 
-/** The one message of a request in the channel, edited in place. Mentions nobody but those who may approve, once. */
+/**
+ * Renders the one message of a request in the channel, which is edited in place. It mentions nobody
+ * but the people who may approve, while it waits for them.
+ */
 export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, since = [], after, policy, emergency, commands }: Place = {},
+  { from = md``, note, since = [], after, policy, emergency, commands }: CardFacts = {},
 ): Message {
   const { record, state, final } = request;
   const view = cardViewOf(request);
@@ -121,7 +126,10 @@ export function renderCard(
   );
 }
 
-/** What a person found of a snapshot whose outcome was unknown: it may be added after the result was told. */
+/**
+ * Returns the ID that a person found for a snapshot whose outcome was unknown. The ID may be added
+ * after the result was told.
+ */
 function foundLine({ stage }: StoredRequest, command: ChangeCommand) {
   const takes = command.on === "vm" && command.snapshot === "takes";
   if (!takes || stage.state !== "done" || !stage.decidedBy) return undefined;
@@ -135,7 +143,7 @@ function foundLine({ stage }: StoredRequest, command: ChangeCommand) {
   );
 }
 
-/** Whether the review of a break-glass was signed: by whom, when, and what was checked. */
+/** Says whether the review of a break-glass was signed: by whom, when, and with which words. */
 export function emergencyLine({ delivered: { review } }: StoredRequest): Markdown {
   const signed = review
     ? md`review signed by ${review.by} at ${when(review.at, "{date_short_pretty} {time}", utc(review.at))}: “${review.why}”`
@@ -143,7 +151,10 @@ export function emergencyLine({ delivered: { review } }: StoredRequest): Markdow
   return md`🚨 Break-glass: approval skipped; ${signed}.`;
 }
 
-/** With what the outcome of an ended request leaves out: its project, and that it is an undo. */
+/**
+ * Says who requested it, where, and when. For an ended request it adds two facts that the outcome
+ * leaves out: the project, and that it is an undo.
+ */
 function requestedLine({ record, final }: StoredRequest, from: Markdown): Markdown {
   const { id, target, requester, createdAt, reason } = record;
   const undoes = undoneBy(record);
@@ -165,7 +176,7 @@ function askingCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
-  { from, note, policy = { confirm: [] }, emergency, since = [] }: Place,
+  { from, note, policy = { confirm: [] }, emergency, since = [] }: CardFacts,
 ): Message {
   const called = mentions(approvers);
   const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
@@ -179,23 +190,29 @@ function askingCard(
   );
 }
 
-/** An undo has a way of its own: it is no command that somebody types. */
+/**
+ * Whether approvals of this request could be skipped. An undo can't skip them, because nobody types
+ * it as a command.
+ */
 function canBreakGlass(
   { record }: StoredRequest,
   command: ChangeCommand,
-  { access, teams = {} }: NonNullable<Place["policy"]>,
+  { access, teams = {} }: NonNullable<CardFacts["policy"]>,
 ): boolean {
   const { target, input } = record;
   const judged = { command, targets: [target], input };
   return !!access && undoneBy(record) === undefined && canSkipApprovals(judged, { access, teams });
 }
 
-/** `⏳ Restore db-1 in payments from nightly` */
+/** Returns the title: `⏳ Restore db-1 in payments from nightly`. */
 function titleOf(request: StoredRequest, command: ChangeCommand): Markdown {
   return md`${symbolOf(request, command)} ${deedLine(request.record, command)}`;
 }
 
-/** A request that ended before its card was posted: card, result, and mention in one message. */
+/**
+ * Joins card, result, and mention in one message, for a request that ended before its card was
+ * posted.
+ */
 export function withResult(result: Message, card: Message): Message {
   const [, ...below] = card.blocks;
   return { text: result.text, blocks: [...result.blocks, ...below] };
@@ -217,7 +234,8 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
       return md`The compute service gave no clear answer. Checking what happened before anything else is done.`;
     default:
       if (request.state === "unknown") return unknownLines(request, command);
-      // Nothing was sent yet; true after the send too, because the card is edited only for what lasts
+      // Nothing was sent yet. The words must stay true after the send, because the card is edited
+      // again only if the change takes longer.
       if (request.state === "authorized") return md`Requested. The result will be in the thread.`;
       return callOf(stage) === undefined
         ? md`${command.say.doing} ${target}…`
@@ -247,7 +265,7 @@ function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Ma
 export function cardButtons(
   request: StoredRequest,
   command: ChangeCommand,
-  known: Pick<Place, "policy" | "commands"> = {},
+  known: Pick<CardFacts, "policy" | "commands"> = {},
 ): ButtonSpec[] {
   const button = (label: string, action: string) => requestButton(label, action, request);
   const cancel = button("Cancel", "request:cancel");
@@ -276,11 +294,14 @@ export function cardButtons(
   }
 }
 
-/** What was tried is tried again; what people or rules turned away is requested again. */
+/**
+ * Returns the buttons of an ended request. A request that was sent is tried again; one that people
+ * or rules turned away is requested again.
+ */
 function endedButtons(
   request: StoredRequest,
   command: ChangeCommand,
-  { policy = { confirm: [] }, commands = [] }: Pick<Place, "policy" | "commands">,
+  { policy = { confirm: [] }, commands = [] }: Pick<CardFacts, "policy" | "commands">,
 ): ButtonSpec[] {
   const { record, state, stage, changedAt } = request;
   const { id, target, approval } = record;
@@ -289,7 +310,7 @@ function endedButtons(
     return [requestButton(label, "request:happened", request)];
   }
   if (mayUndo(request, changedAt)) return [requestButton("Undo", "request:undo", request)];
-  // Another try would be refused again
+  // Another try would be refused again, so commands that help are offered.
   if (isRefusedInError(request)) return helpInError(target, commands);
   const instead = stage.state === "cancelled" ? stage.instead : undefined;
   const offered: ChangeCommand["next"] = state === "done" ? command.next : instead && [instead];
@@ -313,13 +334,16 @@ function helpInError({ id }: Target, commands: readonly Command[]): ButtonSpec[]
   );
 }
 
-/** A retry is a new request with its own checks. */
+/** Whether the request may be tried again. A retry is a new request with its own checks. */
 export function mayRetry({ stage }: StoredRequest): boolean {
   if (stage.state === "cancelled") return stage.wasFrozen === true;
   return ["failed", "rejected", "not-applied", "expired", "denied"].includes(stage.state);
 }
 
-/** A snapshot that a person saw, and that can't be restored before its ID is known. */
+/**
+ * Whether it is a snapshot that a person recorded as taken, and that can't be restored before its
+ * ID is known.
+ */
 export function lacksId(
   request: StoredRequest,
   command: ChangeCommand,
@@ -343,19 +367,21 @@ export function mayUndo(request: StoredRequest, now: number): request is Request
 export interface Member {
   request: StoredRequest;
   command: ChangeCommand;
-  /** Whether its VM is attested again, once it ended. */
+  /** The note about the attestation of its VM, once it ended. */
   note?: AfterNote | undefined;
 }
 
-/** In a result, those that were not done. */
+/** The most names of requests that were not done in one result. */
 const mostNamed = 20;
-/** Notes, and the names before each. */
+/** The most notes in one message. */
 const mostNotes = 10;
+/** The most names before a note. */
 const mostNoted = 5;
 
 /**
- * One card for several requests: a line for each, in the order in which they joined, and a menu that opens one with its
- * details and buttons. `told` are those whose result it tells too.
+ * Renders one card for several requests. It has a line for each, in the order in which they joined,
+ * and a menu that opens one with its details and buttons. `told` has the requests of each requester
+ * whose result the card tells, too.
  */
 export function renderSharedCard(
   members: readonly Member[],
@@ -363,7 +389,7 @@ export function renderSharedCard(
 ): Message {
   const title = (hasLines: boolean) =>
     told.length > 0
-      ? lines(...told.map((theirs) => sumOf(theirs, hasLines)))
+      ? lines(...told.map((theirs) => sumUp(theirs, hasLines)))
       : md`*${members.length} requests*: ${countsOf(members)}`;
   const rows = members.map(lineOf);
   const notes = noteLines(told.flat());
@@ -380,38 +406,55 @@ export function renderSharedCard(
   );
 }
 
-/** Tells requesters how theirs ended, several at once where they wait at the same time; like a single result where there is one. */
+/**
+ * Tells requesters how their requests ended, in one message when several wait at the same time. A
+ * single result looks like that of a request with a card of its own.
+ */
 export function renderSharedResult(
   results: readonly (readonly Member[])[],
-  { isBelowCard = true, commands }: { isBelowCard?: boolean } & Pick<Place, "commands"> = {},
+  { isBelowCard = true, commands }: { isBelowCard?: boolean } & Pick<CardFacts, "commands"> = {},
 ): Message {
   const all = results.flat();
   const [only] = all;
   if (only && all.length === 1) {
-    // The line of the card doesn't know what fails by now
+    // The line of the card doesn't say that the VM fails attestation by now, so it can't stand for
+    // the result.
     const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
     return renderResult(only.request, only.command, only.note, { above, commands });
   }
   const told = results.flatMap((theirs) => {
     const notDone = theirs.filter(({ request }) => request.state !== "done");
     return [
-      sumOf(theirs),
+      sumUp(theirs),
       ...(notDone.length > 0 ? [md`Not done: ${namesOf(notDone, mostNamed)}.`] : []),
     ];
   });
   return message(
-    news(lines(...results.map((theirs) => (results.length === 1 ? sumOf(theirs) : named(theirs))))),
+    news(
+      lines(
+        ...results.map((theirs) =>
+          results.length === 1 ? sumUp(theirs) : withRequesterName(theirs),
+        ),
+      ),
+    ),
     section(lines(...told)),
     ...noteLines(all).map((note) => context(note)),
   );
 }
 
-/** Without mentions, as in a push, it must say whose it is: "olivia: ✅ All 12 are done." */
-const named = (theirs: readonly Member[]): Markdown =>
-  md`${theirs[0]?.request.record.requester.name ?? ""}: ${sumOf(theirs)}`;
+/**
+ * Puts the name of the requester before the sum, because a push notification doesn't show mentions:
+ * "olivia: ✅ All 12 are done."
+ */
+const withRequesterName = (theirs: readonly Member[]): Markdown =>
+  md`${theirs[0]?.request.record.requester.name ?? ""}: ${sumUp(theirs)}`;
 
-/** "✅ @olivia All 12 are done." A single outcome is not said again where its line, which knows of no note, says it. */
-function sumOf(theirs: readonly Member[], hasLines = false): Markdown {
+/**
+ * Sums up the requests of one requester: "✅ @olivia All 12 are done." With `hasLines`, a single
+ * outcome isn't repeated, because its line on the card says it. A failed attestation isn't in that
+ * line, so it is always said.
+ */
+function sumUp(theirs: readonly Member[], hasLines = false): Markdown {
   const [first] = theirs;
   if (!first) return md``;
   const who = mention(first.request.record.requester.id);
@@ -448,7 +491,7 @@ function lineOf({ request, command, note }: Member): Markdown {
   return md`${what}: ${stateWords(state)} since ${since}${why} (${who})`;
 }
 
-/** A note that holds for several is said once. */
+/** Returns the notes. A note that is the same for several requests is said once. */
 function noteLines(members: readonly Member[]): Markdown[] {
   const noted = members.filter(({ note }) => note !== undefined);
   const byNote = Map.groupBy(noted, ({ note }) => note?.line.value);
@@ -462,15 +505,18 @@ function namesOf(members: readonly Member[], most: number): Markdown {
   return new Markdown(firstFew(names, most));
 }
 
-/** Links are permalinks of Slack, or undefined where it doesn't tell them. */
+/** A permalink. Undefined when Slack doesn't tell it. */
 type Link = string | undefined;
 
-/** Where it was requested, while its card is in the channel of its team: the state, and what its requester can do. */
+/**
+ * Renders the message in the channel of the request, while the card is in the channel of the team.
+ * It has the state, and the buttons of the requester.
+ */
 export function renderAsked(
   request: StoredRequest,
   command: ChangeCommand,
   link: Link,
-  known: Place = {},
+  known: CardFacts = {},
 ): Message {
   const { record } = request;
   const where = md`${channelLink(record.teamChannel ?? "")}: ${linked(link, "open its card")}. The result is told here too.`;
@@ -493,7 +539,10 @@ export function renderAsked(
   );
 }
 
-/** An unknown outcome (one of `unknownNotices`), told where its card is not: to the requester, or to the team. */
+/**
+ * Asks the requester, or the team, about an unknown outcome where the card is not. `key` is one of
+ * `unknownNotices`.
+ */
 export function renderUnknownElsewhere(
   key: string,
   request: StoredRequest,
@@ -511,14 +560,14 @@ export function renderUnknownElsewhere(
   return askWhetherDone(key, request, command, whom, where);
 }
 
-/** Where it was requested, as told in the channel of its team. */
+/** Says where it was requested, for the channel of its team. */
 export function cameFrom({ record }: StoredRequest, link: Link): Markdown {
   if (!isChannel(record.channelId)) return md` in a direct message`;
   const there = link === undefined ? "" : md` (${linked(link, "open")})`;
   return md` in ${channelLink(record.channelId)}${there}`;
 }
 
-/** On a card that isn't where it should be: why. */
+/** Says on a card why it isn't where it should be. Undefined when it is. */
 export function closedLine({ record, delivered }: StoredRequest): Markdown | undefined {
   const { closedBy, isTeamClosed } = delivered;
   if (closedBy !== undefined)
@@ -527,7 +576,10 @@ export function closedLine({ record, delivered }: StoredRequest): Markdown | und
   return md`Gatehouse can't post in ${channelLink(record.teamChannel ?? "")}, the channel of its team, so this card is here. \`/invite @gatehouse\` there changes that, unless another company shares it.`;
 }
 
-/** For whoever pressed a button of a card that Slack doesn't let Gatehouse change any more. */
+/**
+ * Renders an answer for the person who pressed a button of a card that Slack doesn't let Gatehouse
+ * change any more. `isAnew`: a new card follows.
+ */
 export function renderStaleCard(
   request: StoredRequest,
   command: ChangeCommand,
@@ -541,7 +593,7 @@ export function renderStaleCard(
   return sentence(lines(md`*${deedOf(record, command)}*: what you pressed counts. ${now}`, where));
 }
 
-/** A direct message to the requester, who may have stopped looking. */
+/** Renders a direct message to the requester, who may have stopped looking at the channel. */
 export function renderExpired(request: StoredRequest, command: ChangeCommand, link: Link): Message {
   const { record } = request;
   const deed = deedOf(record, command);

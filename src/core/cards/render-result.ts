@@ -45,23 +45,27 @@ import {
 import { statusOf } from "../request/seen.ts";
 import type { Vote } from "../permit/votes.ts";
 
-/** What a message in a thread has above it, and doesn't repeat: its card, alone or with others. */
+/**
+ * The place of a message in a thread, which doesn't repeat the facts above it. `card`: below the
+ * request's own card. `several`: in a thread with messages about other requests. Undefined outside
+ * a thread.
+ */
 export type Above = "card" | "several" | undefined;
 
-/** What a message in a thread goes by, beside its request. */
-interface Known {
+/** Facts for a message in a thread, beside its request. */
+interface ThreadFacts {
   note?: AfterNote | undefined;
   above?: Above;
-  /** Those that may be offered instead. */
+  /** Commands from which the message may name another one. */
   commands?: readonly Command[] | undefined;
 }
 
-/** A message of the request's thread. `key` is one of `noticesDue`. */
+/** Renders a message of the request's thread. `key` is one of `noticesDue`. */
 export function renderNotice(
   key: string,
   request: StoredRequest,
   command: ChangeCommand,
-  known: Known = {},
+  known: ThreadFacts = {},
 ): Message {
   const { note, above, commands } = known;
   if (key === "result") return renderResult(request, command, note, { above, commands });
@@ -81,10 +85,10 @@ export function renderNotice(
   const why = reason && !above ? md` (${reason})` : "";
   const rest = above ? "" : " Nothing is sent again automatically.";
   const where = md`${why} The message above has the facts and the buttons.${rest}`;
-  return askWhetherDone(key, request, command, whoseOf(request), where);
+  return askWhetherDone(key, request, command, addressRequester(request), where);
 }
 
-/** Of an unknown outcome: `key` is one of `unknownNotices`. */
+/** Asks whether a request with an unknown outcome happened. `key` is one of `unknownNotices`. */
 export function askWhetherDone(
   key: string,
   { record }: StoredRequest,
@@ -100,22 +104,31 @@ export function askWhetherDone(
   );
 }
 
-/** The one mention of the requester, which is where it was requested. */
-function whoseOf(request: StoredRequest, isMentioned = !isDecidedElsewhere(request)): Markdown {
+/**
+ * Addresses the requester. They are mentioned once, where they made the request, and named
+ * elsewhere.
+ */
+function addressRequester(
+  request: StoredRequest,
+  isMentioned = !isDecidedElsewhere(request),
+): Markdown {
   const { id, name: who } = request.record.requester;
   return isMentioned ? mention(id) : md`${who}:`;
 }
 
-/** How it ended, with what was read. Below its card, which has the sentence, only the notification and screen readers get it. */
+/**
+ * Tells how a request ended, with the facts that were read. The card has the sentence already, so
+ * below it only the notification and screen readers get the sentence.
+ */
 export function renderResult(
   request: StoredRequest,
   command: ChangeCommand,
   note?: AfterNote,
-  { isMentioned, above, commands = [] }: { isMentioned?: boolean } & Omit<Known, "note"> = {},
+  { isMentioned, above, commands = [] }: { isMentioned?: boolean } & Omit<ThreadFacts, "note"> = {},
 ): Message {
   const { record, stage, state, attempt } = request;
   const { sign, text } = outcomeOf(request, command, note);
-  const begin = md`${sign} ${whoseOf(request, isMentioned)}`;
+  const begin = md`${sign} ${addressRequester(request, isMentioned)}`;
   const call = callOf(stage);
   const { last } = readsOf(stage);
   const facts = dotted(
@@ -130,7 +143,7 @@ export function renderResult(
     !(state === "done" && isProven && !deciderOf(stage)) && endWords(request),
     isProven && facts,
   );
-  const own = request.state === "done" ? ownWords(request, command).added : undefined;
+  const own = request.state === "done" ? wordsOfCommand(request, command).added : undefined;
   const safety = request.state === "done" ? request.stage.call?.safety?.snapshotId : undefined;
   const wayBack =
     safety !== undefined &&
@@ -151,12 +164,13 @@ export function renderResult(
   );
 }
 
-/** What to do instead, for what was not sent. */
+/** Returns the hint for a request that was not sent. */
 const hintIn = (stage: Stage): string | undefined => ("hint" in stage ? stage.hint : undefined);
 
 /**
- * How it ended, in a few words with a subject: they follow the name of its requester, who may have had no part in it. "denied"
- * alone would say that the requester denied it.
+ * Says in a few words how a request ended. The words have a subject, because they follow the name
+ * of the requester, who may have had no part in it: "denied" alone would say that the requester
+ * denied it.
  */
 function endWords(request: StoredRequest): Markdown {
   const { record, stage, votes } = request;
@@ -195,14 +209,17 @@ function endWords(request: StoredRequest): Markdown {
   }
 }
 
-/** What the command adds, or says changed; nothing where this version can't read its arguments. */
-function ownWords({ record, stage }: RequestIn<"done">, command: ChangeCommand) {
+/**
+ * Returns the words that the command itself has for its result. Empty when this version can't read
+ * its arguments.
+ */
+function wordsOfCommand({ record, stage }: RequestIn<"done">, command: ChangeCommand) {
   const read = checkInput(command, record.input);
   if (!("args" in read)) return {};
   const before = beforeOf(stage);
   const { after } = stage;
   const answer = stage.call?.answer ?? {};
-  // What was read is of the kind that the command expects
+  // The target is of the kind that the command expects.
   const own: {
     tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
     told?(what: Markdown, before: unknown, after: unknown, args: Args): Markdown | undefined;
@@ -214,14 +231,17 @@ function ownWords({ record, stage }: RequestIn<"done">, command: ChangeCommand) 
   };
 }
 
-/** Its sign and its headline. What fails by now is not behind a green sign, although the change was made. */
+/**
+ * Returns the sign and the headline. A VM that fails attestation gets no green sign, although the
+ * change was made.
+ */
 export function outcomeOf(request: StoredRequest, command: ChangeCommand, note?: AfterNote) {
   const [sign, text] = [symbolOf(request, command), headline(request, command)];
   if (note?.but === undefined) return { sign, text };
   return { sign: "🔴", text: md`${new Markdown(text.value.replace(/\.$/, ""))}, but ${note.but}.` };
 }
 
-/** The outcome in one sentence. */
+/** Returns the outcome in one sentence. */
 export function headline(request: StoredRequest, command: ChangeCommand): Markdown {
   const { record, stage } = request;
   const target = name(calledName(record.target));
@@ -267,13 +287,13 @@ function doneLine(request: RequestIn<"done">, command: ChangeCommand, whole: Mar
     return md`${name(calledName(record.target))} is already ${statusOf(after)}; ${alreadyWords(stage)}.`;
   if (isUnconfirmed(request, command))
     return md`${verb} of ${whole} was accepted by the compute service; nothing more can be confirmed.`;
-  const { changed } = ownWords(request, command);
+  const { changed } = wordsOfCommand(request, command);
   if (changed) return md`${changed}.`;
   const took = duration(changedAt - (call?.sentAt ?? record.createdAt));
-  return md`${done} ${whole} in ${took}${nowWords(stage, command)}.`;
+  return md`${done} ${whole} in ${took}${newStatusWords(stage, command)}.`;
 }
 
-/** The compute service refuses this in ERROR, so it will refuse it again. */
+/** Whether the compute service refused it because the VM is in ERROR. It will refuse it again. */
 export function isRefusedInError({ record, stage }: StoredRequest): boolean {
   if (stage.state !== "rejected" || record.target.kind !== "vm") return false;
   const { answer, before } = stage.call;
@@ -281,8 +301,9 @@ export function isRefusedInError({ record, stage }: StoredRequest): boolean {
 }
 
 /**
- * What the compute service refused for the VM's ERROR, and would refuse again while that lasts. Every card that offers commands on
- * a VM leaves these out. `last`: its newest requests, newest first.
+ * Returns the names of the commands that the compute service refused because the VM is in ERROR,
+ * and would refuse again while that lasts. Every card that offers commands on a VM leaves these
+ * out. `last` has the VM's newest requests, newest first.
  */
 export function refusedInError({
   vm,
@@ -309,14 +330,20 @@ function deniedBy(request: StoredRequest): Markdown {
   return md`${who ? md` by ${who}` : ""}${reason ? md`: “${reason}”` : ""}`;
 }
 
-/** After a 409 the call was sent; `already` says only that the target was in the wanted state. */
+/**
+ * Says that nothing had to be sent, or, after a 409, that the call was refused. `already` alone
+ * says only that the target was in the wanted state.
+ */
 function alreadyWords({ call, setbacks }: StageIn<"done">): string {
   return call?.answer?.class === "conflict"
     ? "the compute service refused the call (409)"
     : sentWords(setbacks);
 }
 
-/** Accepted, but without the ID that would prove it: the answer is the only proof there can be. */
+/**
+ * Whether a request was accepted without the ID that would prove its effect. Only the answer could
+ * have proven it.
+ */
 export function isUnconfirmed({ stage }: Pick<RequestIn<"done">, "stage">, command: ChangeCommand) {
   const { call, decidedBy } = stage;
   return command.effect.provenBy && !decidedBy && call?.answer?.snapshotId === undefined;
@@ -326,13 +353,16 @@ function reasonOf({ reason }: Decider): Markdown {
   return reason ? md`: “${reason}”` : md``;
 }
 
-/** Where any status may be the end: that it is another one than before. */
-function nowWords(stage: StageIn<"done">, { effect }: ChangeCommand): string {
+/**
+ * Says the present status, if the command normally leaves the status as it was and it is another
+ * one now.
+ */
+function newStatusWords(stage: StageIn<"done">, { effect }: ChangeCommand): string {
   const status = statusOf(stage.after);
   return effect.needsMark && status !== statusOf(beforeOf(stage)) ? `; it is ${status} now` : "";
 }
 
-/** One sign for each outcome, wherever it is told. */
+/** There is one sign for each outcome, wherever it is told. */
 export const signs = {
   done: "✅",
   partly: "⚠️",
@@ -351,13 +381,16 @@ export function symbolOf(request: StoredRequest, command: ChangeCommand): string
   return isUnconfirmed(request, command) ? signs.partly : signs.done;
 }
 
-/** There was nothing to do: it was so already, can't be done to what is stopped, or a person canceled it. */
+/**
+ * Whether nothing had to be done: the target was so already, a stopped target can't be changed so,
+ * or a person canceled the request.
+ */
 function isIdle({ stage }: StoredRequest): boolean {
   if (stage.state === "cancelled") return stage.instead !== undefined || !!stage.decidedBy;
   return isAlready(stage);
 }
 
-/** Which view the card shows. A move within a view costs no edit of the message. */
+/** The view that a card shows. Most moves within a view don't edit the message (`cardVersion`). */
 type CardView = "asking" | "running" | "waiting" | "looking" | "unknown" | "ended";
 
 export function cardViewOf({ stage, final }: StoredRequest): CardView {
@@ -377,7 +410,7 @@ export function cardViewOf({ stage, final }: StoredRequest): CardView {
   }
 }
 
-/** A card is edited only when this changes. */
+/** Returns the part of `cardVersion` for the ID of a snapshot that a person found. */
 function foundMark({ stage }: StoredRequest): string {
   const answer = callOf(stage)?.answer;
   if (!deciderOf(stage) || !answer) return "";
@@ -386,6 +419,7 @@ function foundMark({ stage }: StoredRequest): string {
   return id === undefined ? "" : ` ${id}`;
 }
 
+/** Returns the version of the card, which is edited only when this changes. */
 export function cardVersion(request: StoredRequest): string {
   const { stage, state } = request;
   const cardView = cardViewOf(request);
@@ -406,8 +440,8 @@ export function cardVersion(request: StoredRequest): string {
 }
 
 /**
- * Its card, with the thread, is in the channel of its team, where they decide; where it was requested, a message links to
- * it, and the result is told there too.
+ * Whether the card, with its thread, is in the channel of its team, which decides there. Where it
+ * was requested, a message links to the card, and the result is told there, too.
  */
 export function isDecidedElsewhere({ record, delivered }: StoredRequest): boolean {
   return (
@@ -417,19 +451,22 @@ export function isDecidedElsewhere({ record, delivered }: StoredRequest): boolea
   );
 }
 
-/** Not a direct message, nor the Home tab. */
+/** Whether it is a channel, and not a direct message or the Home tab. */
 export function isChannel(channelId: string): boolean {
   return /^[CG]/.test(channelId);
 }
 
-/** It expired for want of approvals: its requester hears of it in a direct message too. */
+/**
+ * Whether it expired without enough approvals. Its requester then hears of that in a direct
+ * message, too.
+ */
 export function isExpiredUnapproved({ record, state, votes }: StoredRequest): boolean {
   const { approval } = record;
   if (state !== "expired" || approval?.remindsAt === undefined) return false;
   return votes.filter(({ vote }) => vote === "approve").length < approval.required;
 }
 
-/** Messages due in its thread, in order; each is posted once. */
+/** Returns the keys of the messages that are due in its thread, in order. Each is posted once. */
 export function noticesDue(request: StoredRequest): string[] {
   if (hasNoCard(request)) return [];
   const due: string[] = [];
@@ -440,7 +477,10 @@ export function noticesDue(request: StoredRequest): string[] {
   return due;
 }
 
-/** Of an unknown outcome: that it is, and each reminder until someone records it. */
+/**
+ * Returns the keys of the messages about an unknown outcome: the first one, and each reminder until
+ * someone records the outcome.
+ */
 export function unknownNotices({ stage }: StoredRequest): string[] {
   if (stage.state !== "unknown") return [];
   const reminders = Array.from({ length: stage.reminders }, (_, n) => `reminder-${n + 1}`);
@@ -448,8 +488,8 @@ export function unknownNotices({ stage }: StoredRequest): string[] {
 }
 
 /**
- * A safety snapshot or a rollout's request has no card: its parent reports it. An unknown outcome needs one, for its
- * buttons, and keeps it.
+ * Whether the request has no card. A safety snapshot and a request of a rollout have none, because
+ * their parent reports them. With an unknown outcome they get a card, for its buttons, and keep it.
  */
 export function hasNoCard({ record, state, delivered }: StoredRequest): boolean {
   const { kind } = record.origin;
@@ -457,7 +497,7 @@ export function hasNoCard({ record, state, delivered }: StoredRequest): boolean 
   return hasParent && state !== "unknown" && delivered.said["card"] === undefined;
 }
 
-/** Mentions of the user and group IDs among these. */
+/** Mentions the users and user groups among these IDs. */
 export function mentions(ids: readonly string[]): string {
   const called = ids.flatMap((id) => {
     if (/^S[A-Z0-9]{2,}$/.test(id)) return [`<!subteam^${id}>`];
@@ -470,7 +510,7 @@ export function denialOf({ votes }: StoredRequest): Vote | undefined {
   return votes.find(({ vote }) => vote === "deny");
 }
 
-/** Who approved it. Who denied it is in the outcome. */
+/** Says who approved it. The outcome says who denied it. */
 export function decidedLine({ record, votes, state }: StoredRequest): Markdown | undefined {
   if (!record.approval || state === "draft" || state === "denied") return undefined;
   const yes = votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);

@@ -22,14 +22,15 @@ interface Sources {
   commands: readonly Command[];
 }
 
-/** Requests read for each target: those before them ended before this one was made, or are still open. */
+/** How many of the newest requests are read for each target. */
 const readOfEach = 20;
 const maxVms = 50;
 const maxShown = 4;
 
 /**
- * Reads what other requests did to the target, to the project of a VM, and to the VMs of a project, and whether the status of a
- * VM is another one by now. Only what waits for approval has any: whatever runs is judged by the gate.
+ * Reads the changes that other requests made to the target, to the project of a VM, and to the VMs
+ * of a project, and whether the status of a VM has changed. Empty unless the request waits for
+ * approval, because the gate judges every request that runs.
  */
 export async function changesSince(
   request: StoredRequest,
@@ -46,20 +47,23 @@ export async function changesSince(
   );
   const made = around
     .toSorted((a, b) => b.changedAt - a.changedAt)
-    .flatMap((other) => madeWords(other, request, known.get(other.record.command)) ?? []);
+    .flatMap((other) => describeChange(other, request, known.get(other.record.command)) ?? []);
   const more = made.length - maxShown;
   return [
-    ...(await statusWords(request, inventory)),
+    ...(await describeNewStatus(request, inventory)),
     ...made.slice(0, maxShown),
     ...(more > 0 ? [md`and ${more} more`] : []),
   ];
 }
 
-/** Equal for equal words, and empty for none. */
+/** Returns an equal version for equal words, and an empty one when nothing happened. */
 export const versionOf = (since: SinceRequest): string =>
   since.length === 0 ? "" : hash("sha256", lines(...since).value).slice(0, 12);
 
-/** The IDs of the requests that wait for approval, and whose cards tell what happens to this target. */
+/**
+ * Returns the IDs of the requests that wait for approval and whose cards tell what happens to this
+ * target.
+ */
 export async function askingAbout(
   target: Pick<Target, "kind" | "id" | "name" | "projectId">,
   { journal, inventory }: Pick<Sources, "journal" | "inventory">,
@@ -71,7 +75,10 @@ export async function askingAbout(
   return around.flatMap(({ state, record: other }) => (state === "draft" ? [other.id] : []));
 }
 
-/** What a change of the target is a change of, and what changes it: its project, or the VMs in it. */
+/**
+ * Returns the targets whose changes concern this one: a VM and its project, or a project and its
+ * VMs. A project that isn't made yet has no ID, so its requests are listed under its name.
+ */
 async function targetsAround(
   { kind, id, name: called, projectId }: Pick<Target, "kind" | "id" | "name" | "projectId">,
   inventory: Pick<Inventory, "vms">,
@@ -82,8 +89,11 @@ async function targetsAround(
   return [id, ...vms.slice(0, maxVms).map((vm) => vm.id)];
 }
 
-/** Undefined for what was not sent, what had ended before, and what is part of another request. */
-function madeWords(
+/**
+ * Says what another request did since this one was made. Undefined when it sent nothing, ended
+ * before, or is part of another request.
+ */
+function describeChange(
   other: StoredRequest,
   { record }: StoredRequest,
   command: ChangeCommand | undefined,
@@ -112,8 +122,10 @@ function madeWords(
   }
 }
 
-/** Only what was read after the request can say that the status changed since. */
-async function statusWords(
+/**
+ * Says how the status of a VM changed. Only an inventory that was read after the request can tell.
+ */
+async function describeNewStatus(
   { record }: StoredRequest,
   inventory: Pick<Inventory, "findVm" | "state">,
 ): Promise<SinceRequest> {
