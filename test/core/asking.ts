@@ -57,7 +57,7 @@ export function vmTarget(name: string, over: Partial<Target> = {}): Target {
 
 let asked = 0;
 
-/** What somebody asked for, and is permitted. */
+/** A request that somebody made and that is permitted. */
 export interface Submission extends Omit<Details, "forApprovers" | "channelId"> {
   command: ChangeCommand;
   input: Input;
@@ -66,11 +66,11 @@ export interface Submission extends Omit<Details, "forApprovers" | "channelId"> 
   channelId: string;
   origin: Origin;
   breakGlass?: boolean;
-  /** Without it, the request runs at once. */
+  /** The request runs at once when this is missing. */
   approval?: WantedApprovals & NonNullable<Details["forApprovers"]>;
 }
 
-/** One approval, of these people and groups. */
+/** Requires one approval, which these people and groups may give. */
 export const oneOf = (from: readonly string[]): NonNullable<Submission["approval"]> => ({
   required: 1,
   votes: [{ from, required: 1 }],
@@ -78,7 +78,7 @@ export const oneOf = (from: readonly string[]): NonNullable<Submission["approval
   evidence: [["Current status", "RUNNING"]],
 });
 
-/** A restart that needs approvals; each call is another ask. */
+/** Returns a restart that needs approvals. Each call makes another request. */
 export function restartOf(
   target: Target,
   over: Partial<Submission> = {},
@@ -100,19 +100,19 @@ export function restartOf(
   };
 }
 
-/** The request, which must be in one of these states. */
+/** Narrows a request to these states. Throws when it is in another state, or is gone. */
 export function requestIn<In extends State>(
   request: StoredRequest | undefined,
   ...states: readonly In[]
 ): RequestIn<In> {
   if (!request) throw new Error("it is gone");
   const { record, state } = request;
-  if (!states.some((one) => one === state))
+  if (!states.some((expected) => expected === state))
     throw new Error(`${record.id} is ${state}, not ${states.join(" or ")}`);
   return request as unknown as RequestIn<In>;
 }
 
-/** The request as it was moved. */
+/** Resolves with the moved request. Throws when it was not moved. */
 export async function movedBy<To extends State>(
   moving: Promise<Moved<To>>,
 ): Promise<RequestIn<To>> {
@@ -121,12 +121,12 @@ export async function movedBy<To extends State>(
   return moved.request;
 }
 
-/** What a stage holds of a call that was claimed, beside its state. */
+/** The facts of a stage whose call was claimed. */
 export function called(call: Partial<Call> = {}, reads: Reads = noReads) {
   return { call: { sentAt: 0, ...call }, reads, setbacks: noSetbacks };
 }
 
-/** Each state with the least that is known in it. */
+/** A stage for each state, with the fewest facts that it can have. */
 const least: { readonly [In in State]: StageIn<In> } = {
   draft: { state: "draft" },
   authorized: { state: "authorized", setbacks: noSetbacks },
@@ -143,7 +143,7 @@ const least: { readonly [In in State]: StageIn<In> } = {
   cancelled: { state: "cancelled", why: "cancelled", setbacks: noSetbacks },
 };
 
-/** A stage of this state, with these facts. */
+/** Returns a stage of this state, with these facts. */
 export function stageOf<In extends State>(
   state: In,
   facts: Partial<StageIn<In>> = {},
@@ -151,10 +151,10 @@ export function stageOf<In extends State>(
   return { ...least[state], ...facts };
 }
 
-/** What a stored request holds beside its stage. */
+/** The part of a stored request that isn't its stage. */
 export type Rest = Omit<StoredRequest, "state" | "stage">;
 
-/** A request as the journal would give it back in this stage. */
+/** Returns a request in this stage, as the journal would return it. */
 export function storedIn<At extends Stage>(
   stage: At,
   rest: Pick<Rest, "record" | "changedAt"> & Partial<Rest>,
@@ -169,28 +169,28 @@ export function storedIn<At extends Stage>(
     ...rest,
     state: stage.state,
     stage,
-    // The compiler doesn't see that the two belong together
+    // The compiler doesn't see that state and stage belong together.
   } as unknown as RequestIn<At["state"]>;
 }
 
-/** The ID of the snapshot that a request took; empty where it has none. */
+/** Returns the ID of the snapshot that a request took, or '' when it took none. */
 export const snapshotIdOf = ({ stage }: StoredRequest): string =>
   callOf(stage)?.answer?.snapshotId ?? "";
 
-/** A restart that a worker has claimed, without approvals. */
+/** Stores a restart without approvals that a worker has claimed. */
 export async function claimedRestart(store: Journal, vm: string): Promise<RequestIn<"sending">> {
   const { approval: _none, ...submission } = restartOf(vmTarget(vm));
   return claimedBy("w-here", await interaction(store, submission), store);
 }
 
-/** In which state a submission is written down: what needs approvals waits for them. */
+/** The state in which a submission is stored. It is a draft when it needs approvals. */
 type FirstState<S extends Submission> = "approval" extends keyof S
   ? S extends { approval: object }
     ? "draft"
     : "draft" | "authorized"
   : "authorized";
 
-/** Writes it down and reads it back. */
+/** Stores a submission and resolves with the stored request. */
 export async function interaction<S extends Submission>(
   store: Journal,
   submission: S,
@@ -219,7 +219,7 @@ interface StoredInteraction {
   store: Journal;
 }
 
-/** A worker's claim of the first attempt. */
+/** Claims the first attempt of a request for a worker. */
 export async function claimedBy(
   owner: string,
   request: RequestIn<"authorized">,
@@ -230,7 +230,10 @@ export async function claimedBy(
   return movedBy(store.move(request, { to, attempt: 1, owner, why: "claimed", claim }));
 }
 
-/** What the returned function does to a request: Redis fails over to a replica that has nothing after this. */
+/**
+ * Simulates a failover of Redis. The returned function gives the request back the state that it has
+ * now, as on a replica that missed all later writes.
+ */
 export async function failover(
   { redis, key }: StoredInteraction,
   request: StoredRequest,
@@ -240,7 +243,10 @@ export async function failover(
   return () => redis.restore(hash, 0, before, "REPLACE");
 }
 
-/** Two workers claim the same attempt, because in between Redis fails over to a replica without the first claim. */
+/**
+ * Lets two workers claim the same attempt, because Redis fails over in between to a replica without
+ * the first claim.
+ */
 export async function claimedTwice(
   kept: StoredInteraction,
   request: RequestIn<"authorized">,
@@ -251,7 +257,7 @@ export async function claimedTwice(
   return [lost, await claimedBy("w-2", request, kept.store)];
 }
 
-/** What the audit trail holds, oldest first. */
+/** Reads all records of the audit trail, oldest first. */
 export async function auditOf(
   client: { xrange(key: string, from: string, to: string): Promise<[string, string[]][]> },
   auditKey: string,

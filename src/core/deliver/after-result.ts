@@ -21,14 +21,18 @@ import { mentions, isChannel } from "../cards/render-result.ts";
 import type { Journal } from "../request/journal.ts";
 import { afterOf, beforeOf, callOf, isAlready, deciderOf } from "../request/stage.ts";
 
-/** What its end showed is known from here on, before the service is read again. Idempotent, and only for one that has just ended. */
+/**
+ * Notes in the inventory what the end of a request showed, so that it is known before the service
+ * is read again. Idempotent. Call it only for a request that has just ended, because an older read
+ * may no longer be true.
+ */
 export async function noteOutcome(
   { record, stage, state }: StoredRequest,
   command: ChangeCommand,
   inventory: Inventory,
 ): Promise<void> {
   const [after, decidedBy] = [afterOf(stage), deciderOf(stage)];
-  // What a person decides was seen long before
+  // No other end has a read of the target.
   if (state !== "done" && (state !== "failed" || decidedBy)) return;
   if (after === undefined) {
     if (state === "done" && command.on === "project" && command.deletes)
@@ -39,12 +43,15 @@ export async function noteOutcome(
     await inventory.note("projectId" in seen ? { vm: seen } : { project: seen });
 }
 
-/** The VM boots in this change, so its old attestation says nothing. */
+/** Whether the VM boots in this change, so that an attestation from before says nothing. */
 export function isAttestedAfter(command: ChangeCommand): boolean {
   return command.on === "vm" && command.attestAfter;
 }
 
-/** What is made of a VM's evidence after its change; undefined where it doesn't run, or none is asked of it. */
+/**
+ * Appraises a VM's evidence after a change. Undefined when the change doesn't boot the VM, when the
+ * VM doesn't run, or when no evidence is required of it. Rejects when the VM can't be read.
+ */
 export async function appraisalAfter(
   { record: { target }, stage }: StoredRequest,
   command: ChangeCommand,
@@ -61,49 +68,54 @@ export async function appraisalAfter(
   return appraisal;
 }
 
-/** Who may operate a target: its team, or `access` for what no team has. */
+/**
+ * Returns the IDs of the people and groups that may operate a target: those of its team, or those
+ * in `access` when no team has it.
+ */
 function operatorsOf(target: Target, policy: Policy): readonly string[] {
   const all = rightsOver(policy, ownerOf(target)).flatMap(({ rights }) => rights.operate);
   return [...new Set(all)];
 }
 
-const maxKept = 1_000;
+/** The most notes that a process keeps. */
+const mostNotes = 1_000;
 
 /**
- * One check, right after the VM has settled, however often its result is rendered until it can be posted: a report that isn't
- * there yet is called missing, never assumed.
+ * Creates the function that returns the note about attestation for a result. It checks a VM once,
+ * right after the change has ended, however often the result is rendered until it can be posted. A
+ * report that isn't there yet is called missing; it is never assumed.
  */
-export function createAttestationNote(by: {
+export function createAttestationNote(options: {
   appraiser: Appraiser;
-  /** Read at each use: it may change. */
+  /** Read at each use, because it may change. */
   config: { readonly policy: Policy };
-  /** The one that checks evidence is named, where there is one. */
+  /** When one of them checks evidence, the note of a failed read names it. */
   commands: readonly Command[];
-  /** Why, and since when (ms), a VM is known to fail. */
+  /** Tells why, and since when (ms), a VM is known to fail attestation. */
   failure?: (vmId: string) => Promise<{ reason: string; since: number } | undefined>;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<AfterNote | undefined> {
   const notes = new Map<string, Promise<AfterNote | undefined>>();
   return (request, command) => {
     const { id } = request.record;
-    const note = notes.get(id) ?? noteOf(request, command);
-    if (notes.size >= maxKept) notes.clear();
+    const note = notes.get(id) ?? checkVm(request, command);
+    if (notes.size >= mostNotes) notes.clear();
     notes.set(id, note);
     return note;
   };
 
-  async function noteOf(
+  async function checkVm(
     request: StoredRequest,
     command: ChangeCommand,
   ): Promise<AfterNote | undefined> {
     const { target } = request.record;
     if (request.state !== "done" || request.stage.already) return undefined;
     try {
-      const { appraiser, config } = by;
+      const { appraiser, config } = options;
       const { policy } = config;
       const changedAt = sentAtOf(request);
-      // Before it is attested again, which remembers what it finds
-      const known = await by.failure?.(target.id);
+      // The failure is read before the VM is attested again, because that records a new one.
+      const known = await options.failure?.(target.id);
       const before = known && known.since < changedAt ? known : undefined;
       const appraisal = await appraisalAfter(request, command, { appraiser, policy });
       const found = appraisal && afterChange(appraisal, before);
@@ -111,9 +123,9 @@ export function createAttestationNote(by: {
       const called = new Markdown(mentions(operatorsOf(target, policy)));
       return { ...found, line: lines(found.line, called) };
     } catch (error) {
-      const check = evidenceReader(by.commands);
+      const check = evidenceReader(options.commands);
       const way = check ? md` ${name(`/${check.name}`)} checks it.` : "";
-      by.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
+      options.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
       return {
         line: md`The attestation after this change could not be read.${way}`,
       };
@@ -121,17 +133,23 @@ export function createAttestationNote(by: {
   }
 }
 
-/** A change that was made, and not only in preparation of another. */
+/**
+ * Whether a request ended with a change that is reported in other places too, even if the change
+ * failed. A safety snapshot isn't reported, because it only prepares another change.
+ */
 export function isToldElsewhere({ record, state, final, stage }: StoredRequest): boolean {
   const wasMade = final && (state === "done" || state === "failed") && !isAlready(stage);
   return wasMade && record.origin.kind !== "safety";
 }
 
 const recentMs = 3600_000;
-/** Of each kind: the newest. */
+/** The most open requests, and the most recent ones, that are read. The newest are read first. */
 const maxRead = 1000;
 
-/** Channels where a request is open, or was made within the last hour: people there wait for something. */
+/**
+ * Returns the channels where a request is open, or was made within the last hour. People there may
+ * wait for something.
+ */
 export async function busyChannels(store: Journal): Promise<string[]> {
   const now = await store.now();
   const ids = await Promise.all([
@@ -146,12 +164,15 @@ export async function busyChannels(store: Journal): Promise<string[]> {
   return [...new Set(channels)].filter(isChannel);
 }
 
-/** For channels where people wait for something. `end`: the command that ends it, where there is one. */
+/**
+ * Renders the news of a freeze, for channels where people wait for something. `endCommand` is the
+ * command that ends the freeze, if there is one.
+ */
 export function freezeNews(
   { by, reason }: { by: string; reason: string },
-  end: Pick<Command, "name"> | undefined,
+  endCommand: Pick<Command, "name"> | undefined,
 ): Message {
-  const way = end && md` ${name(`/${end.name}`)} ends it.`;
+  const way = endCommand && md` ${name(`/${endCommand.name}`)} ends it.`;
   return notice(
     md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work.${way ?? ""}`,
   );

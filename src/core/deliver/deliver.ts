@@ -19,54 +19,70 @@ import {
 } from "../../redis/redis.ts";
 import { type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts";
 
-/** What messages are about: requests, shared cards, rollouts or notices. */
+/** One kind of subjects that owe messages, such as requests, shared cards, or notices. */
 export interface Source extends Pick<Subject, "at"> {
   outbox: Outbox;
-  /** The field of its hash that says since when Slack lacks it (ms by Redis), for figures; undefined for what is no message. */
+  /**
+   * The field of a subject's hash that says since when Slack lacks its message (Redis, ms). The
+   * metrics read it. Undefined when the source owes no messages.
+   */
   owedSince?: "changedAt" | "createdAt" | "at";
-  /** What is owed as its hash says; undefined for what is gone, or for another process to deliver: it knows the command. */
+  /**
+   * Resolves with the messages that a subject owes, by its hash. Undefined when the subject is
+   * gone, or when this process can't read it. Another process may know its command.
+   */
   readSubject(id: string, fields: Fields): Promise<Owes | undefined>;
 }
 
+/** The messages that one subject owes. */
 export interface Owes {
   /** Redis time (ms). */
   createdAt: number;
-  /** As read; 0 for what never changes. */
+  /** The revision that was read; 0 for a subject that never changes. */
   revision: number;
   /** All its messages, posted or not, in order. */
   messages: readonly Owed[];
-  /** What they are about, for the log and traces. */
+  /** The requests that the messages are about, for the log and traces. */
   work?: Work;
-  /** When to read again once all are posted (ms); 0 for never. */
+  /** How long to wait until the subject is read again, once all is posted (ms); 0 for never. */
   waitMs?: number;
 }
 
-/** The delay of what this process can't read (ms): another may, with the command of its release. It grows as long as nobody does. */
+/**
+ * How long a subject that this process can't read is put off (ms). A process of another release may
+ * know its command. The delay grows as long as no process reads the subject.
+ */
 const unreadMs = { first: 1_000, most: 60_000 };
-/** A process remembers at most so many that it can't read. */
+/** The most subjects that a process remembers as unreadable. */
 const mostUnread = 1_000;
 
 /**
- * Posts what Slack lacks. Each source has an outbox of IDs whose messages may be behind, each due at a Redis time; a job of the queue
- * `messages` takes one.
+ * Posts the messages that Slack lacks. Each source has an outbox of subjects whose messages may be
+ * behind, each due at a Redis time. A job of the queue `messages` takes one subject:
  *
- *     due ──► taken ──► read ──► the first message owed is posted, and all is read again
- *                          └───► nothing owed: done, or taken again when it changed or was asked for meanwhile
- *     due again   later, when Slack limits, an answer was lost, or another process has it
- *                 once BullMQ or the relay notice that its process died
+ *     due ──► taken ──► read ──► a message is owed: the first is posted, and all is read again
+ *                          └───► nothing is owed: done, or due again if it changed or was woken
+ *     due again   later, when Slack limits, an answer was lost, or another process is posting
+ *                 or when BullMQ or the relay notices that its process died
  *
- * Any process may stop anywhere, and a stalled job may run twice: the marks of `createPostOnce` keep them apart.
+ * Any process may stop at any step, and a stalled job may run twice. The marks of `createPostOnce`
+ * ensure that each message is still posted once.
  */
 export function deliveryWork(
   sources: readonly Source[],
   options: Parameters<typeof createPostOnce>[0],
 ): PendingWork[] {
   const postOnce = createPostOnce(options);
-  /** Since when this process hasn't been able to read each `<kind> <id>` (ms by the monotonic clock). */
+  /**
+   * For each `<kind> <id>` that this process can't read: since when (ms by the monotonic clock).
+   */
   const unread = new Map<string, number>();
 
-  /** Returns how long it waits until it is read again (ms). The log names it once, since perhaps no process can ever read it. */
-  function waitUnread(kind: string, id: string): number {
+  /**
+   * Returns how long to wait until an unreadable subject is read again (ms). The log names it once,
+   * because perhaps no process can ever read it.
+   */
+  function waitForReader(kind: string, id: string): number {
     const subject = `${kind} ${id}`;
     const now = performance.now();
     const since = unread.get(subject);
@@ -87,15 +103,18 @@ export function deliveryWork(
       if (!isUnread) unread.delete(`${outbox.kind} ${id}`);
       const posted = owes && (await postFirst(source, id, owes));
       if (posted !== undefined && posted <= 0) continue;
-      const inMs = posted ?? owes?.waitMs ?? (isUnread ? waitUnread(outbox.kind, id) : 0);
+      const inMs = posted ?? owes?.waitMs ?? (isUnread ? waitForReader(outbox.kind, id) : 0);
       const revision = owes?.revision ?? fields["revision"] ?? "";
       return outbox.settle(id, mark, revision, inMs);
     }
   }
 
-  /** As `postOnce` says; undefined when none is owed. While a first post waits for its turn, an edit doesn't wait with it. */
+  /**
+   * Posts the first message that is owed. Resolves like `postOnce`, or with undefined when none is
+   * owed. When a first post must wait for its turn, the next edit is made meanwhile.
+   */
   async function postFirst({ at, outbox }: Source, id: string, owes: Owes) {
-    const [owed, ...others] = inOrder(owes.messages);
+    const [owed, ...others] = sortOwed(owes.messages);
     if (!owed) return undefined;
     const subject = { kind: outbox.kind, at, id, createdAt: owes.createdAt, outbox };
     return during(owes.work ?? workOnRequests([]), async () => {
@@ -111,12 +130,15 @@ export function deliveryWork(
   }));
 }
 
-/** What is said first comes before what is shown: an edit that waits must not hold up a result. */
-function inOrder(messages: readonly Owed[]): Owed[] {
+/**
+ * Returns the messages that are owed. New posts come before edits, because an edit that waits must
+ * not hold up a result.
+ */
+function sortOwed(messages: readonly Owed[]): Owed[] {
   return [...messages.filter(({ mark }) => !isSaid(mark)), ...messages.filter(isToEdit)];
 }
 
-const isToEdit = (one: Owed) => isSaid(one.mark) && isOutdated(one);
+const isToEdit = (owed: Owed) => isSaid(owed.mark) && isOutdated(owed);
 
 function isOutdated({ shows }: Owed): boolean {
   return shows?.standsAt !== undefined && shows.before !== shows.now;
@@ -124,17 +146,24 @@ function isOutdated({ shows }: Owed): boolean {
 
 /** A message without a request: a freeze, an alarm, the head of the audit trail, a digest. */
 export interface Notice {
-  /** Deduplicates: the same id, from any process, is the same notice. */
+  /** The idempotency key: a notice with the same ID is the same one, from any process. */
   id: string;
   channelId: string;
   threadTs?: string;
   message: Message;
 }
 
-/** Stored when it resolves; posted once, when Slack accepts it, or already (`ts`). False when it was announced before. */
+/**
+ * Stores a notice, which is then posted once, as soon as Slack accepts it. Pass `ts` when it was
+ * posted already. Resolves when it is stored: with true, or with false when it was announced
+ * before.
+ */
 export type Announce = (notice: Notice, ts?: string) => Promise<boolean>;
 
-/** Shows words in place of a button that is answered for all, in every notice that has it, posted or not. */
+/**
+ * Shows words in place of a button that one person answers for all. It changes every notice that
+ * has the button, posted or not.
+ */
 export type AnswerNotices = (
   button: ButtonSpec,
   words: Markdown,
@@ -142,7 +171,7 @@ export type AnswerNotices = (
   asks?: string,
 ) => Promise<void>;
 
-/** Within a script that has `now`: announces a notice, and returns 1 when it is new. */
+/** For a script that has `now`: announces a notice, and returns 1 when it is new. */
 export const announceLua = `
 local function announce(pending, hash, id, notice, keptMs)
   if redis.call('HSETNX', hash, 'notice', notice) == 0 then return 0 end
@@ -153,7 +182,11 @@ local function announce(pending, hash, id, notice, keptMs)
 end
 `;
 
-/** KEYS notice, pending   ARGV notice, id, kept for (ms), the ts of one that was posted ('' for none) → 1 when it is new */
+/**
+ * KEYS notice, pending
+ * ARGV notice, ID, how long it is kept (ms), its ts if it was posted already ('' for none)
+ * → 1 when it is new
+ */
 const announceScript = `${redisTimeLua}${announceLua}
 local isNew = announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
 if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'said:notice', ARGV[4]) end
@@ -164,13 +197,16 @@ export const noticeKey = (key: Keys, id: string): string => key("notice", id);
 
 export const noticeKeptMs = 7 * 24 * 3600_000;
 
-/** Stores notices, and posts one message for each, in order; what answers a button of it is edited in. */
+/**
+ * Creates the source of notices: it stores them and posts one message for each. The answer to a
+ * button is shown by an edit of the message.
+ */
 export function createNotices(options: {
   redis: RedisClient;
   key: Keys;
-  /** Actions of buttons that one person answers for all. */
+  /** The actions of buttons that one person answers for all. */
   answeredForAll?(): readonly string[];
-  /** Of a notice that a script announced with facts in place of a message. */
+  /** Renders a notice that a script announced with facts in place of a message. */
   render?(facts: string): Promise<Message>;
 }): { announce: Announce; answer: AnswerNotices; source: Source } {
   const { redis, key, answeredForAll = () => [] } = options;
@@ -178,8 +214,8 @@ export function createNotices(options: {
   const hashOf = (id: string) => noticeKey(key, id);
   const outbox = createOutbox(redis, key, "notice", hashOf);
   const runAnnounce = defineScript(redis, "gatehouseAnnounce", announceScript);
-  /** The IDs of the notices that have this button. */
-  const withButton = (named: string) => key("notices-with", hash("sha256", named).slice(0, 16));
+  /** The key of the set of notices that have this button. */
+  const noticesWith = (named: string) => key("notices-with", hash("sha256", named).slice(0, 16));
 
   async function readNotice(_id: string, fields: Fields): Promise<Owes | undefined> {
     if (!fields["notice"]) return undefined;
@@ -199,7 +235,8 @@ export function createNotices(options: {
             answered(said, named, new Markdown(words), fields[`asks:${named}`]) ?? said,
           facts === undefined ? notice.message : await render(facts),
         ),
-      // Once it is posted; its answers only grow in number
+      // Only a posted notice is edited. The number of answers identifies what it shows, because
+      // answers are only added.
       shows: standsAt && { field: "answered", before, now, standsAt, isLast: true },
     };
     const revision = Number(fields["revision"] ?? 0);
@@ -208,9 +245,9 @@ export function createNotices(options: {
 
   return {
     async announce(notice, ts = "") {
-      // Before the notice is there: whoever answers its button finds it
+      // The index is written before the notice, so that an answer to its button always finds it.
       for (const named of buttonsOf(notice.message, answeredForAll())) {
-        const ids = withButton(named);
+        const ids = noticesWith(named);
         await redis.multi().sadd(ids, notice.id).pexpire(ids, noticeKeptMs).exec();
       }
       const args = [JSON.stringify(notice), notice.id, noticeKeptMs, ts];
@@ -220,7 +257,7 @@ export function createNotices(options: {
     },
     async answer({ action, value }, words, asks) {
       const named = `${action} ${value}`;
-      for (const id of await redis.smembers(withButton(named))) {
+      for (const id of await redis.smembers(noticesWith(named))) {
         const { notice = "{}" } = await outbox.get(id);
         const { message: said } = JSON.parse(notice) as Partial<Notice>;
         if (!said || !answered(said, named, words)) continue;

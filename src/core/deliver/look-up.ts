@@ -4,15 +4,18 @@ import { listAt, textAt } from "../../slack/json.ts";
 import type { BotIdentity } from "../../slack/people/identity.ts";
 import type { Place, Web } from "../../slack/web.ts";
 
-/** Identifies a message after a lost answer. */
+/** The type of the metadata that identifies a message after a lost answer. */
 const metadataType = "gatehouse_request";
 
-/** What the metadata of a message says, for whoever looks for it in Slack. */
+/** The metadata of a message, by which it is found in Slack. */
 export interface Says {
   key: string;
-  /** Other messages of the same subject that it says too: they are settled with it. */
+  /**
+   * The keys of other messages of the same subject whose content is in this one. They count as
+   * posted with it.
+   */
   covers?: readonly string[] | undefined;
-  /** IDs of requests whose result it tells. */
+  /** The IDs of requests whose result is in the message. */
   tells?: readonly string[] | undefined;
 }
 
@@ -28,27 +31,30 @@ export const metadataOf = (id: string, { key, covers = [], tells = [] }: Says) =
 
 export interface FoundMessage {
   ts: string;
-  /** Keys of the messages that it said too. */
+  /** The keys of other messages that count as posted with it. */
   covers: readonly string[];
 }
 
-/** Whose messages are looked for. */
+/** The subject whose message is looked for. */
 export interface Sought {
-  /** For the log. */
+  /** The kind of the subject, for the log. */
   kind: string;
   id: string;
-  /** Redis time (ms): it can't have been posted before. */
+  /** When the subject was made (Redis, ms). The message can't have been posted before. */
   createdAt: number;
 }
 
-/** The clocks of Redis and Slack may be so far apart (s). */
+/** How far apart the clocks of Redis and Slack may be (s). */
 const clocksApartS = 120;
-/** As many as Slack gives at a time. */
+/** The most messages that are read with one call. */
 const perPage = 200;
-/** 10,000 messages since the request was made. */
+/** The most pages that are read. With `perPage`, that is 10,000 messages. */
 const mostPages = 50;
 
-/** The place is gone, or closed to the bot for posts too: what is owed there is owed elsewhere by now, and said anew. */
+/**
+ * Refusals that mean that the place is gone, or is closed to the bot for posts too. The message
+ * counts as not posted then, and the next post finds another place.
+ */
 const unreadable = new Set([
   "channel_not_found",
   "is_archived",
@@ -58,8 +64,9 @@ const unreadable = new Set([
 ]);
 
 /**
- * Looks for a message whose answer was lost, back to when it can first have been posted. Any app in the channel may write
- * any metadata, so only messages of this bot count.
+ * Creates the function that looks for a message whose answer was lost, back to when it can first
+ * have been posted. Any app in the channel may write any metadata, so only messages of this bot
+ * count.
  */
 export function createLookUp(options: {
   web: Web;
@@ -69,12 +76,15 @@ export function createLookUp(options: {
 }) {
   const { web, log } = options;
 
-  /** The message, or `unsure`; undefined when Slack shows that it isn't there, or its place is gone or closed to the bot. */
+  /**
+   * Resolves with the message, or with `unsure` when Slack doesn't tell. Undefined when Slack shows
+   * that the message isn't there, or when its place is gone or closed to the bot.
+   */
   return async function lookUp(
     { kind, id, createdAt }: Sought,
     key: string,
     { channelId: channel, threadTs }: Place,
-    /** The ts of a former one that doesn't count. */
+    /** The ts of a former message of the same key, which doesn't count. */
     former?: string,
   ): Promise<FoundMessage | "unsure" | undefined> {
     let us: ReturnType<typeof options.us>;
@@ -91,10 +101,10 @@ export function createLookUp(options: {
       textAt(message, "metadata", "event_payload", "request") === id &&
       textAt(message, "metadata", "event_payload", "said") === key;
     const oldest = String(Math.floor(createdAt / 1000) - clocksApartS);
-    const asked = { channel, oldest, limit: perPage, include_all_metadata: true };
+    const query = { channel, oldest, limit: perPage, include_all_metadata: true };
     let cursor = "";
     for (let pages = 0; pages < mostPages; pages += 1) {
-      const args = { ...asked, ...(cursor === "" ? {} : { cursor }) };
+      const args = { ...query, ...(cursor === "" ? {} : { cursor }) };
       const answer = threadTs
         ? await web.call("conversations.replies", { ...args, ts: threadTs })
         : await web.call("conversations.history", args);
@@ -106,7 +116,10 @@ export function createLookUp(options: {
       const found = listAt(answer.data, "messages").find(isSought);
       if (found !== undefined) {
         const covers = textAt(found, "metadata", "event_payload", "covers");
-        return { ts: textAt(found, "ts"), covers: covers.split(" ").filter((one) => one !== "") };
+        return {
+          ts: textAt(found, "ts"),
+          covers: covers.split(" ").filter((covered) => covered !== ""),
+        };
       }
       cursor = textAt(answer.data, "response_metadata", "next_cursor");
       if (cursor === "") return undefined;

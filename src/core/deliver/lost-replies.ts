@@ -11,27 +11,32 @@ import {
 import type { Announce } from "./deliver.ts";
 import type { Interaction } from "../../slack/receive/interaction.ts";
 
-export function lostReply(what: Markdown): Message {
+/**
+ * Renders the message about a lost answer. `answered` is the command, or the person, that Gatehouse
+ * answered.
+ */
+export function lostReply(answered: Markdown): Message {
   const text = lines(
-    md`Slack was unavailable when Gatehouse answered ${what}.`,
+    md`Slack was unavailable when Gatehouse answered ${answered}.`,
     md`If no message about it is in the channel, nothing was done. Please try again.`,
   );
   return makeMessage(
-    news(md`Slack lost Gatehouse's answer to ${what}. Please try again.`),
+    news(md`Slack lost Gatehouse's answer to ${answered}. Please try again.`),
     section(text),
   );
 }
 
 /**
- * Tells people later, by direct message, that Slack lost an answer. Never the answer itself: it may be short-lived (a
- * console's address), and the command can be repeated.
+ * Creates the function that tells a person later, by direct message, that Slack lost an answer. The
+ * message never holds the answer itself, which may be short-lived (a console's address). The person
+ * can repeat the command.
  */
 export function createLostReplies(announce: Announce): (interaction: Interaction) => Promise<void> {
   return async (interaction) => {
-    // The Home tab is simply opened again
+    // A person who misses the Home tab simply opens it again.
     if (interaction.kind === "home") return;
-    const what = interaction.kind === "command" ? name(`/${interaction.text}`) : md`you`;
-    const message = lostReply(what);
+    const answered = interaction.kind === "command" ? name(`/${interaction.text}`) : md`you`;
+    const message = lostReply(answered);
     const { id, userId: channelId } = interaction;
     await announce({ id: `unheard:${id}`, channelId, message });
   };

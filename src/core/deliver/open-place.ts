@@ -1,10 +1,16 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { fieldsNamed, type Fields } from "../../redis/redis.ts";
 
-/** A channel that was closed is tried again after this: somebody may have invited Gatehouse (ms). */
+/**
+ * How long until a closed channel is tried again (ms). Somebody may have invited Gatehouse
+ * meanwhile.
+ */
 export const tryAgainMs = 10_000;
 
-/** Since when channels are closed to Gatehouse, as the hash of what is posted there remembers (ms by Redis). */
+/**
+ * Since when each channel has been closed to Gatehouse (Redis, ms). It is stored in the hash of the
+ * subject that was to be posted there.
+ */
 export type ClosedChannels = Readonly<Record<string, number>>;
 
 export const closedIn = (fields: Fields): ClosedChannels =>
@@ -15,8 +21,9 @@ export const closedField = (channelId: string, now: number) => ({
 });
 
 /**
- * The channel to post in: the own one; while it is closed that of `alerts`, then that of the audit trail. Where there are teams,
- * `alerts` is left out: its readers may not learn of what a team has. Undefined where no channel is named, or all were closed a
+ * Returns the channel to post in: the own one, or while that is closed the one of `alerts`, then
+ * the one of the audit trail. When there are teams, `alerts` is left out, because its readers may
+ * not learn about a team's targets. Undefined when no channel is named, or when all were closed a
  * moment ago.
  */
 export function openPlace(
@@ -24,7 +31,7 @@ export function openPlace(
   { alerts, audit, teams }: Pick<Policy, "alerts" | "audit" | "teams">,
   closed: ClosedChannels,
   now: number,
-  /** Of several, the first of these comes before the others. */
+  /** Tells which channels are preferred. The first of these that is open is chosen. */
   isBetter: (channelId: string) => boolean = () => true,
 ): string | undefined {
   const hasTeams = Object.keys(teams).length > 0;

@@ -1,7 +1,7 @@
 import { textAt } from "../../slack/json.ts";
 import type { Web } from "../../slack/web.ts";
 
-/** The address of a message in Slack; undefined where it isn't known. */
+/** Resolves with the address of a message in Slack. Undefined when Slack doesn't tell it. */
 export async function linkTo(
   message: { channelId: string; ts: string } | undefined,
   { web }: { web: Web },

@@ -19,60 +19,85 @@ import {
   uneditable,
 } from "../../slack/refused-message.ts";
 
-/** What messages belong to: a request, a shared card, a rollout, or a notice. */
+/** The subject of messages, such as a request, a shared card, or a notice. */
 export interface Subject extends Sought {
-  /** Keeps its marks. */
+  /** Stores the marks of its messages. */
   outbox: Pick<Outbox, "hashOf" | "mark" | "remember">;
-  /** Failpoints. */
+  /** A failpoint before and after each post, for tests. */
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
 
 /** A message in a channel: posted once, and edited there when it can change. */
 export interface Owed extends Says {
-  /** Names the message within its subject. Its mark is the field `said:<key>`. */
+  /** Identifies the message within its subject. Its mark is the field `said:<key>`. */
   key: string;
-  /** The mark as it was read. */
+  /** The mark that was read. */
   mark: string | undefined;
-  /** The place is closed: how long until it is owed in another place (ms), or undefined when there is none. */
+  /**
+   * Called when the place is closed. Resolves with how long until the message is owed in another
+   * place (ms), or with undefined when there is none.
+   */
   closed?: ((error: string) => Promise<number | undefined>) | undefined;
-  /** Slack has it. Must not throw. */
+  /** Called when Slack has accepted the message. Must not throw. */
   onSaid?: (() => void) | undefined;
-  /** A person's ID stands for their direct messages. */
+  /** The place to post in. A person's ID stands for their direct messages. */
   place: Place;
-  /** Before its turn, so that only the call follows on the mark: while it waits, it is rendered each time. */
+  /**
+   * Renders the message before its turn is taken, so that only the call comes after the mark. A
+   * message that waits is rendered at each attempt.
+   */
   render(at?: Place): Message | Promise<Message>;
-  /** It grows until it is marked, and is rendered only then. */
+  /** The message grows until it is marked, so it is rendered only after that. */
   growsUntilMarked?: boolean | undefined;
   shows?: Shows | undefined;
-  /** Its place in the line of its channel, where that outlives its key: others take its place as things go on. */
+  /**
+   * Identifies the message in the line of its channel, by default with its key. Set it when another
+   * message may replace this one while it waits, so that the place in the line is kept.
+   */
   turn?: string | undefined;
-  /** By default a result's. */
+  /** The urgency in the line of the channel; by default that of a result. */
   urgency?: Urgency | undefined;
-  /** Where it can't go at once: has it said with others. False when it must wait for its turn. */
+  /**
+   * Called when the message can't be posted at once: lets it join a message of others. Resolves
+   * with false when it must wait for its turn instead.
+   */
   join?: (() => Promise<boolean>) | undefined;
-  /** Any refusal is one of its place. */
+  /** Treat any refusal of the message as a refusal of its place. */
   isFragile?: boolean | undefined;
 }
 
-/** The content of a message that changes, in a field of its own: as read, and as it should be. */
+/**
+ * The content of a message that changes. A field of the subject's hash stores a version of it:
+ * `before` was read there, and `now` is what the message should show.
+ */
 export interface Shows {
   field: string;
   before: string;
   now: string;
-  /** Where the message is, once it was posted. */
+  /** The place of the message. Undefined until it is posted. */
   standsAt: { channelId: string; ts: string } | undefined;
+  /** No other edit of the message follows. */
   isLast: boolean;
-  /** What it shows asks somebody: where Slack takes no edit any more, it is posted anew, once. */
+  /**
+   * The message asks somebody for a decision. When Slack takes no more edits, it is posted anew.
+   */
   asks?: boolean | undefined;
-  /** It has ended, and what its thread says counts on the card to say how: posted anew too, unless a person deleted it. */
+  /**
+   * The message tells how its subject ended, and the thread doesn't repeat that. When Slack takes
+   * no more edits, it is posted anew too, unless a person deleted it.
+   */
   tellsEnd?: boolean | undefined;
-  /** Slack takes no edit any more: tells those privately whose press the edit would have shown. Must not throw. */
+  /**
+   * Called when Slack takes no more edits. It tells people privately whose press the edit would
+   * have shown. Must not throw.
+   */
   onStale?: (() => Promise<void>) | undefined;
 }
 
 /**
- * Of a card that is edited as things go on: what it shows now, and how long the edit must wait (ms). A `look` that nobody saw yet is
- * news and waits for nothing.
+ * Limits how often a card is edited while its subject goes on. Returns what the card should show
+ * now, and how long an edit must wait (ms). An edit to another `look` is news and doesn't wait;
+ * another `version` of the same look waits until `editMs` after the last edit.
  */
 export function paced(
   { card: standsAt, shown: before = "" }: Partial<ReturnType<typeof shownIn>>,
@@ -89,76 +114,107 @@ export function paced(
   return { shows: { field: "shown", before, now: shown, standsAt, isLast }, waitMs };
 }
 
-/** The mark of a message whose charts or tables Slack has refused: it is provably not posted, and goes in words. */
+/**
+ * The mark of a message whose charts or tables Slack has refused. It is provably not posted, and
+ * the next attempt has words in their place.
+ */
 const wordsMark = "posting words";
-/** The same where Slack has refused any of its blocks: it goes as text alone. */
+/**
+ * The mark of a message whose blocks Slack has refused altogether. It is provably not posted, and
+ * the next attempt is text alone.
+ */
 const textMark = "posting text";
-/** The mark of a message that stands there, can't be edited any more, and is posted anew. */
+/** The mark of a posted message that Slack no longer lets be edited, and that is posted anew. */
 export const anewMark = "posting anew";
 const notPosted = new Set(["", wordsMark, textMark, anewMark]);
 
-/** As its mark says. */
+/** Returns the form of a message that its mark asks for. */
 function formOf(whole: Message, mark: string): Message {
   if (mark === textMark) return asText(whole);
   return mark === wordsMark ? (inFewWords(whole) ?? whole) : whole;
 }
 
-/** The mark of the form to try after this was refused; undefined where there is none. */
+/** Returns the mark of the form to try after a refusal. Undefined when there is no other form. */
 function nextForm(whole: Message, mark: string): string | undefined {
   if (mark === textMark) return undefined;
   return mark !== wordsMark && inFewWords(whole) ? wordsMark : textMark;
 }
 
-/** A mark is the message's ts, or since when a post may be in flight. */
+/**
+ * Whether a message is settled: its mark is its ts, or a word that says why it isn't posted. Marks
+ * that begin with "posting" belong to messages that may still have to be posted.
+ */
 export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
 /** The mark that this process has set. */
-interface Mine {
+interface OwnMark {
+  /** Replaces the mark. Resolves with false when another process has replaced it. */
   becomes(value: string): Promise<boolean>;
-  /** Right before the call: false, and not marked, when this process was suspended for too long. */
+  /**
+   * Checks right before the call whether the mark is still valid. When this process was suspended
+   * for too long, it takes the mark back and resolves with false.
+   */
   isInTime(): Promise<boolean>;
 }
 
 /** How long a post may still be in flight after its answer was lost (ms). */
 const unsureMs = 3000;
-/** More than a call may take: a younger mark may belong to a call in flight (ms). */
+/** More than a call may take (ms). A younger mark may belong to a call in flight. */
 const callMs = 10_000;
-/** From the mark to the call (ms). A process suspended for longer must assume that others went on. */
+/**
+ * The longest time from the request for a mark to the call (ms). A process that was suspended for
+ * longer must assume that others went on.
+ */
 const windowMs = 2000;
-/** Until the next try where Slack refuses the app itself (ms). */
+/** How long until the next attempt when Slack refuses the app itself (ms). */
 const shutOutMs = 3000;
-/** Another process set the mark first, or others say it too: read again. */
+/**
+ * The wait when another process set the mark first, or when the message joined one of others (ms).
+ * All is read again then.
+ */
 const readAgainMs = 1;
-/** What is owed, or where, has changed by it: all is read again at once. */
+/** Returned when the attempt changed the message or its place, so all is read again at once. */
 const readAgain = -1;
 
 /**
- * Posts one message that is owed, by at most one call, and returns when to retry (ms), 0 when it is posted, or below 0 when
- * all must be read again. Before each call a mark is compared and set, so only one of several processes makes the call:
+ * Creates the function that posts or edits one message. It resolves with how long to wait before
+ * the next attempt (ms), with 0 when the message is settled, or with less than 0 when all must be
+ * read again. Before each call a mark is compared and set, so only one of several processes makes
+ * the call:
  *
- *     "" ──► posting <since> ──► <ts of the message>, or another word when it is settled
- *                     ├──► ""             provably not posted, also because Slack refuses the app itself
- *                     ├──► posting words  provably not posted: Slack refuses its charts or tables, so it goes in words
- *                     ├──► posting text   provably not posted: Slack refuses its blocks, so it goes as text alone
- *                     └──► posting <then> its answer was lost: it counts as in flight a little longer, though asked for sooner, is
- *                                         then looked up in Slack, and posted again only when it isn't there
+ *     "" ──► posting <since> ──► <ts of the message>, or a word when it is settled without one
+ *                     ├──► ""              provably not posted, for example because Slack refuses
+ *                     │                    the app itself
+ *                     ├──► posting words   provably not posted, because Slack refuses its charts or
+ *                     │                    tables: it is posted in words
+ *                     ├──► posting text    provably not posted, because Slack refuses its blocks:
+ *                     │                    it is posted as text alone
+ *                     └──► posting <then>  the answer was lost: it counts as in flight a little
+ *                                          longer, is then looked up in Slack, and is posted again
+ *                                          only when it isn't there
  *
- *     <ts> ──► posting anew   Slack takes no edit of it any more, and it asks somebody: posted once more, as above
+ *     <ts> ──► posting anew                Slack takes no more edits, and the message asks somebody
+ *                                          or tells the end: it is posted once more, as above
  *
- *     <what it shows> ──► editing <since> ──► <what it shows now>
- *                                └──► editing 0    not edited, or its answer was lost: made again, since an edit is idempotent
+ *     <version shown> ──► editing <since> ──► <version shown now>
+ *                                └──► editing 0    not edited, or the answer was lost: the edit is
+ *                                                  made again, because it is idempotent
  *
- * A process may die during its call. Its mark means a call in flight until that must have ended, then a lost answer.
+ * A process may die during its call. Its mark then counts as a call in flight until that call must
+ * have ended, and after that as a lost answer.
  */
 export function createPostOnce(options: {
   web: Web;
   rateLimiter: RateLimiter;
   log: Log;
-  /** Why a channel is closed: asked before a post is marked, as the mark allows for the time of one call. */
+  /**
+   * Tells why a channel is closed. It is called before a post is marked, because the mark allows
+   * only the time of one call.
+   */
   refusal: SharedChannels["refusal"];
-  /** Redis time (ms): marks must mean the same to all processes. */
+  /** Redis time (ms), so that marks mean the same to all processes. */
   now(): Promise<number>;
   us: Parameters<typeof createLookUp>[0]["us"];
 }) {
@@ -169,9 +225,9 @@ export function createPostOnce(options: {
 
   return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
     const { shows, mark = "" } = owed;
-    // One that is posted anew has a place, and no mark of its post
+    // A message that is posted anew has a place, but its mark isn't a ts.
     const standsAt = isSaid(mark) ? shows?.standsAt : undefined;
-    const leftMs = await leftOf(shows && standsAt ? shows.before : mark);
+    const leftMs = await timeInFlight(shows && standsAt ? shows.before : mark);
     if (leftMs > 0) return leftMs;
     if (shows && standsAt) return edit(subject, owed, shows, standsAt);
     return post(subject, owed, owed.place);
@@ -181,29 +237,29 @@ export function createPostOnce(options: {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
     const former = shows?.standsAt;
-    // Beside the former one, not in its thread
+    // A message that is posted anew comes beside the former one, not into its thread.
     const at = former && wanted.threadTs === former.ts ? { channelId: wanted.channelId } : wanted;
     const join = mark === "" ? owed.join : undefined;
     const isUnclear = !notPosted.has(mark);
-    const lookUp = lookUpBut(former?.ts);
+    const lookUp = lookUpExcept(former?.ts);
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
-    // A first post needs only the person
+    // A look-up needs the ID of the conversation. A first post needs only the person's ID.
     if (channel === undefined && isUnclear) return unsureMs;
     const place = { ...at, channelId: channel ?? at.channelId };
     if (isUnclear) {
       const found = await lookUp(subject, key, place);
       if (found === "unsure") return unsureMs;
-      // Not what it shows, which may have changed since it was posted
+      // The version that it shows isn't stored, because it may have changed since the post.
       if (found) {
-        await said(found.ts, place.channelId, {}, found.covers);
+        await settle(found.ts, place.channelId, {}, found.covers);
         return readAgain;
       }
     }
     const no = await options.refusal(place.channelId);
     if (no)
       return no.kind === "refused"
-        ? closed(subject, owed, no.error)
+        ? leavePlace(subject, owed, no.error)
         : waitAfter(no, { post: place.channelId });
     const early = owed.growsUntilMarked ? undefined : await owed.render(at);
     const turn = {
@@ -211,7 +267,7 @@ export function createPostOnce(options: {
       urgency,
       isJoining: join !== undefined,
     };
-    const mine = await begin(subject, `said:${key}`, mark, "posting", (marked) =>
+    const mine = await setMark(subject, `said:${key}`, mark, "posting", (marked) =>
       rateLimiter.post(place.channelId, { ...turn, mark: marked }),
     );
     if ("waitMs" in mine) {
@@ -225,10 +281,11 @@ export function createPostOnce(options: {
     await subject.at?.("posted", id);
     if (answer.ok) {
       const channelId = textAt(answer.data, "channel") || place.channelId;
-      return said(textAt(answer.data, "ts"), channelId, shown, covers);
+      return settle(textAt(answer.data, "ts"), channelId, shown, covers);
     }
     const next = isOfContent(answer) ? nextForm(whole, mark) : undefined;
-    // The call has ended: the next attempt need not wait for it, nor look it up where nothing was posted
+    // The call has ended, so the next attempt doesn't wait for it. When nothing was posted, it
+    // isn't looked up either.
     const unposted = notPosted.has(mark) ? mark : former ? anewMark : "";
     await mine.becomes(answer.kind === "lost" ? await lostMark() : (next ?? unposted));
     if (next !== undefined) {
@@ -238,24 +295,25 @@ export function createPostOnce(options: {
     }
     if (!isRefused(answer)) return waitAfter(answer, { post: place.channelId });
     const { error, detail } = answer;
-    if (owed.isFragile || closedChannel.has(error)) return closed(subject, owed, error);
-    // Its thread was deleted, or takes nothing: post in the channel
+    if (owed.isFragile || closedChannel.has(error)) return leavePlace(subject, owed, error);
+    // The thread was deleted, or takes no reply, so the message is posted in the channel.
     if (place.threadTs && isOfThread(error))
       return post(subject, { ...owed, mark: unposted }, { channelId: place.channelId });
     log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
-    return said("refused", place.channelId, shown, covers);
+    return settle("refused", place.channelId, shown, covers);
 
-    async function said(
+    /** Stores that the message, and those that it covers, are settled, and where it is. */
+    async function settle(
       ts: string,
       channelId: string,
       more: Record<string, string>,
       also: readonly string[],
     ) {
-      // What is edited later is edited where it was posted
+      // The place of a message that may be edited is stored, so that the edit finds it.
       const isKept = (key === "card" || shows) && ts !== "refused";
       const stands = isKept ? { [key]: `${channelId} ${ts}` } : {};
       const was = isKept && former ? { [`was:${key}`]: `${former.channelId} ${former.ts}` } : {};
-      const marks = Object.fromEntries([key, ...also].map((one) => [`said:${one}`, ts]));
+      const marks = Object.fromEntries([key, ...also].map((settled) => [`said:${settled}`, ts]));
       await subject.outbox.remember(id, { ...marks, ...stands, ...was, ...more });
       if (ts !== "refused") owed.onSaid?.();
       return 0;
@@ -271,7 +329,7 @@ export function createPostOnce(options: {
     const { field, before, now, isLast } = shows;
     const message = await owed.render();
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
-    const mine = await begin(subject, field, before, "editing", (mark) =>
+    const mine = await setMark(subject, field, before, "editing", (mark) =>
       rateLimiter.edit({ id, isLast, mark }),
     );
     if ("waitMs" in mine) return mine.waitMs || readAgainMs;
@@ -297,15 +355,26 @@ export function createPostOnce(options: {
     return 0;
   }
 
-  /** In the thread where it belongs, and in the channel, where it is when the thread takes nothing. */
-  function lookUpBut(former: string | undefined) {
+  /**
+   * Returns a function that looks for a message in its thread, and then in the channel, where it
+   * was posted if the thread took no reply. The message with the ts `former` doesn't count.
+   */
+  function lookUpExcept(former: string | undefined) {
     return async (subject: Subject, key: string, { channelId, threadTs }: Place) => {
       const inThread = threadTs && (await lookUpIn(subject, key, { channelId, threadTs }, former));
       return inThread || lookUpIn(subject, key, { channelId }, former);
     };
   }
 
-  async function closed({ kind, id, outbox }: Subject, owed: Owed, error: string): Promise<number> {
+  /**
+   * Handles a closed place. When there is no other place, the message is settled without being
+   * posted.
+   */
+  async function leavePlace(
+    { kind, id, outbox }: Subject,
+    owed: Owed,
+    error: string,
+  ): Promise<number> {
     const waitMs = await owed.closed?.(error);
     if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
     log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
@@ -314,30 +383,34 @@ export function createPostOnce(options: {
   }
 
   /**
-   * Until the next try (ms). What Slack refuses because of the app's token, account, or scopes stays owed, and goes once they are
-   * mended: one try in this time tells enough, however much is owed there.
+   * Resolves with the time until the next attempt (ms). A message that Slack refuses because of the
+   * app's token, account, or scopes stays owed until somebody corrects them. One attempt in this
+   * time is enough to notice that, however many messages are owed, so all of them pause.
    */
   async function waitAfter(
     answer: Exclude<WebAnswer, { ok: true }>,
-    what: Parameters<RateLimiter["pause"]>[0],
+    limit: Parameters<RateLimiter["pause"]>[0],
   ): Promise<number> {
     if (answer.kind !== "limited" && answer.kind !== "refused") return unsureMs;
     if (answer.kind === "refused") log.warn("slack.refused-us", { error: answer.error });
     const waitMs = answer.kind === "limited" ? answer.retryAfterMs : shutOutMs;
-    await rateLimiter.pause(what, waitMs);
+    await rateLimiter.pause(limit, waitMs);
     return waitMs;
   }
 
-  /** Marks it, with its turn. Not its turn yet: how long until then; 0 when another process was faster. */
-  async function begin(
+  /**
+   * Sets the mark of a call when its turn comes. Before that, resolves with how long until then
+   * (ms), or with 0 when another process has changed the mark.
+   */
+  async function setMark(
     { id, outbox }: Subject,
     field: string,
     before: string,
     doing: "posting" | "editing",
-    take: (mark: Mark) => Promise<Taken>,
-  ): Promise<Mine | Pick<Taken, "waitMs">> {
+    takeTurn: (mark: Mark) => Promise<Taken>,
+  ): Promise<OwnMark | Pick<Taken, "waitMs">> {
     const began = performance.now();
-    const { waitMs, at } = await take({ hash: outbox.hashOf(id), field, before, doing });
+    const { waitMs, at } = await takeTurn({ hash: outbox.hashOf(id), field, before, doing });
     if (at === undefined) return { waitMs };
     ages.saw(at);
     const value = `${doing} ${at}`;
@@ -352,24 +425,30 @@ export function createPostOnce(options: {
     };
   }
 
-  /** Marks a post whose answer was lost: it counts as in flight for `unsureMs` more. */
+  /**
+   * Returns the mark of a post whose answer was lost. It counts as in flight for `unsureMs` more.
+   */
   async function lostMark(): Promise<string> {
     return `posting ${(await ages.now()) - callMs + unsureMs}`;
   }
 
   /** How long the call of a mark may still be in flight (ms); 0 when there is none. */
-  async function leftOf(mark: string): Promise<number> {
+  async function timeInFlight(mark: string): Promise<number> {
     const since = /^(?:posting|editing) (\d+)$/.exec(mark)?.[1];
     return since === undefined || since === "0" ? 0 : ages.leftOf(Number(since));
   }
 }
 
-/** More than this is a step of Redis' clock, not a slow answer (ms). A false alarm only costs a wait. */
+/**
+ * A larger difference counts as a step of Redis's clock, not as a slow answer (ms). A false alarm
+ * only costs a wait.
+ */
 const stepMs = 1000;
 
 /**
- * The age of a mark that a process left in Redis before its call. A step of Redis' clock must not make it look old: the
- * monotonic clock detects the step, and then no mark counts as old until a call must have ended.
+ * Tells the age of marks that processes left in Redis before their calls. A step of Redis's clock
+ * must not make a mark look old. The monotonic clock detects the step, and then no mark counts as
+ * old until a call must have ended (`withinMs`).
  */
 export function createMarkAges(redisNow: () => Promise<number>, withinMs: number) {
   let apart: number | undefined;
@@ -386,13 +465,14 @@ export function createMarkAges(redisNow: () => Promise<number>, withinMs: number
     saw(at);
     return at;
   }
-  now().catch(() => undefined); // detects a step before the first message too
+  // This first comparison lets a step be detected before the first message, too.
+  now().catch(() => undefined);
 
   return {
     now,
-    /** Redis time, as it was told just now. */
+    /** Compares the clocks with a Redis time that was read just now. */
     saw,
-    /** How long until the call behind a mark from `since` must have ended; 0 when it has (ms). */
+    /** How long until the call of a mark from `since` must have ended (ms); 0 when it has ended. */
     async leftOf(since: number): Promise<number> {
       const at = await now();
       const sinceStep = performance.now() - steppedAt;
@@ -402,16 +482,20 @@ export function createMarkAges(redisNow: () => Promise<number>, withinMs: number
   };
 }
 
+/** The most conversations that a process remembers. */
 const maxKept = 1_000;
 
 /**
- * The conversations of direct messages. Slack takes a person's ID for a post, but neither finds nor edits a message there:
- * both want the ID of the conversation.
+ * Finds the conversations of direct messages. Slack takes a person's ID for a post, but a look-up
+ * and an edit need the ID of the conversation.
  */
 export function createDirects(web: Web): { of(channelId: string): Promise<string | undefined> } {
   const known = new Map<string, string>();
   return {
-    /** The ID itself where it is no person's, or where Slack opens no conversation; undefined while Slack doesn't tell. */
+    /**
+     * Resolves with the ID of the conversation, or with the given ID when it isn't a person's, or
+     * when Slack refuses to open a conversation. Undefined while Slack doesn't answer.
+     */
     async of(channelId) {
       if (!/^[UW]/.test(channelId)) return channelId;
       const before = known.get(channelId);

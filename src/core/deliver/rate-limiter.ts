@@ -9,54 +9,69 @@ import {
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-/** What goes first when Slack takes less than is due: what a person must decide, then results, then cards of what still runs, then the rest. */
+/**
+ * The order in which messages go when more are due than Slack takes: first those on which a person
+ * must decide, then results, then cards of requests that still run, then the rest.
+ */
 export const urgencies = ["decision", "result", "card", "rest"] as const;
 export type Urgency = (typeof urgencies)[number];
 
+/** A request for a turn to post or edit. */
 export interface Turn {
-  /** Names the message while it waits. */
+  /** Identifies the message while it waits. */
   id: string;
   urgency?: Urgency | undefined;
-  /** It does not wait in line: where it can't go now, it joins others. */
+  /** The message doesn't wait in line. When it can't go now, it joins a message of others. */
   isJoining?: boolean | undefined;
   mark: Mark;
 }
 
-/** What is marked in the same step as the turn is taken: a field that must still be as it was read ("" for none). */
+/**
+ * The mark that is set in the same step in which a turn is taken. The turn is taken only if the
+ * field still has the value that was read (`before`, "" for none).
+ */
 export interface Mark {
-  /** Key of its hash. */
+  /** The key of the hash that holds the field. */
   hash: string;
   field: string;
   before: string;
-  /** It becomes `<doing> <Redis time (ms)>`. */
+  /** The field becomes `<doing> <Redis time (ms)>`. */
   doing: string;
 }
 
-/** A turn that is taken has the time of its mark; without one, and nothing to wait for, the mark is another's by now. */
+/**
+ * The answer to a request for a turn. A turn that was taken has the time of its mark (`at`).
+ * Without that time, `waitMs` is 0 when the field has changed meanwhile.
+ */
 export interface Taken {
-  /** How long until its turn (ms). */
+  /** How long until the turn comes (ms). */
   waitMs: number;
   /** Redis time (ms). */
   at?: number | undefined;
 }
 
-/** One that did not come so long after its turn is struck off the line (ms). */
+/** A message that doesn't come for this long after its turn is removed from the line (ms). */
 const missedMs = 5000;
-/** Turns that are further off are told later: those who went before may have left (ms). */
+/**
+ * The longest wait that is returned (ms). A message whose turn is further off asks again then,
+ * because others may have left the line meanwhile.
+ */
 const longestMs = 10_000;
 
 /**
- * One leaky bucket (GCRA: a theoretical arrival time) and the line of those who wait for it, the most urgent first. Each
- * is told when its turn comes, so a long line costs no more calls than a short one. Turn and mark are one step: whose mark is
- * another's by now uses up no turn.
+ * Takes a turn in one leaky bucket (GCRA, which stores a theoretical arrival time), or a place in
+ * the line of messages that wait for it, the most urgent first. Each message learns when its turn
+ * comes, so that it needs no more calls in a long line than in a short one. Turn and mark are one
+ * step, so a message whose field has changed meanwhile uses up no turn.
  *
  * The bucket is `<theoretical arrival time> <when that was stored>`.
  *
- * KEYS bucket, line, times, marked hash
- * ARGV interval (ms), burst, reserve, urgency (0 first), id, joins (0|1), field, its value ('' for none), what is begun
+ * KEYS bucket, line, times of turns, hash of the mark
+ * ARGV interval (ms), burst, reserve, urgency (0 first), ID, whether it joins others (0|1), field,
+ * its value as read ('' for none), first word of the mark
  * → how long to wait (ms), the time of the mark or 0
  */
-const take = `${redisTimeLua}
+const takeTurnScript = `${redisTimeLua}
 local interval, id = tonumber(ARGV[1]), ARGV[5]
 if (redis.call('HGET', KEYS[4], ARGV[7]) or '') ~= ARGV[8] then
   redis.call('ZREM', KEYS[2], id)
@@ -65,7 +80,7 @@ if (redis.call('HGET', KEYS[4], ARGV[7]) or '') ~= ARGV[8] then
 end
 local due, storedAt = string.match(redis.call('GET', KEYS[1]) or '', '^(%S+) (%S+)$')
 due = tonumber(due)
--- Its times say nothing once Redis's clock was set back
+-- The stored times mean nothing after Redis's clock was set back.
 if not due or due < now or tonumber(storedAt) > now + ${setBackMs} then due = now end
 local room = interval * (tonumber(ARGV[2]) - tonumber(ARGV[3]))
 local wait = due + interval - room - now
@@ -97,7 +112,10 @@ end
 return {math.ceil(wait), at}
 `;
 
-/** Intervals in ms. `reserve` of the burst is for what is more urgent: results before cards, last edits before others. */
+/**
+ * Intervals are in ms. `reserve` is the part of the burst that is kept for more urgent messages:
+ * results before cards, and last edits before others.
+ */
 export type SlackLimits = Record<"posts" | "edits", Limit>;
 type Limit = { interval: number; burst: number; reserve: number };
 
@@ -107,18 +125,19 @@ const slackLimits: SlackLimits = {
 };
 
 /**
- * Slack's rate limits, shared by all processes: about one message a second per channel, and 50 edits a minute for the
- * workspace (https://docs.slack.dev/apis/web-api/rate-limits).
+ * Creates the rate limiter for Slack, which all processes share: about one message a second per
+ * channel, and 50 edits a minute for the workspace
+ * (https://docs.slack.dev/apis/web-api/rate-limits).
  */
 export function createRateLimiter(
   redis: RedisClient,
   key: Keys,
   { posts, edits }: SlackLimits = slackLimits,
-  /** Told how long something has to wait, each time that it is asked or told to (ms). */
+  /** Called for each request for a turn, and each pause, with the time to wait (ms). */
   onWait: (limit: "slack-posts" | "slack-edits", ms: number) => void = () => undefined,
 ) {
-  const runTake = defineScript(redis, "gatehousePaceTake", take);
-  const takeOf = async (
+  const runTake = defineScript(redis, "gatehousePaceTake", takeTurnScript);
+  const takeTurn = async (
     place: readonly ["post", string] | readonly ["edit"],
     limits: Limit,
     { id, urgency = "result", isJoining = false, mark }: Turn,
@@ -138,21 +157,23 @@ export function createRateLimiter(
         mark.doing,
       ],
     )) as [number, number];
-    // What joins others doesn't wait
+    // A message that joins others doesn't wait, so its time isn't reported.
     if (!isJoining) onWait(`slack-${place[0]}s`, waitMs);
     return { waitMs, at: takenAt || undefined };
   };
   return {
-    /** A turn to post in that channel. */
-    post: (channelId: string, turn: Turn) => takeOf(["post", channelId], posts, turn),
-    /** A turn to edit. Edits that are not the last of their message leave room for those that are. */
+    /** Takes a turn to post in a channel. */
+    post: (channelId: string, turn: Turn) => takeTurn(["post", channelId], posts, turn),
+    /**
+     * Takes a turn to edit. An edit that isn't the last of its message leaves the reserve alone.
+     */
     edit: ({ isLast, ...turn }: Turn & { isLast: boolean }) =>
-      takeOf(["edit"], edits, { ...turn, urgency: isLast ? "result" : "card" }),
-    /** Slack said to wait. */
-    async pause(what: { post: string } | "edit", forMs: number): Promise<void> {
+      takeTurn(["edit"], edits, { ...turn, urgency: isLast ? "result" : "card" }),
+    /** Gives no turn for this long, because Slack said to wait. */
+    async pause(limit: { post: string } | "edit", forMs: number): Promise<void> {
       const [place, { interval, burst }] =
-        what === "edit" ? [["edit"], edits] : [["post", what.post], posts];
-      onWait(what === "edit" ? "slack-edits" : "slack-posts", forMs);
+        limit === "edit" ? [["edit"], edits] : [["post", limit.post], posts];
+      onWait(limit === "edit" ? "slack-edits" : "slack-posts", forMs);
       const waitMs = Math.ceil(forMs + interval * (burst - 1));
       const at = await redisNow(redis);
       await redis.set(key("pace", ...place), `${at + waitMs} ${at}`, "PX", waitMs + 1000);

@@ -54,40 +54,49 @@ import { deciderOf, callOf } from "../request/stage.ts";
 import type { EmergencyWords } from "../../registry/emergency.ts";
 import { showOrSay } from "../../slack/refused-message.ts";
 
+/** The most permalinks that a process remembers. */
 const maxLinks = 1_000;
 
 /**
- * The messages of requests: a card that is edited, and in its thread the notices, in order. One that ended before its card was
- * posted has one message for all; and where the channel takes no card now, the request joins a shared one, unless a person must
- * decide about it. Where the channel is closed to the bot, they go to the requester's direct messages.
+ * Creates the source of the messages of requests: a card that is edited, and in its thread the
+ * notices, in order. A request that ended before its card was posted has one message for both. When
+ * the channel takes no card now, the request joins a shared card, unless a person must decide about
+ * it. When the channel is closed to the bot, the messages go to the requester's direct messages.
  *
- * What a team decides and was requested elsewhere has its card and thread in the channel of the team. Then a message where it
- * was requested links to the card, which links back, and the result comes to both.
+ * A request that a team decides about, but that was made elsewhere, has its card and thread in the
+ * channel of the team. A message where it was requested then links to the card, the card links
+ * back, and both places get the result.
  */
 export function requestSource(options: {
   store: Journal;
   commands: readonly ChangeCommand[];
-  /** All commands, for buttons. */
+  /** All commands, for the buttons that offer them. */
   offered?: readonly Command[];
-  /** Of changes that skip approvals, where some can. */
+  /** The words for changes that skip approvals. Undefined when none can. */
   emergency?: EmergencyWords | undefined;
   web: Web;
-  /** Says who may approve where nothing else does, and which buttons ask. Its policy is read at each use. */
+  /**
+   * The policy is read at each use. It says who may approve when the request doesn't say it, and
+   * which buttons ask for a confirmation.
+   */
   config: { readonly policy: Pick<Policy, "access" | "confirm" | "teams"> };
-  /** Added to a result: whether the VM is attested again. */
+  /** Tells what is added to a result: whether the VM is attested again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
-  /** Where cards that wait for approval tell what happened to their targets meanwhile. */
+  /** Set it to let cards that wait for approval tell what happened to their targets meanwhile. */
   around?: {
-    /** What happened to the target of a request since it was made. */
+    /** Tells what happened to the target of a request since it was made. */
     changesSince(request: StoredRequest): Promise<SinceRequest>;
-    /** IDs of the requests that wait for approval, and whose cards tell what this one did. */
+    /** Finds the IDs of requests that wait for approval and whose cards tell about this target. */
     askingAbout(target: Target): Promise<readonly string[]>;
   };
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
-  /** Called at least once for each request whose own messages say that it ended, once they are posted. */
+  /**
+   * Called at least once for each request that ended with a change (`isToldElsewhere`), after all
+   * of its own messages are posted.
+   */
   tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
-  /** Slack has the results of these requests. */
+  /** Called when Slack has accepted the results of these requests. */
   onTold(requests: readonly StoredRequest[]): void;
   log: Log;
   at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
@@ -101,7 +110,7 @@ export function requestSource(options: {
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
     const { said } = request.delivered;
-    // The ID of a snapshot may be found later
+    // A person may record the ID of a snapshot later. The results are then recorded again.
     const { snapshotId, claimed } = callOf(request.stage)?.answer ?? {};
     const found = snapshotId ?? (claimed && `claimed ${claimed.id}`) ?? "1";
     const recorded = deciderOf(request.stage) ? found : "1";
@@ -112,7 +121,7 @@ export function requestSource(options: {
       await outbox.remember(id, { "said:afterwards": recorded });
     }
     if (request.state === "unknown" && said["unknown"] === undefined) await redrawAround(request);
-    if (request.state === "draft" && isSaid(said["card"]) && isSeenByNobody(request)) {
+    if (request.state === "draft" && isSaid(said["card"]) && isOnlyForRequester(request)) {
       await cancelUnapprovable(request);
       return readRequest(id, await outbox.get(id));
     }
@@ -136,21 +145,27 @@ export function requestSource(options: {
     return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
   }
 
-  /** Whose press the card can't show any more reads it privately: Slack takes no edit of the card. */
+  /**
+   * Tells people privately that their press counts, when the card can't show it because Slack takes
+   * no more edits of it.
+   */
   async function tellDeciders(request: StoredRequest, command: ChangeCommand): Promise<void> {
     const { card, formerCard } = request.delivered;
     if (!card || !isChannel(card.channelId)) return;
     const text = renderStaleCard(request, command, { isAnew: formerCard === undefined });
     for (const user of decidersUnshown(request)) {
       const to = { channel: card.channelId, user };
-      const posted = await showOrSay(text, (one) =>
-        options.web.call("chat.postEphemeral", { ...to, ...one }),
+      const posted = await showOrSay(text, (message) =>
+        options.web.call("chat.postEphemeral", { ...to, ...message }),
       );
       if (!posted.ok) options.log.warn("slack.reply-failed", { user, ...posted });
     }
   }
 
-  /** Asked of Slack once: it never changes, and what waits for its turn is rendered each time. */
+  /**
+   * Resolves with the permalink of a message. It never changes, so Slack is asked once, although a
+   * message that waits for its turn is rendered at each attempt.
+   */
   async function linkTo(message: Delivered["card"]): Promise<string | undefined> {
     const at = message ? `${message.channelId} ${message.ts}` : "";
     const link = links.get(at) ?? (await permalinkOf(message, options));
@@ -159,12 +174,13 @@ export function requestSource(options: {
     return link;
   }
 
+  /** Redraws the cards that wait for approval and tell about the target of this request. */
   async function redrawAround({ record }: StoredRequest): Promise<void> {
     const ids = (await options.around?.askingAbout(record.target)) ?? [];
     await redraw(ids, store);
   }
 
-  /** All that it says, and where: its card and thread, and what is told elsewhere. */
+  /** Returns all messages of a request with their places: card, thread, and those elsewhere. */
   function messagesDue(
     request: StoredRequest,
     command: ChangeCommand,
@@ -173,16 +189,17 @@ export function requestSource(options: {
     const { delivered, record, state, final } = request;
     const { said } = delivered;
     const isElsewhere = isDecidedElsewhere(request);
-    const spot = spotAsked(request);
-    const here = (post: Post) => whereAsked(request, post, spot);
-    // Asked for before it ended, it would be remembered as none
+    const spot = spotOfRequest(request);
+    const here = (post: Post) => oweWhereRequested(request, post, spot);
+    // The note is remembered, so one that is read before the end would be missing from the result.
     const note = async () => (final ? options.attestationNote(request, command) : undefined);
     const onTold = () => options.onTold([request]);
     const isDecision = state === "draft" || state === "unknown";
     const urgency = isDecision ? "decision" : final ? "result" : "card";
     const isLast = cardViewOf(request) === "ended";
-    // One message says both: what is posted now, or was, and found again after its answer was lost. Posted anew, it repeats none
-    const holds = (card: string, result: string) =>
+    // Whether the card also holds the result. A posted card does if both have the same ts. One that
+    // isn't posted yet, or is posted anew, does unless the result was posted already.
+    const isResultIn = (card: string, result: string) =>
       isSaid(said[card]) ? said[card] === said[result] : !isSaid(said[result]);
     const card: Post = {
       key: "card",
@@ -193,7 +210,7 @@ export function requestSource(options: {
         const known = { since, after, policy, emergency, commands: offered };
         const place = { ...(await placeOnCard(request)), ...known };
         const shown = renderCard(request, command, approversOf(request), place);
-        return final && holds("card", "result")
+        return final && isResultIn("card", "result")
           ? withResult(renderResult(request, command, after, { commands: offered }), shown)
           : shown;
       },
@@ -210,7 +227,7 @@ export function requestSource(options: {
       urgency,
       covers: final && !isSaid(said["result"]) ? ["result"] : [],
       onSaid: final && !isElsewhere ? onTold : undefined,
-      join: mayShare(request, command) ? () => joined(request, spot) : undefined,
+      join: mayShare(request, command) ? () => joinSharedCard(request, spot) : undefined,
     };
     const notices = noticesDue(request).map((notice): Post => ({
       key: notice,
@@ -239,11 +256,13 @@ export function requestSource(options: {
     const direct = { channelId: record.requester.id };
     const isToldThere = delivered.closedBy !== undefined || !isChannel(spot.channelId);
     const isOwedDirectly = isExpiredUnapproved(request) && !isToldThere;
-    const inDirect = isOwedDirectly ? [inChannel(request, expired, direct)] : [];
+    const inDirect = isOwedDirectly ? [oweInChannel(request, expired, direct)] : [];
     if (!isElsewhere) {
       const { teamChannel: channelId } = record;
       const isHeard = channelId !== undefined && !delivered.isTeamClosed;
-      const toTeam = isHeard ? unknown.map((post) => inChannel(request, post, { channelId })) : [];
+      const toTeam = isHeard
+        ? unknown.map((post) => oweInChannel(request, post, { channelId }))
+        : [];
       return [...[card, ...notices].map(here), ...toTeam, ...inDirect];
     }
     const asked: Post = {
@@ -254,7 +273,7 @@ export function requestSource(options: {
         const { offered: commands } = options;
         const known = { since, after, policy: options.config.policy, commands };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
-        return final && holds("asked", "answer")
+        return final && isResultIn("asked", "answer")
           ? withResult(
               renderResult(request, command, after, { isMentioned: true, commands }),
               shown,
@@ -285,7 +304,7 @@ export function requestSource(options: {
       onSaid: onTold,
     };
     const inTeam = (post: Post) =>
-      inChannel(request, post, placeIn(delivered.card, record.teamChannel ?? ""));
+      oweInChannel(request, post, placeIn(delivered.card, record.teamChannel ?? ""));
     return [
       inTeam(card),
       here(asked),
@@ -296,28 +315,31 @@ export function requestSource(options: {
     ];
   }
 
-  async function joined({ record }: StoredRequest, place: Spot): Promise<boolean> {
+  async function joinSharedCard({ record }: StoredRequest, place: Spot): Promise<boolean> {
     await options.at?.("joining", record.id);
     const isJoined = await store.sharedCards.join(record.id, place);
     await options.at?.("join", record.id);
     return isJoined;
   }
 
-  /** Mentioned on its card: those who may decide, by group. */
+  /** Returns the IDs that the card mentions: the people and groups that may approve. */
   function approversOf({ record: { approval } }: StoredRequest): readonly string[] {
     if (!approval) return [];
     return [...new Set(needsOf(options.config.policy, approval).flatMap(({ from }) => from))];
   }
 
-  /** On a card in the channel of a team, or one that should be there. */
+  /** Returns what a card says about its place: where it was requested, or why it is here. */
   async function placeOnCard(request: StoredRequest): Promise<Parameters<typeof renderCard>[3]> {
     if (!isDecidedElsewhere(request)) return { note: closedLine(request) };
     const link = isLinked(request) ? await linkTo(request.delivered.asked) : undefined;
     return { from: cameFrom(request, link) };
   }
 
-  /** In the channel of its team, or the requester's direct messages. Only a card can be elsewhere instead. */
-  function inChannel(request: StoredRequest, post: Post, place: Place): Owed {
+  /**
+   * Returns a message that is owed in the channel of the team, or in the requester's direct
+   * messages. When that place is closed, only a card goes to another one.
+   */
+  function oweInChannel(request: StoredRequest, post: Post, place: Place): Owed {
     const { id, teamChannel } = request.record;
     const closed = async (error: string) => {
       if (post.key !== "card") return undefined;
@@ -334,18 +356,25 @@ export function requestSource(options: {
     return { ...post, mark: request.delivered.said[post.key], place, closed };
   }
 
-  /** Where it was requested; where that is closed to the bot: the requester's direct messages, or nowhere. */
-  function whereAsked(request: StoredRequest, { shows, ...post }: Post, spot: Spot): Owed {
+  /**
+   * Returns a message that is owed where it was requested. When that place is closed to the bot,
+   * the message goes to the requester's direct messages, and when those are closed too, nowhere.
+   */
+  function oweWhereRequested(request: StoredRequest, { shows, ...post }: Post, spot: Spot): Owed {
     const { delivered, record } = request;
     const { closedBy, said } = delivered;
-    const closed = (error: string) => goElsewhere(request, error);
+    const closed = (error: string) => moveToDirectMessages(request, error);
     const base = { ...post, mark: said[post.key], closed };
     if (closedBy === undefined) return { ...base, place: spot, shows };
-    // Posted once, never edited; the result follows
+    // A direct message is posted once and never edited. The result follows as another message.
     return { ...base, place: { channelId: record.requester.id } };
   }
 
-  async function goElsewhere(
+  /**
+   * Stores that the messages go to the requester's direct messages. Undefined when they did
+   * already.
+   */
+  async function moveToDirectMessages(
     { record, delivered }: StoredRequest,
     error: string,
   ): Promise<number | undefined> {
@@ -355,7 +384,10 @@ export function requestSource(options: {
     return 0;
   }
 
-  /** Only the requester sees its card, so no one can approve it: canceled now rather than in 15 minutes. */
+  /**
+   * Cancels a request whose card only the requester sees. No one can approve it, so it is canceled
+   * now instead of when its time is over.
+   */
   async function cancelUnapprovable(request: RequestIn<"draft">): Promise<void> {
     const isTeams = request.record.teamChannel !== undefined;
     const where = isTeams ? "the channel of its team" : "this channel";
@@ -368,54 +400,64 @@ export function requestSource(options: {
   return { outbox, owedSince: "changedAt", readSubject: readRequest, at: options.at };
 }
 
-/** A message of a request, wherever it goes. */
+/** A message of a request, without its place. */
 type Post = Omit<Owed, "mark" | "place" | "closed">;
 
 type Spot = BoardPlace;
 
-/** Where it was requested. */
-function spotAsked(request: StoredRequest): Spot {
+/** Returns the place where it was requested. */
+function spotOfRequest(request: StoredRequest): Spot {
   const { record, delivered } = request;
   const message = isDecidedElsewhere(request) ? delivered.asked : delivered.card;
   return placeIn(message, record.channelId, record.threadTs);
 }
 
-/** The thread of a message, once it is there. */
+/** Returns the place of a thread: the given one, or that of the message once it is posted. */
 function placeIn(message: Delivered["card"], channelId: string, thread?: string): Spot {
   const threadTs = thread ?? message?.ts;
   return { channelId: message?.channelId ?? channelId, ...(threadTs ? { threadTs } : {}) };
 }
 
-/** Below a card that Slack lets nobody edit, everything is said: the card doesn't show it. */
+/**
+ * Tells what is above a notice. A card that was posted anew doesn't count, so that the notice says
+ * everything.
+ */
 const aboveIn = (place: Place | undefined, { card, formerCard }: Delivered): Above =>
   aboveAt(place, formerCard ? undefined : card);
 
-/** What a message there has above it: in a thread that isn't of its card, there may be others. */
+/**
+ * Tells what is above a message in a place. A thread that isn't the card's may have other cards.
+ */
 function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
   if (place?.threadTs === undefined || card === undefined) return undefined;
   return place.threadTs === card.ts ? "card" : "several";
 }
 
-/** What a card shows that asks people. While an edit is under way, or was, that isn't known. */
+/**
+ * Whether a card may ask people for a decision, by the version that it shows. While an edit is
+ * under way, or when its answer was lost, that isn't known, so it counts as asking.
+ */
 const isShownAsking = (view = "") => /^(asking|unknown|editing)/.test(view);
 
-/** Whose vote or decision its card doesn't show yet. */
+/** Returns the IDs of people whose vote or decision the card doesn't show yet. */
 function decidersUnshown({ votes, delivered, stage }: StoredRequest): readonly string[] {
   const shown = /^asking (\d+)/.exec(delivered.cardView ?? "")?.[1];
-  const voters = votes.slice(shown === undefined ? -1 : Number(shown)).map((one) => one.voterId);
+  const voters = votes
+    .slice(shown === undefined ? -1 : Number(shown))
+    .map(({ voterId }) => voterId);
   const decidedBy = deciderOf(stage);
   return [...new Set([...voters, ...(decidedBy ? [decidedBy.id] : [])])];
 }
 
-/** What a card shows: another value edits it. */
+/** Returns the version of what a card shows. The card is edited when this changes. */
 function faceOf(request: StoredRequest, since: SinceRequest): string {
   const version = versionOf(since);
   const signed = request.delivered.review ? " signed" : "";
   return `${cardVersion(request)}${version && ` since ${version}`}${signed}`;
 }
 
-/** Only its requester sees its card. */
-function isSeenByNobody(request: StoredRequest): boolean {
+/** Whether only the requester sees the card. */
+function isOnlyForRequester(request: StoredRequest): boolean {
   const { record, delivered } = request;
   if (isDecidedElsewhere(request)) return false;
   return (
@@ -424,7 +466,10 @@ function isSeenByNobody(request: StoredRequest): boolean {
   );
 }
 
-/** Its card names the message where it was requested, which others see too. */
+/**
+ * Whether the card links to the message where it was requested. A direct message isn't linked,
+ * because others can't see it.
+ */
 function isLinked(request: StoredRequest): boolean {
   const { record, delivered } = request;
   return (
@@ -432,7 +477,10 @@ function isLinked(request: StoredRequest): boolean {
   );
 }
 
-/** Not where a person must decide or open something, nor what must stand out, nor what is told in two places. */
+/**
+ * Whether a request may join a shared card. It may not when a person must decide or open something,
+ * when it must stand out (break-glass), or when it is told in two places.
+ */
 function mayShare(request: StoredRequest, command: ChangeCommand): boolean {
   const { record, state, delivered } = request;
   const { closedBy, isAlone } = delivered;

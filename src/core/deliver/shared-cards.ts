@@ -9,11 +9,13 @@ import type { Owes, Source } from "./deliver.ts";
 import { type Owed, isSaid, paced } from "./post-once.ts";
 import type { requestSource } from "./requests.ts";
 
+/** A card that is posted. */
 type Shown = NonNullable<Board["delivered"]["card"]>;
 
 /**
- * The messages of shared cards: a card that is edited, and in its thread one result for each requester, once all of theirs
- * have ended. A card with one request, or in a closed place, dissolves: its requests get messages of their own.
+ * Creates the source of the messages of shared cards: a card that is edited, and in its thread one
+ * result for each requester, once all of that person's requests have ended. A card with one
+ * request, or in a closed place, dissolves, and its requests get messages of their own.
  */
 export function sharedCardSource(
   options: Pick<
@@ -35,14 +37,14 @@ export function sharedCardSource(
         isSaid(delivered.said[key]),
       );
       const stays = new Set(told.flatMap(({ theirs }) => theirs));
-      for (const one of staying)
-        if (!stays.has(one)) await sharedCards.leave(idOf(one), id, store.outbox);
+      for (const member of staying)
+        if (!stays.has(member)) await sharedCards.leave(idOf(member), id, store.outbox);
       return { createdAt, revision, messages: [] };
     }
     const mark = delivered.said["card"] ?? "";
     if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.close(id, 1)))
       return readSharedCard(id, await sharedCards.outbox.get(id));
-    if (delivered.card) await linkTo(delivered.card, staying);
+    if (delivered.card) await linkMembersTo(delivered.card, staying);
     const work = workOnRequests(staying.map(({ request }) => request.record));
     return {
       createdAt,
@@ -52,8 +54,11 @@ export function sharedCardSource(
     };
   }
 
-  /** Links to a request, and its thread, lead to the shared card. */
-  async function linkTo({ channelId, ts }: Shown, staying: readonly Member[]): Promise<void> {
+  /** Stores the shared card as the card of its requests, so that links to them lead to it. */
+  async function linkMembersTo(
+    { channelId, ts }: Shown,
+    staying: readonly Member[],
+  ): Promise<void> {
     for (const { request } of staying)
       if (request.delivered.card === undefined)
         await store.outbox.remember(request.record.id, { card: `${channelId} ${ts}` });
@@ -89,10 +94,13 @@ export function sharedCardSource(
       place,
       render: async () =>
         isWhole && !isSaid(said["card"])
-          ? renderSharedCard(members, await Promise.all(results.map(({ theirs }) => noted(theirs))))
+          ? renderSharedCard(
+              members,
+              await Promise.all(results.map(({ theirs }) => addNotes(theirs))),
+            )
           : shown,
       shows: { ...shows, tellsEnd: isWhole && delivered.formerCard === undefined },
-      // It stands for many cards
+      // The card replaces many cards, so it goes before single ones.
       urgency: "result",
       covers: isWhole ? results.map(({ key }) => key) : [],
       tells: isWhole ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
@@ -100,14 +108,14 @@ export function sharedCardSource(
       closed,
       isFragile: true,
     };
-    const told = inReplies(results, said).map(([first, ...others]): Owed => {
+    const told = groupIntoReplies(results, said).map(([first, ...others]): Owed => {
       const all = [first, ...others].map(({ theirs }) => theirs);
       return {
         key: first.key,
         mark: said[first.key],
         place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
         render: async (at) =>
-          renderSharedResult(await Promise.all(all.map(noted)), {
+          renderSharedResult(await Promise.all(all.map(addNotes)), {
             isBelowCard: at?.threadTs !== undefined,
             commands: options.offered,
           }),
@@ -120,10 +128,10 @@ export function sharedCardSource(
     return { messages: [card, ...told], waitMs };
   }
 
-  async function noted(theirs: readonly Member[]): Promise<Member[]> {
-    const all = theirs.map(async (one) => ({
-      ...one,
-      note: await options.attestationNote(one.request, one.command),
+  async function addNotes(members: readonly Member[]): Promise<Member[]> {
+    const all = members.map(async (member) => ({
+      ...member,
+      note: await options.attestationNote(member.request, member.command),
     }));
     return Promise.all(all);
   }
@@ -138,30 +146,33 @@ export function sharedCardSource(
 
 const idOf = ({ request }: Member) => request.record.id;
 
+/** A result for one requester: its key, and the requests that it tells. */
 interface Result {
   key: string;
   theirs: Member[];
 }
 
 /**
- * What several people wait for at the same time is one reply, as a channel takes one message a second. Not the outcome of a single
- * request, which has its own buttons, and nothing whose post was begun.
+ * Groups results into replies. The results that several people wait for at the same time are one
+ * reply, because a channel takes one message a second. A result of a single request has its own
+ * reply, because it has its own buttons. A result whose post was begun keeps its reply.
  */
-function inReplies(
+function groupIntoReplies(
   results: readonly Result[],
   said: Readonly<Record<string, string>>,
 ): [Result, ...Result[]][] {
   const isWaiting = ({ key, theirs }: Result) => (said[key] ?? "") === "" && theirs.length > 1;
   const waiting = results.filter(isWaiting);
-  return results.flatMap((one): [Result, ...Result[]][] => {
-    if (!isWaiting(one)) return [[one]];
-    return one === waiting[0] ? [[one, ...waiting.slice(1)]] : [];
+  return results.flatMap((result): [Result, ...Result[]][] => {
+    if (!isWaiting(result)) return [[result]];
+    return result === waiting[0] ? [[result, ...waiting.slice(1)]] : [];
   });
 }
 
 /**
- * What is told to each requester whose requests have all ended: those that were told already, and those that came since.
- * The key names the last of them, so that it is the same whoever looks.
+ * Returns the results for the requesters: those whose post was begun, and one of the remaining
+ * requests for each requester whose requests have all ended. The key of a result holds the number
+ * of its last request, so that all processes find the same key.
  */
 function resultsOf(staying: readonly Member[], said: Readonly<Record<string, string>>): Result[] {
   const byRequester = Map.groupBy(staying, ({ request }) => request.record.requester.id);

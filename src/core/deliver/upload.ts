@@ -3,11 +3,6 @@ import { textAt } from "../../slack/json.ts";
 import { whyOf } from "../../slack/web-answer.ts";
 import type { Web } from "../../slack/web.ts";
 
-/**
- * An upload has three steps: request an address, send the bytes there, complete it
- * (https://docs.slack.dev/messaging/working-with-files#upload).
- */
-
 interface FileSpec {
   web: Web;
   /** Determines which upload addresses are Slack's. */
@@ -21,7 +16,11 @@ interface FileSpec {
 const sendWithinMs = 15_000;
 const maxBytes = 20_000_000;
 
-/** To a person's direct messages. Why it may not be there; undefined where it is. */
+/**
+ * Uploads a file to a person's direct messages. Resolves with the reason why it may not be there,
+ * or with undefined when it is there. An upload has three steps: request an address, send the bytes
+ * there, and complete it (https://docs.slack.dev/messaging/working-with-files#upload).
+ */
 export async function uploadFile(spec: FileSpec): Promise<string | undefined> {
   const { web, apiUrl, userId, name, title, content } = spec;
   const opened = await web.call("conversations.open", { users: userId });
@@ -35,8 +34,8 @@ export async function uploadFile(spec: FileSpec): Promise<string | undefined> {
   if (!announced.ok) return whyOf(announced);
   const [url, id] = [textAt(announced.data, "upload_url"), textAt(announced.data, "file_id")];
   if (!isUploadUrl(url, apiUrl)) return "an upload address that isn't Slack's";
-  // Sending the same bytes again is idempotent, so one lost answer is retried
-  const problem = (await send(url, bytes)) && (await send(url, bytes));
+  // To send the same bytes again is idempotent, so a failure is retried once.
+  const problem = (await sendBytes(url, bytes)) && (await sendBytes(url, bytes));
   if (problem) return problem;
   const completed = await web.call("files.completeUploadExternal", {
     files: [{ id, title: plain(title, 200) }],
@@ -45,8 +44,11 @@ export async function uploadFile(spec: FileSpec): Promise<string | undefined> {
   return completed.ok ? undefined : whyOf(completed);
 }
 
-/** Why it failed, without the secret address; undefined when the bytes arrived. */
-async function send(url: string, bytes: Uint8Array): Promise<string | undefined> {
+/**
+ * Resolves with the reason of a failure, without the secret address, or with undefined when the
+ * bytes arrived.
+ */
+async function sendBytes(url: string, bytes: Uint8Array): Promise<string | undefined> {
   try {
     const response = await fetch(url, {
       method: "POST",
@@ -63,8 +65,8 @@ async function send(url: string, bytes: Uint8Array): Promise<string | undefined>
 }
 
 /**
- * Slack's hosts over https, or, for other Slack-compatible servers, the host of `SLACK_API_URL`. Anything else could be an
- * internal address.
+ * Whether an address is one of Slack's hosts over https or, for other Slack-compatible servers, the
+ * host of `SLACK_API_URL`. Any other address could be an internal one.
  */
 export function isUploadUrl(url: string, apiUrl: string): boolean {
   const [wanted, api] = [URL.parse(url), URL.parse(apiUrl)];

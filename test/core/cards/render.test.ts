@@ -62,7 +62,7 @@ const stored = (over: Partial<Rest> = {}, stage: Stage = stageOf("draft")): Stor
   storedIn(stage, { record, changedAt: at, ...over });
 
 const words = (message: unknown) => JSON.stringify(message);
-/** Without what Slack shows as it is written. */
+/** Returns a message without its plain text, which Slack shows as it is written. */
 const markupOf = (message: unknown) =>
   JSON.stringify(message, (_key, value) => (value?.type === "plain_text" ? undefined : value));
 
@@ -159,7 +159,7 @@ describe("the card of a request that waits for approval", () => {
     const lost =
       "Everything in staging is lost, with its 2 VMs: stage-1 (RUNNING), stage-2 (STOPPED). This can't be undone.";
     expect(approve?.asks).toBe(`Delete staging? Delete staging. ⚠️ ${lost}`);
-    // The loss names them once
+    // The loss names the VMs, so the evidence doesn't name them again.
     const evidence = [["VMs in the project", "stage-1 (RUNNING), stage-2 (STOPPED)"]] as const;
     const counted = {
       ...project,
@@ -197,7 +197,7 @@ describe("the card of a request that waits for approval", () => {
   });
 });
 
-/** A result in the thread of its card. */
+/** Renders a result in the thread of its card. */
 const below = (
   request: StoredRequest,
   command: Parameters<typeof renderResult>[1],
@@ -297,7 +297,7 @@ describe("a result says what changed", () => {
   });
   const ended = (stage: Stage, over: Partial<Rest> = {}) =>
     stored({ changedAt: at + 5_000, ...over }, stage);
-  /** Sent when it was requested. */
+  /** Returns the stage of a request whose call was sent when it was requested. */
   const done = (after: ReturnType<typeof vm> | undefined, call: Partial<Call> = {}, last?: Look) =>
     stageOf("done", {
       ...called({ sentAt: at, ...call }, last ? { last } : {}),

@@ -117,7 +117,7 @@ it("a result names what was not done, and a single one has its own words", () =>
   const single = renderSharedResult([[member(1)]]);
   expect(single.text).toBe("✅ Restarted web-1 in 4 s.");
   expect(shownText(single)).toMatch(/^✅ <@U0OLIVIA> `web-1` · sent <!date[^\n]*$/);
-  // Where its card is gone, nothing above says it
+  // When the card is gone, nothing above the result says what was done.
   expect(shownText(renderSharedResult([[member(1)]], { isBelowCard: false }))).toMatch(
     /^✅ <@U0OLIVIA> Restarted `web-1` in 4 s\.\nsent /,
   );

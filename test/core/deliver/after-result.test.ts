@@ -14,7 +14,10 @@ access: { operate: ["S0PLATFORM"] }
 teams: { pay: { projects: ["payments"], operate: ["S0PAYONCALL", "U0PAY"] } }
 `);
 
-/** Evidence that doesn't hold after the restart of a VM in this project, asked for so often. */
+/**
+ * Returns the note after the restart of a VM in this project whose evidence fails, and how often
+ * the evidence was read. The note is requested `times` times.
+ */
 async function noteOn(
   projectName: string,
   { times = 1, isReadable = true, commands = [attest] as readonly Command[] } = {},
@@ -45,7 +48,7 @@ async function noteOn(
   } as unknown as StoredRequest;
   const asked = Array.from({ length: times }, () => note(request, restart));
   const [first] = new Set(
-    (await Promise.all(asked)).map((one) => `${one?.but}. ${String(one?.line.value)}`),
+    (await Promise.all(asked)).map((found) => `${found?.but}. ${String(found?.line.value)}`),
   );
   return { text: first, reads };
 }

@@ -17,8 +17,8 @@ const asking = {
   ),
 };
 
-/** Processes that announce, on one Redis and one Slack. */
-async function announcing() {
+/** Starts processes that announce notices, on one Redis and one Slack. */
+async function startAnnouncing() {
   const level = await startMessaging();
   return {
     ...level,
@@ -42,7 +42,7 @@ afterEach(() => {
 
 describe("a notice", () => {
   it("is said once, though one process slept between reading it and posting it", async () => {
-    await using here = await announcing();
+    await using here = await startAnnouncing();
     const awake = Promise.withResolvers<void>();
     const asleep = Promise.withResolvers<void>();
     const sleeper = here.start((rateLimiter) => ({
@@ -56,7 +56,7 @@ describe("a notice", () => {
     await sleeper.announce(notice);
     await asleep.promise;
     here.start();
-    // Out of sight for half a minute: as if that had passed
+    // The notice is made due again, so that the other process reads it, too.
     await here.redis.zadd(here.key("pending"), 0, `notice ${notice.id}`);
     await here.empty();
     expect(here.said()).toHaveLength(1);
@@ -67,7 +67,7 @@ describe("a notice", () => {
   });
 
   it("comes again when Slack said so, not when a clock that is an hour ahead says so", async () => {
-    await using here = await announcing();
+    await using here = await startAnnouncing();
     here.slack.weather.add({
       method: "chat.postMessage",
       kind: "rate-limited",
@@ -82,7 +82,7 @@ describe("a notice", () => {
   });
 
   it("leaves a post alone that another one may just be making, whatever the clocks say", async () => {
-    await using here = await announcing();
+    await using here = await startAnnouncing();
     const [seconds] = await here.redis.time();
     const asIf = here.start();
     await here.redis.hset(here.key("notice", notice.id), {
@@ -96,7 +96,7 @@ describe("a notice", () => {
       Number(await here.redis.zscore(here.key("pending"), `notice ${notice.id}`));
     const soon = Number(seconds) * 1000;
     await expect.poll(due).toBeGreaterThan(soon);
-    // Taken out of sight for 30 s, then put down to when that other call must have ended
+    // It is put off only until the other call must have ended.
     await expect.poll(due).toBeLessThan(soon + 15_000);
     await asIf.close();
     expect(here.slack.calls("conversations.history")).toHaveLength(0);
@@ -104,7 +104,7 @@ describe("a notice", () => {
   });
 
   it("shows what answered a button of it in its place, once, whoever else may have it in hand", async () => {
-    await using here = await announcing();
+    await using here = await startAnnouncing();
     const { announce, answer } = here.start();
     here.start();
     await announce(notice);
@@ -128,7 +128,7 @@ describe("a notice", () => {
   });
 
   it("is posted as it was answered before", async () => {
-    await using here = await announcing();
+    await using here = await startAnnouncing();
     const lazy = createNotices({ ...here, answeredForAll });
     await lazy.announce(asking);
     await lazy.answer(sign, md`✅ Signed by amir`);
@@ -139,9 +139,9 @@ describe("a notice", () => {
   });
 
   it("that was posted before it was announced is kept with its ts in one step", async () => {
-    await using here = await announcing();
+    await using here = await startAnnouncing();
     const { announce } = createNotices(here);
-    // A write beside its script would fail, as in a process that dies between the two
+    // A write next to the script fails here, as in a process that dies between the two.
     const write = vi.spyOn(here.redis, "hset").mockRejectedValue(new Error("it has died"));
     expect(await announce(asking, "1763600000.000100")).toBe(true);
     write.mockRestore();
@@ -155,7 +155,7 @@ describe("a notice", () => {
   });
 
   it("is edited again where Slack's answer to the edit was lost", async () => {
-    await using here = await announcing();
+    await using here = await startAnnouncing();
     const { announce, answer } = here.start();
     await announce(asking);
     await here.empty();

@@ -30,7 +30,7 @@ const unlimited = {
   edits: { interval: 1, burst: 1000, reserve: 0 },
 };
 
-/** A delivery to a Slack that takes everything at once, but for cards that a test holds back. */
+/** Delivers to a Slack that takes everything at once, except cards that a test holds back. */
 async function deliveringWith(held: (name: string) => Promise<void> | undefined) {
   const { redis, key, [Symbol.asyncDispose]: close } = await testRedis();
   const store = createJournal(redis, key);
@@ -105,8 +105,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
   };
 }
 
-/** Delivers beside `here` what one more source says, which owes no message. */
-const delivering = (
+/** Starts the delivery of another source next to `here`. That source owes no message. */
+const deliverFrom = (
   { rateLimiter, redis, key }: Awaited<ReturnType<typeof deliveringWith>>,
   outbox: Source["outbox"],
   readSubject: Source["readSubject"],
@@ -118,8 +118,8 @@ const delivering = (
     key,
   });
 
-/** As its worker would. */
-async function endedOf(
+/** Moves a request to its end, as its worker would. */
+async function endRequest(
   store: Journal,
   request: RequestIn<"authorized">,
 ): Promise<RequestIn<"done">> {
@@ -168,7 +168,7 @@ describe("the delivery of messages", () => {
     const request = await interaction(here.store, named("moved"));
     await expect.poll(() => here.begun).toEqual(["moved"]);
     await here.store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
-    // As another deliverer would, had this one taken longer than it may
+    // Another process would make it due like this, if this one took too long.
     await here.store.outbox.later(request.record.id, 0);
     await interaction(here.store, named("other"));
     await expect.poll(() => here.begun.length).toBe(2);
@@ -197,7 +197,7 @@ describe("the delivery of messages", () => {
     const { id } = request.record;
     await expect.poll(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause("edit", longMs);
-    await endedOf(store, request);
+    await endRequest(store, request);
     await expect.poll(() => redis.hget(requestKey(id), "said:result")).toMatch(/^\d+\.\d+$/);
     expect(await store.outbox.depth()).toBe(1);
     expect(here.notices).toEqual(["result"]);
@@ -233,7 +233,7 @@ describe("the delivery of messages", () => {
     const { id } = request.record;
     await expect.poll(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause({ post: "C01OPS" }, longMs);
-    await endedOf(store, request);
+    await endRequest(store, request);
     await expect.poll(() => redis.hget(requestKey(id), "said:afterwards")).toBe("1");
     const before = here.notices.length;
     await store.outbox.later(id, 0);
@@ -248,7 +248,7 @@ describe("the delivery of messages", () => {
   it("tells a change elsewhere once it is posted", async () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
-    const request = await endedOf(here.store, await interaction(here.store, plain("heard")));
+    const request = await endRequest(here.store, await interaction(here.store, plain("heard")));
     await expect.poll(() => here.begun.length).toBeGreaterThan(0);
     expect(here.toldElsewhere).toEqual([]);
     slow.resolve();
@@ -265,12 +265,16 @@ describe("the delivery of messages", () => {
       others.move({ id: "a", revision, state: "open", final: false, keptMs: longMs, fields: {} });
     await move(0);
     const read: number[] = [];
-    const delivery = delivering(here, { ...mine, onWake: () => undefined }, async (_id, fields) => {
-      const revision = Number(fields["revision"]);
-      read.push(revision);
-      if (revision < 3) await move(revision);
-      return { createdAt: 1, revision, messages: [], waitMs: longMs };
-    });
+    const delivery = deliverFrom(
+      here,
+      { ...mine, onWake: () => undefined },
+      async (_id, fields) => {
+        const revision = Number(fields["revision"]);
+        read.push(revision);
+        if (revision < 3) await move(revision);
+        return { createdAt: 1, revision, messages: [], waitMs: longMs };
+      },
+    );
     await expect.poll(() => read).toEqual([1, 2, 3]);
     await delivery.close(2000);
     expect(await mine.depth()).toBe(1);
@@ -282,7 +286,7 @@ describe("the delivery of messages", () => {
     const mine = createOutbox(redis, key, "notice", (id) => key("thing", id));
     await redis.hset(key("thing", "a"), "revision", 1);
     let reads = 0;
-    const delivery = delivering(here, mine, async (id) => {
+    const delivery = deliverFrom(here, mine, async (id) => {
       reads += 1;
       if (reads === 1) await mine.later(id, 0);
       return { createdAt: 1, revision: 1, messages: [] };

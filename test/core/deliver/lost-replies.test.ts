@@ -12,15 +12,15 @@ const base = {
   triggerId: "1",
 };
 
-async function toldOf(interaction: Interaction): Promise<Notice[]> {
+async function noticesAbout(interaction: Interaction): Promise<Notice[]> {
   const told: Notice[] = [];
-  const unheard = createLostReplies(async (notice) => told.push(notice) > 0);
-  await unheard(interaction);
+  const tellLostReply = createLostReplies(async (notice) => told.push(notice) > 0);
+  await tellLostReply(interaction);
   return told;
 }
 
 it("an answer that was lost is told to whoever asked, by their words, never by what it said", async () => {
-  const [notice] = await toldOf({ ...base, kind: "command", text: "vm console <!channel>" });
+  const [notice] = await noticesAbout({ ...base, kind: "command", text: "vm console <!channel>" });
   expect(notice).toMatchObject({ id: "unheard:command:1", channelId: "U1" });
   expect(notice?.message.text).toMatch(/^Slack lost Gatehouse's answer to \/vm console/);
   expect(notice?.message.text).not.toContain("<!channel>");
@@ -35,8 +35,8 @@ it("of a button too; the Home tab is just opened again", async () => {
     value: "secret",
     ephemeral: false,
   };
-  const [notice] = await toldOf(press);
+  const [notice] = await noticesAbout(press);
   expect(notice?.message.text).toContain("Gatehouse's answer to you");
   expect(JSON.stringify(notice)).not.toContain("secret");
-  expect(await toldOf({ ...base, kind: "home" })).toEqual([]);
+  expect(await noticesAbout({ ...base, kind: "home" })).toEqual([]);
 });

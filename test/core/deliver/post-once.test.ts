@@ -6,8 +6,11 @@ import { createPostOnce, type Owed } from "../../../src/core/deliver/post-once.t
 
 const said = sentence(md`Restarted web-2`);
 
-/** Says what is owed with what was read of its marks; `redis` holds them as they are by now. */
-async function says(
+/**
+ * Makes one attempt to post or edit a message. `owed` has the marks that were read before; `redis`
+ * has the marks that are stored now. `refuses` returns Slack's error for a call, or "lost".
+ */
+async function attempt(
   owed: Owed,
   redis: Record<string, string>,
   refuses: (args: Record<string, unknown>) => string | undefined = () => undefined,
@@ -67,17 +70,17 @@ const post = (over: Partial<Owed>): Owed => ({
 const shows = { field: "face", now: "ended", isLast: true };
 
 it("a message is posted and marked with where it stands", async () => {
-  expect(await says(post({ key: "result" }), {})).toEqual({
+  expect(await attempt(post({ key: "result" }), {})).toEqual({
     isSaid: true,
     calls: ["chat.postMessage"],
     marks: { "said:result": "2.2" },
   });
-  const card = await says(post({ shows: { ...shows, before: "", standsAt: undefined } }), {});
+  const card = await attempt(post({ shows: { ...shows, before: "", standsAt: undefined } }), {});
   expect(card.marks).toEqual({ "said:card": "2.2", card: "C1 2.2", face: "ended" });
 });
 
 it("one that was said meanwhile is not posted over it", async () => {
-  expect(await says(post({ key: "result" }), { "said:result": "1.1" })).toEqual({
+  expect(await attempt(post({ key: "result" }), { "said:result": "1.1" })).toEqual({
     isSaid: false,
     calls: [],
     marks: { "said:result": "1.1" },
@@ -85,15 +88,15 @@ it("one that was said meanwhile is not posted over it", async () => {
 });
 
 it("one whose answer was lost isn't looked for while Slack may not have it yet, whoever asks for it", async () => {
-  const lost = await says(post({ key: "result" }), {}, () => "lost");
+  const lost = await attempt(post({ key: "result" }), {}, () => "lost");
   const mark = String(lost.marks["said:result"]);
-  expect(await says(post({ key: "result", mark }), lost.marks)).toEqual({
+  expect(await attempt(post({ key: "result", mark }), lost.marks)).toEqual({
     isSaid: false,
     calls: [],
     marks: lost.marks,
   });
   const then = `posting ${Number(mark.split(" ")[1]) - 3_000}`;
-  expect(await says(post({ key: "result", mark: then }), { "said:result": then })).toEqual({
+  expect(await attempt(post({ key: "result", mark: then }), { "said:result": then })).toEqual({
     isSaid: true,
     calls: ["conversations.history", "chat.postMessage"],
     marks: { "said:result": "2.2" },
@@ -103,7 +106,7 @@ it("one whose answer was lost isn't looked for while Slack may not have it yet, 
 it("one that stands there is edited, unless another process edited it or is at it", async () => {
   const standsAt = { channelId: "C1", ts: "1.1" };
   const edit = (before: string, face: string) =>
-    says(post({ mark: "1.1", shows: { ...shows, before, standsAt } }), { face });
+    attempt(post({ mark: "1.1", shows: { ...shows, before, standsAt } }), { face });
   const edited = { isSaid: true, calls: ["chat.update"], marks: { face: "ended" } };
   expect(await edit("running", "running")).toEqual(edited);
   expect(await edit("editing 0", "editing 0")).toEqual(edited);
@@ -124,14 +127,14 @@ describe("a message whose chart or table Slack refuses", () => {
     JSON.stringify(blocks).includes("data_table") ? "invalid_blocks" : undefined;
 
   it("is posted once more in words, under the same mark", async () => {
-    const first = await says(owed(""), {}, refuses);
+    const first = await attempt(owed(""), {}, refuses);
     expect(first).toEqual({
       isSaid: false,
       calls: ["chat.postMessage"],
       marks: { "said:end": "posting words" },
     });
-    // Not looked up: it is provably not there
-    const second = await says(owed("posting words"), first.marks, refuses);
+    // It isn't looked up, because it is provably not posted.
+    const second = await attempt(owed("posting words"), first.marks, refuses);
     expect(second).toEqual({
       isSaid: true,
       calls: ["chat.postMessage"],
@@ -141,17 +144,17 @@ describe("a message whose chart or table Slack refuses", () => {
 
   it("is posted by one process only, then as text alone, and given up once that is refused too", async () => {
     const redis = { "said:end": `posting ${Date.now()}` };
-    expect(await says(owed("posting words"), redis, refuses)).toMatchObject({ calls: [] });
+    expect(await attempt(owed("posting words"), redis, refuses)).toMatchObject({ calls: [] });
     const bad = () => "bad";
-    const inWords = await says(owed("posting words"), { "said:end": "posting words" }, bad);
+    const inWords = await attempt(owed("posting words"), { "said:end": "posting words" }, bad);
     expect(inWords).toMatchObject({ isSaid: false, marks: { "said:end": "posting text" } });
-    const never = await says(owed("posting text"), inWords.marks, bad);
+    const never = await attempt(owed("posting text"), inWords.marks, bad);
     expect(never).toMatchObject({ isSaid: true, marks: { "said:end": "refused" } });
   });
 
   it("is text alone where Slack takes no block, with what the blocks say", async () => {
     const sent: unknown[] = [];
-    const text = await says(owed("posting text"), { "said:end": "posting text" }, (args) => {
+    const text = await attempt(owed("posting text"), { "said:end": "posting text" }, (args) => {
       sent.push({ text: args["text"], blocks: args["blocks"] });
       return undefined;
     });
@@ -164,7 +167,7 @@ describe("a message whose chart or table Slack refuses", () => {
       ["is_archived", "nowhere"],
       ["invalid_auth", ""],
     ])
-      expect(await says(owed(""), {}, () => error)).toMatchObject({
+      expect(await attempt(owed(""), {}, () => error)).toMatchObject({
         calls: ["chat.postMessage"],
         marks: { "said:end": mark },
       });
@@ -179,19 +182,19 @@ describe("a card that asks, and that Slack lets nobody edit any more", () => {
   it("is marked by one process to be posted anew, and then posted beside the former", async () => {
     const refuses = ({ ts }: Record<string, unknown>) => (ts ? "edit_window_closed" : undefined);
     const redis = { "said:card": "1.1", card: "C1 1.1", face: "asking 0" };
-    const first = await says(owed("1.1", "asking 0"), redis, refuses);
+    const first = await attempt(owed("1.1", "asking 0"), redis, refuses);
     expect(first).toMatchObject({ calls: ["chat.update"], marks: { "said:card": "posting anew" } });
-    const second = await says(owed("posting anew", String(first.marks["face"])), first.marks);
+    const second = await attempt(owed("posting anew", String(first.marks["face"])), first.marks);
     expect(second).toMatchObject({
       isSaid: true,
       calls: ["chat.postMessage"],
       marks: { "said:card": "2.2", card: "C1 2.2", "was:card": "C1 1.1", face: "ended" },
     });
-    // A process that read it before does nothing
-    const late = await says(owed("posting anew", "asking 0"), second.marks);
+    // A process that read the marks before the new post does nothing.
+    const late = await attempt(owed("posting anew", "asking 0"), second.marks);
     expect(late).toMatchObject({ isSaid: false, calls: [] });
     const racing = { ...redis, "said:card": "posting anew" };
-    expect(await says(owed("1.1", "asking 0"), racing, refuses)).toMatchObject({
+    expect(await attempt(owed("1.1", "asking 0"), racing, refuses)).toMatchObject({
       isSaid: true,
       calls: ["chat.update"],
       marks: { "said:card": "posting anew" },
@@ -201,7 +204,7 @@ describe("a card that asks, and that Slack lets nobody edit any more", () => {
   it("stays as it is where it asks nobody, or was posted anew before", async () => {
     const redis = { "said:card": "1.1", card: "C1 1.1", face: "running" };
     expect(
-      await says(owed("1.1", "running", false), redis, () => "edit_window_closed"),
+      await attempt(owed("1.1", "running", false), redis, () => "edit_window_closed"),
     ).toMatchObject({ isSaid: true, marks: { "said:card": "1.1", face: "ended" } });
   });
 });

@@ -11,7 +11,7 @@ async function limiting() {
     redis,
     key,
     marks,
-    /** In whole seconds. */
+    /** Requests a turn to post. Resolves with the wait in whole seconds. */
     async post(id: string, urgency?: Turn["urgency"], more: Partial<Turn> & { to?: string } = {}) {
       const { to = "C01OPS", ...turn } = more;
       turns += 1;
@@ -40,7 +40,7 @@ it("who waits is told when its turn comes, decisions first, then results, then c
   expect(await at.post("result 1", "result")).toBe(2);
   expect(await at.post("result 2", "result")).toBe(3);
   expect(await at.post("card", "card")).toBe(6);
-  // What joins others does not stand in line
+  // A message that joins others takes no place in the line.
   expect(await at.post("joins", "card", { isJoining: true })).toBe(7);
   expect(await at.post("card", "card")).toBe(6);
 });
@@ -73,19 +73,19 @@ it("300 who wait ask so often as one does, each for its own turn", async () => {
 
 it("a turn is marked as it is taken, and neither while it waits nor where the mark is another's", async () => {
   await using at = await limiting();
-  const says = (id: string, field: string, before: string) =>
+  const requestTurn = (id: string, field: string, before: string) =>
     at.post(id, "result", { mark: { hash: at.marks, field, before, doing: "posting" } });
   const marked = (field: string) => at.redis.hget(at.marks, field);
-  for (const id of ["a", "b", "c"]) expect(await says(id, id, "")).toBe(0);
+  for (const id of ["a", "b", "c"]) expect(await requestTurn(id, id, "")).toBe(0);
   expect(await marked("a")).toMatch(/^posting \d{13}$/);
-  // Another process has it by now: it stands in no one's way
-  expect(await says("a", "a", "")).toBe(0);
-  expect(await says("d", "d", "")).toBe(0);
-  expect(await says("e", "e", "")).toBe(1);
+  // Another process has changed the mark, so the message takes no turn and no place in the line.
+  expect(await requestTurn("a", "a", "")).toBe(0);
+  expect(await requestTurn("d", "d", "")).toBe(0);
+  expect(await requestTurn("e", "e", "")).toBe(1);
   expect(await marked("e")).toBeNull();
   expect(await at.redis.zscore(at.key("line", "post", "C01OPS"), "e")).not.toBeNull();
   await at.redis.hset(at.marks, "e", "posting 1");
-  await says("e", "e", "");
+  await requestTurn("e", "e", "");
   expect(await marked("e")).toBe("posting 1");
   expect(await at.redis.zscore(at.key("line", "post", "C01OPS"), "e")).toBeNull();
 });
@@ -97,13 +97,13 @@ it("nothing waits for turns and pauses from before Redis's clock was set back", 
   const [seconds] = await at.redis.time();
   const ahead = Number(seconds) * 1000 + hourMs;
   await at.redis.set(bucket, `${ahead + 5_000} ${ahead}`);
-  // Four that waited then, and wait no longer
+  // Four messages that waited before the clock was set back wait no longer.
   for (const id of ["1", "2", "3", "4"]) {
     await at.redis.zadd(at.key("line", "post", "C01OPS"), ahead - hourMs - 60_000, id);
     await at.redis.hset(at.key("turns", "post", "C01OPS"), id, ahead + 2_000);
   }
   expect(await at.post("a", "result")).toBe(0);
-  // The bucket counts again from now on
+  // The bucket counts again from the new time on.
   for (const id of ["b", "c", "d"]) expect(await at.post(id, "result")).toBe(0);
   expect(await at.post("e", "result")).toBe(1);
 });

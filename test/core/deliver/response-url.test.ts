@@ -61,8 +61,10 @@ const press =
     ephemeral,
   });
 
-/** A response URL that answers as told, and a Web that takes note. */
-async function world(made: (interaction: InteractionBase) => Interaction = command) {
+/**
+ * Creates a reply with a response URL that answers as a test says, and a Web that records calls.
+ */
+async function startReply(made: (interaction: InteractionBase) => Interaction = command) {
   const posts: unknown[] = [];
   const calls: [string, WebData][] = [];
   const lines: string[] = [];
@@ -112,7 +114,7 @@ async function world(made: (interaction: InteractionBase) => Interaction = comma
 
 describe("an answer to whoever asked", () => {
   it("goes to the response URL, unfurls nothing, replaces nothing", async () => {
-    await using slack = await world();
+    await using slack = await startReply();
     await slack.reply.privately(words);
     expect(slack.posts).toEqual([
       {
@@ -128,13 +130,13 @@ describe("an answer to whoever asked", () => {
   });
 
   it("takes another way after five uses, after half an hour, and when the address says no", async () => {
-    await using used = await world();
+    await using used = await startReply();
     for (let count = 0; count < 6; count += 1) await used.reply.privately(words);
     expect([used.posts.length, used.calls.map(([method]) => method)]).toEqual([
       5,
       ["chat.postEphemeral"],
     ]);
-    await using old = await world();
+    await using old = await startReply();
     old.later(30 * 60_000);
     await old.reply.privately(words);
     expect([old.posts.length, old.calls.length]).toEqual([0, 1]);
@@ -145,7 +147,7 @@ describe("an answer to whoever asked", () => {
       [200, "no_original"],
       [200, '{"ok":false,"error":"invalid_blocks"}'],
     ] as const) {
-      await using no = await world();
+      await using no = await startReply();
       no.urlSays(status, body);
       await no.reply.privately(words);
       expect([no.posts.length, no.calls.map(([method]) => method)]).toEqual([
@@ -157,11 +159,11 @@ describe("an answer to whoever asked", () => {
   });
 
   it("never follows a redirect, and never posts to a foreign address", async () => {
-    await using slack = await world();
+    await using slack = await startReply();
     slack.urlSays(307, "", "http://169.254.169.254/");
     await slack.reply.privately(words);
     expect(slack.calls).toHaveLength(1);
-    await using foreign = await world((base) =>
+    await using foreign = await startReply((base) =>
       command({ ...base, responseUrl: "http://169.254.169.254/latest" }),
     );
     await foreign.reply.privately(words);
@@ -169,7 +171,7 @@ describe("an answer to whoever asked", () => {
   });
 
   it("is a direct message where the bot can't post, or where there is no channel", async () => {
-    await using closed = await world((base) => command({ ...base, threadTs: "1.5" }));
+    await using closed = await startReply((base) => command({ ...base, threadTs: "1.5" }));
     closed.urlSays(404);
     closed.webSays({ ok: false, kind: "refused", error: "channel_not_found", detail: [] });
     await closed.reply.privately(words);
@@ -177,11 +179,11 @@ describe("an answer to whoever asked", () => {
       ["chat.postEphemeral", { channel: "C1", user: "U1", thread_ts: "1.5" }],
       ["chat.postMessage", { channel: "U1", unfurl_links: false, unfurl_media: false }],
     ]);
-    await using nowhere = await world((base) => command({ ...base, channelId: "" }));
+    await using nowhere = await startReply((base) => command({ ...base, channelId: "" }));
     nowhere.urlSays(404);
     await nowhere.reply.privately(words);
     expect(nowhere.calls.map(([method]) => method)).toEqual(["chat.postMessage"]);
-    await using lost = await world();
+    await using lost = await startReply();
     lost.urlSays(404);
     lost.webSays({ ok: false, kind: "lost", reason: "timeout" });
     await lost.reply.privately(words);
@@ -195,39 +197,39 @@ describe("an answer to whoever asked", () => {
       { ok: false, kind: "limited", retryAfterMs: 1000 },
     ] as const) {
       for (const channelId of ["C1", ""]) {
-        await using gone = await world((base) => command({ ...base, channelId }));
+        await using gone = await startReply((base) => command({ ...base, channelId }));
         gone.urlSays(500);
         gone.webSays(away);
         await gone.reply.privately(words);
         expect([away.kind, channelId, gone.unheard]).toEqual([away.kind, channelId, ["command:1"]]);
       }
     }
-    await using alone = await world();
+    await using alone = await startReply();
     alone.urlSays(500);
     alone.webSays({ ok: false, kind: "unreachable", reason: "ECONNREFUSED" });
     alone.redisGoes();
     await alone.reply.privately(words);
     expect(alone.lines.join("")).toContain("slack.not-told-later");
-    await using refused = await world();
+    await using refused = await startReply();
     refused.urlSays(404);
     refused.webSays({ ok: false, kind: "refused", error: "channel_not_found", detail: [] });
     await refused.reply.privately(words);
-    await using heard = await world();
+    await using heard = await startReply();
     await heard.reply.privately(words);
     expect([...refused.unheard, ...heard.unheard]).toEqual([]);
   });
 
   it("replaces only an ephemeral message of its own", async () => {
-    await using own = await world(press(true));
+    await using own = await startReply(press(true));
     await own.reply.instead(words);
     expect(own.posts).toMatchObject([{ replace_original: true }]);
-    await using shared = await world(press(false));
+    await using shared = await startReply(press(false));
     await shared.reply.instead(words);
     expect(shared.posts).toMatchObject([{ replace_original: false }]);
   });
 
   it("opens a modal with the trigger, over another one with push, and says when that failed", async () => {
-    await using slack = await world();
+    await using slack = await startReply();
     const view = {
       type: "modal" as const,
       title: { type: "plain_text" as const, text: "x" },
@@ -245,7 +247,7 @@ describe("an answer to whoever asked", () => {
       ["views.open", { view, trigger_id: expect.any(String) }],
       ["views.update", { view, view_id: "V1" }],
     ]);
-    await using modal = await world((base) => ({
+    await using modal = await startReply((base) => ({
       ...base,
       kind: "button",
       action: "a",

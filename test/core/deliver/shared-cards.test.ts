@@ -39,8 +39,13 @@ interface Posted {
 
 const within = { timeout: 15_000 };
 
-/** A Slack that takes no card of its own: every request joins, unless it is told to be `roomy`. */
-async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } = {}) {
+/**
+ * Delivers to a Slack in which no card can be posted at once, so that every request joins a shared
+ * card. After `start(true)`, cards can be posted.
+ */
+async function deliverToCrowdedSlack(
+  over: { answer?(posted: Posted): WebAnswer | undefined } = {},
+) {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const store = createJournal(redis, key);
   const posted: Posted[] = [];
@@ -91,7 +96,7 @@ async function crowded(over: { answer?(posted: Posted): WebAnswer | undefined } 
           tellElsewhere: async () => undefined,
           at: async () => undefined,
         }),
-        // Longer than any test waits: only progress does
+        // This is longer than any test, so an edit that only shows progress never comes.
         sharedCardSource({ ...options, editMs: 60_000 }),
       ],
       {
@@ -138,7 +143,7 @@ describe.concurrent("a shared card", () => {
   it("shows requests that find no room, is edited, and tells each requester once, in its thread", async ({
     expect,
   }) => {
-    await using at = await crowded();
+    await using at = await deliverToCrowdedSlack();
     const mine = [await at.asks("web-1"), await at.asks("web-2")];
     const hers = await at.asks("db-1", "U0ADA");
     at.start();
@@ -162,7 +167,7 @@ describe.concurrent("a shared card", () => {
   it("tells several people in one reply what they wait for at the same time, but a single outcome in its own", async ({
     expect,
   }) => {
-    await using at = await crowded();
+    await using at = await deliverToCrowdedSlack();
     const two = async (who: string) => [
       await at.asks(`web-${who}-1`, who),
       await at.asks(`web-${who}-2`, who),
@@ -188,7 +193,7 @@ describe.concurrent("a shared card", () => {
   it("is one message with the mentions when all have ended before it is posted", async ({
     expect,
   }) => {
-    await using at = await crowded();
+    await using at = await deliverToCrowdedSlack();
     for (const one of [await at.asks("web-1"), await at.asks("web-2")]) await at.ends(one);
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card (ended:U0OLIVIA:2)"]);
@@ -197,7 +202,7 @@ describe.concurrent("a shared card", () => {
   });
 
   it("with one request dissolves: it gets a card of its own", async ({ expect }) => {
-    await using at = await crowded();
+    await using at = await deliverToCrowdedSlack();
     const alone = await at.asks("web-1");
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card"]);
@@ -210,7 +215,7 @@ describe.concurrent("a shared card", () => {
   it("lets go who needs a person: an unknown outcome gets its own card, with its buttons", async ({
     expect,
   }) => {
-    await using at = await crowded();
+    await using at = await deliverToCrowdedSlack();
     const [lost, fine] = [await at.asks("web-1"), await at.asks("web-2")];
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card"]);
@@ -228,7 +233,7 @@ describe.concurrent("a shared card", () => {
     "whose %s has no answer from Slack is looked up, and posted once",
     async (lost, { expect }) => {
       let lose = true;
-      await using at = await crowded({
+      await using at = await deliverToCrowdedSlack({
         answer({ said }) {
           if (said !== lost || !lose) return undefined;
           lose = false;
@@ -249,7 +254,7 @@ describe.concurrent("a shared card", () => {
     expect,
   }) => {
     const closed = { ok: false, kind: "refused", error: "is_archived", detail: [] } as const;
-    await using at = await crowded({
+    await using at = await deliverToCrowdedSlack({
       answer: ({ channel }) => (channel === "C01OPS" ? closed : undefined),
     });
     const both = [await at.asks("web-1"), await at.asks("web-2")];
@@ -265,7 +270,7 @@ describe.concurrent("a shared card", () => {
   it("that is gone from Redis gives its requests back: those that run get cards of their own", async ({
     expect,
   }) => {
-    await using at = await crowded();
+    await using at = await deliverToCrowdedSlack();
     const both = [await at.asks("web-1"), await at.asks("web-2")];
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card"]);
@@ -279,7 +284,7 @@ describe.concurrent("a shared card", () => {
   });
 
   it("is joined by two processes as by one", async ({ expect }) => {
-    await using at = await crowded();
+    await using at = await deliverToCrowdedSlack();
     const asked = await Promise.all(
       Array.from({ length: 12 }, (_, n) => at.asks(`vm-${n}`, n % 2 === 0 ? "U0ADA" : undefined)),
     );
@@ -299,7 +304,7 @@ describe.concurrent("a shared card", () => {
 });
 
 it("a request that ended before its card was posted is told in one message", async ({ expect }) => {
-  await using at = await crowded();
+  await using at = await deliverToCrowdedSlack();
   const ended = await at.asks("web-1");
   await at.ends(ended);
   at.start(true);

@@ -68,7 +68,7 @@ describe("an uploaded file", () => {
       over();
     }
     expect(world.seen()).toEqual([]);
-    // Bytes sent twice are the same bytes
+    // To send the same bytes twice makes one file.
     world.slack.weather.add({ method: "upload", kind: "lost-after", times: 1 });
     expect(await world.file()).toBeUndefined();
     expect(world.seen()).toHaveLength(1);

@@ -19,8 +19,8 @@ import {
 } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
-/** A restart that needs approvals, with these people's yes. */
-async function approved(
+/** Requests a restart that needs approvals, and lets these people approve it. */
+async function requestApproved(
   here: WorkerHere,
   voters: readonly string[],
   required = voters.length,
@@ -55,7 +55,7 @@ const alarms = async (here: WorkerHere) =>
 describe("approvals, counted again right before the send", () => {
   it("open the gate when those who gave them still may", async () => {
     await using here = await workerHere();
-    expect((await verdict(here, await approved(here, ["U0AMIR", "U0ADA"]))).is).toBe("open");
+    expect((await verdict(here, await requestApproved(here, ["U0AMIR", "U0ADA"]))).is).toBe("open");
   });
 
   it.each([
@@ -65,7 +65,7 @@ describe("approvals, counted again right before the send", () => {
     ["is of another team", member("U0AMIR", { teamId: "T0THEIRS" })],
   ])("don't count of somebody who %s by now", async (_what, now) => {
     await using here = await workerHere();
-    const id = await approved(here, ["U0AMIR"]);
+    const id = await requestApproved(here, ["U0AMIR"]);
     here.people.set("U0AMIR", now);
     expect(await verdict(here, id)).toMatchObject({
       is: "closed",
@@ -76,7 +76,7 @@ describe("approvals, counted again right before the send", () => {
 
   it("count of somebody who joined seconds ago, as far as this worker doesn't know yet", async () => {
     await using here = await workerHere();
-    const id = await approved(here, ["U0AMIR"]);
+    const id = await requestApproved(here, ["U0AMIR"]);
     const { person } = here.by;
     here.by.person = async (who, teamId, how) => {
       const known = await person(who, teamId);
@@ -87,7 +87,7 @@ describe("approvals, counted again right before the send", () => {
 
   it("wait while Slack can't be asked about an approver", async () => {
     await using here = await workerHere();
-    const id = await approved(here, ["U0AMIR"]);
+    const id = await requestApproved(here, ["U0AMIR"]);
     here.people.delete("U0AMIR");
     expect((await verdict(here, id)).is).toBe("later");
   });
@@ -157,7 +157,7 @@ describe("somebody with a hand in Redis", () => {
       ...policy,
       approvals: [{ operations: ["vm.*"], required: 1, expiresMs: 60_000 }],
     };
-    const id = await approved(here, ["U0AMIR"]);
+    const id = await requestApproved(here, ["U0AMIR"]);
     await here.edit(id, change);
     expect((await verdict(here, id)).is).toBe("closed");
     expect(await alarms(here)).toMatchObject([
@@ -216,7 +216,7 @@ describe("a project that is deleted", () => {
 describe("the digest of a request", () => {
   it("covers everything in its record but itself", async () => {
     await using here = await workerHere();
-    const id = await approved(here, [], 1);
+    const id = await requestApproved(here, [], 1);
     const record = (await here.by.store.get(id))?.record;
     if (!record?.approval) throw new Error("it is gone");
     const { approval } = record;

@@ -3,8 +3,11 @@ import { createShares } from "../../../src/core/perform/fair-shares.ts";
 import { hears } from "../../stories/words.ts";
 import { policyWith, startWorld } from "../../support/start-world.ts";
 
-/** Requests of one project, all asked for at once, each of which takes so long; in a time of its own. */
-function crowd(load: { requests: number; stepMs: number; forMs: number }) {
+/**
+ * Simulates requests of one project that are all made at once and take `stepMs` each, in simulated
+ * time.
+ */
+function simulateCrowd(load: { requests: number; stepMs: number; forMs: number }) {
   let at = 0;
   const shares = createShares(20, () => at);
   const due: { at: number; happens(): void }[] = [];
@@ -54,8 +57,8 @@ describe("a worker's slots", () => {
 
   it("keep the worker busy with few of those that wait for a slow project, and its places with work", () => {
     const seconds = 100;
-    const { turns, done } = crowd({ requests: 250, stepMs: 4_000, forMs: seconds * 1000 });
-    // Each of 5 places does a step in 4 s; a turn that is spent in vain costs over a millisecond
+    const { turns, done } = simulateCrowd({ requests: 250, stepMs: 4_000, forMs: seconds * 1000 });
+    // Each of the 5 places does a step in 4 s. A turn without a place costs over a millisecond.
     expect(turns / seconds).toBeLessThan(80);
     expect(done).toBeGreaterThan(0.9 * 5 * (seconds / 4));
   });
@@ -65,7 +68,7 @@ describe("a worker's slots", () => {
     ["250 quick ones", { requests: 250, stepMs: 50 }, 2_500],
     ["one after the other", { requests: 1, stepMs: 50 }, 50],
   ])("hold up no crowd whose project is quick: %s", (_which, load, withinMs) => {
-    const { done, lastMs } = crowd({ ...load, forMs: 60_000 });
+    const { done, lastMs } = simulateCrowd({ ...load, forMs: 60_000 });
     expect(done).toBe(load.requests);
     expect(lastMs).toBeLessThanOrEqual(withinMs);
   });
@@ -110,7 +113,8 @@ describe("a worker's slots", () => {
     await expect.poll(() => world.store.openCount(), { timeout: 10_000 }).toBe(30);
     await world.olivia.types("status", "/vm start worker-1");
     await hears(world.olivia, "status", /Started worker-1/);
-    // Each read of a hanging one lasts 4 s: what began since is under way, in at most their share of the 20 slots
+    // Each read of a hanging VM lasts 4 s, so a read that began since then is under way. These
+    // reads fill at most their project's share of the 20 slots.
     const since = Date.now() - 3_900;
     const underWay = world.compute.calls().filter(({ path, at }) => paths.has(path) && at > since);
     expect(underWay.length).toBeGreaterThan(0);

@@ -6,8 +6,11 @@ import { policyOf } from "../permit/sample.ts";
 import { interaction, policy, restartOf } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
-/** A rename that got into the journal without an approval; what the gate says under these rules. */
-async function renamed(here: WorkerHere, rules: string, meanwhile = () => undefined as unknown) {
+/**
+ * Stores a rename that got into the journal without an approval, and returns the gate's answer
+ * under these rules.
+ */
+async function gateRename(here: WorkerHere, rules: string, meanwhile = () => undefined as unknown) {
   const { id, name } = here.compute.project("payments");
   const target: Target = { kind: "project", id, name, projectId: id, status: "ACTIVE" };
   here.by.policy = { ...policy, ...rulesOf(rules) };
@@ -48,7 +51,7 @@ describe("the gate before a rename", () => {
     ["a VM inside needs one", needs("db-1"), /now needs more approvals: .*because of db-1/],
   ])("closes when %s, whatever the journal says", async (_what, rules, why) => {
     await using here = await workerHere();
-    expect(await renamed(here, rules)).toMatchObject({
+    expect(await gateRename(here, rules)).toMatchObject({
       is: "closed",
       why: expect.stringMatching(why),
     });
@@ -57,7 +60,7 @@ describe("the gate before a rename", () => {
 
   it("opens when no rule names any of them", async () => {
     await using here = await workerHere();
-    expect(await renamed(here, `${needs("other")}, protect: ["vault-*"]`)).toMatchObject({
+    expect(await gateRename(here, `${needs("other")}, protect: ["vault-*"]`)).toMatchObject({
       is: "open",
     });
   });

@@ -8,8 +8,8 @@ import { lateLookMs } from "../../../src/core/perform/step.ts";
 import { dueInMs } from "../../support/pending.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
-/** A stop of web-2 that two reads after the quiet period found without effect. */
-async function notApplied(here: WorkerHere) {
+/** Stores a stop of web-2 that had no effect by two reads after the quiet period. */
+async function storeNotApplied(here: WorkerHere) {
   const { store } = here.by;
   here.by.commands = commands.filter(isChange);
   const target = await here.vm("payments/web-2");
@@ -31,7 +31,7 @@ async function notApplied(here: WorkerHere) {
   return { id: asked.record.id, target };
 }
 
-/** What is told in one look. */
+/** Takes one late look, and returns the messages that it sends. */
 async function look(here: WorkerHere, id: string): Promise<Message[]> {
   const told: Message[] = [];
   const work = lateLookWork(
@@ -47,7 +47,7 @@ const stateOf = async (here: WorkerHere, id: string) => (await here.by.store.get
 describe("a late look at what wasn't applied", () => {
   it("says nothing where it stayed so, and looks no more", async () => {
     await using here = await workerHere();
-    const { id } = await notApplied(here);
+    const { id } = await storeNotApplied(here);
     expect(await look(here, id)).toEqual([]);
     expect([await stateOf(here, id), await here.by.store.lates.depth()]).toEqual([
       "not-applied",
@@ -57,7 +57,7 @@ describe("a late look at what wasn't applied", () => {
 
   it("tells once what took effect after all, in the trail too, and its card is right from then on", async () => {
     await using here = await workerHere();
-    const { id } = await notApplied(here);
+    const { id } = await storeNotApplied(here);
     here.compute.edit.setStatus({ vm: "payments/web-2", status: "STOPPED" });
     const told = await look(here, id);
     expect(told.map(({ text }) => text)).toEqual([
@@ -76,7 +76,7 @@ describe("a late look at what wasn't applied", () => {
     ["is of what ended before that", 3_600_000],
   ])("is put off where it %s", async (_when, laterMs) => {
     await using here = await workerHere();
-    const { id } = await notApplied(here);
+    const { id } = await storeNotApplied(here);
     const wholeMs = lateLookMs(here.by.policy.timing);
     await here.redis.hincrby(here.requestKey(id), "changedAt", wholeMs + laterMs);
     const calls = here.compute.calls().length;
@@ -89,7 +89,7 @@ describe("a late look at what wasn't applied", () => {
 
   it("waits while the target is under way, and while the service can't be read", async () => {
     await using here = await workerHere();
-    const { id } = await notApplied(here);
+    const { id } = await storeNotApplied(here);
     here.compute.edit.setStatus({ vm: "payments/web-2", status: "REBOOTING" });
     expect(await look(here, id)).toEqual([]);
     here.compute.weather({ match: "reads", status: 503 });
@@ -102,7 +102,7 @@ describe("a late look at what wasn't applied", () => {
 
   it("claims nothing that a later request may have done", async () => {
     await using here = await workerHere();
-    const { id, target } = await notApplied(here);
+    const { id, target } = await storeNotApplied(here);
     const { approval: _none, ...submission } = restartOf(target, { person: member("U0ADA") });
     const other = await interaction(here.by.store, submission);
     const sentAt = (await here.by.store.now()) + 1;

@@ -14,8 +14,11 @@ import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const pollKey = "vms/prj-payments";
 
-/** Restarts of this many VMs of one project that the service has accepted just now. */
-async function accepted(here: WorkerHere, many: number, after = 0): Promise<void> {
+/**
+ * Stores restarts of this many VMs of one project that the service has accepted just now. The first
+ * `after` VMs are left out.
+ */
+async function storeAccepted(here: WorkerHere, many: number, after = 0): Promise<void> {
   const { store } = here.by;
   for (let n = after; n < after + many; n++) {
     const sent = await claimedRestart(store, `web-${n + 1}`);
@@ -43,10 +46,10 @@ const reads = (here: WorkerHere) => here.compute.calls().length;
 describe("the poll that requests of a project share", () => {
   it("is one read for all, and the more there are, the longer it rests", async () => {
     await using here = await workerHere();
-    await accepted(here, 4);
+    await storeAccepted(here, 4);
     const { pollFirstMs } = here.by.policy.timing;
     expect((await waits(poll(here))).restMs).toBeLessThan(pollFirstMs / 100);
-    await accepted(here, 56, 4);
+    await storeAccepted(here, 56, 4);
     expect(reads(here)).toBe(1);
     const { restMs, inMs } = await waits(poll(here));
     expect(reads(here)).toBe(2);
@@ -56,11 +59,11 @@ describe("the poll that requests of a project share", () => {
 
   it("reads no whole project for a few of its VMs", async () => {
     await using here = await workerHere();
-    await accepted(here, 2);
+    await storeAccepted(here, 2);
     await waits(poll(here));
     const paths = here.compute.calls().map(({ path }) => path);
     expect(paths.toSorted()).toEqual(["/v1/vms/vm-payments-web-1", "/v1/vms/vm-payments-web-2"]);
-    // Where none of them can be read, the poll comes again when the service says
+    // When none of the VMs can be read, the next poll comes when the service says.
     here.compute.weather({ match: "GET /v1/vms/*", status: 429, retryAfter: 7 });
     expect((await waits(poll(here))).inMs).toBe(7000);
   });
@@ -72,7 +75,7 @@ describe("the poll that requests of a project share", () => {
     await using here = await workerHere();
     for (const name of ["web-3", "web-4"])
       here.compute.edit.addVm({ project: "payments", name, id: `vm-payments-${name}` });
-    await accepted(here, 4);
+    await storeAccepted(here, 4);
     here.compute.weather({
       match: "GET /v1/projects/:id/vms",
       spoils: { "vm-payments-web-2": spoiled },
@@ -88,7 +91,8 @@ describe("the poll that requests of a project share", () => {
     };
     const all = ["web-1 RUNNING", "web-2 RUNNING", "web-3 RUNNING", "web-4 RUNNING"];
     expect((await looks()).toSorted()).toEqual(all);
-    // By itself it can't be read either: nothing is concluded, and the other is judged all the same
+    // web-2 can't be read alone either, so nothing is concluded about it. The others are still
+    // judged.
     here.compute.weather({ match: "GET /v1/vms/*", status: 404 });
     here.compute.weather({ match: "GET /v1/projects", status: 503 });
     await waits(poll(here));
@@ -101,8 +105,8 @@ describe("the poll that requests of a project share", () => {
 
   it("comes as soon for each of several as for one alone, and moves none that is as it was", async () => {
     await using here = await workerHere();
-    await accepted(here, 2);
-    // So long that they were sent less than one first poll ago, however busy the machine is
+    await storeAccepted(here, 2);
+    // The first interval is so long that the requests are younger than it, even on a busy machine.
     const timing = { ...here.by.policy.timing, pollFirstMs: 60_000, pollMostMs: 600_000 };
     here.by.policy = { ...here.by.policy, timing };
     expect((await waits(poll(here))).inMs).toBeLessThanOrEqual(Math.ceil(timing.pollFirstMs / 3));
@@ -118,7 +122,7 @@ describe("the poll that requests of a project share", () => {
 
   it("judges each alone: one that always throws ends as unknown, and the others are done", async () => {
     await using here = await workerHere();
-    await accepted(here, 3);
+    await storeAccepted(here, 3);
     const all = await here.by.store.getMany(await here.by.store.openIds());
     const isPoison = ({ record }: StoredRequest) => record.target.name === "web-3";
     const poison = all.find(isPoison)?.record.id ?? "";
@@ -142,7 +146,7 @@ describe("the poll that requests of a project share", () => {
 
   it("has the card of one that lasts say so, once", async () => {
     await using here = await workerHere();
-    await accepted(here, 1);
+    await storeAccepted(here, 1);
     const { store } = here.by;
     const [id = ""] = await store.openIds();
     await poll(here);
@@ -155,7 +159,7 @@ describe("the poll that requests of a project share", () => {
     const request = await acceptedOf(id, here);
     const { stage } = request;
     expect(cardVersion(request)).toBe("running");
-    // Since its last look it stands as it was
+    // The last read showed nothing new.
     const last = { ...lookAt(undefined, 0), ...stage.reads.last, at: await store.now() };
     await store.saveFacts(request, {
       ...stage,
@@ -175,7 +179,7 @@ describe("the poll that requests of a project share", () => {
 
   it.each(["{", "{}"])("reads past a record that is broken: its stage is %s", async (stage) => {
     await using here = await workerHere();
-    await accepted(here, 2);
+    await storeAccepted(here, 2);
     const [broken = ""] = await here.by.store.openIds();
     await here.redis.hset(here.requestKey(broken), "stage", stage);
     await poll(here);
@@ -184,7 +188,7 @@ describe("the poll that requests of a project share", () => {
 
   it("keeps nothing of a read like the last one, and the first that proves that it began", async () => {
     await using here = await workerHere();
-    await accepted(here, 1);
+    await storeAccepted(here, 1);
     const [id = ""] = await here.by.store.openIds();
     const revision = async () => (await here.by.store.get(id))?.revision ?? 0;
     await poll(here);
@@ -196,13 +200,13 @@ describe("the poll that requests of a project share", () => {
     await poll(here);
     expect(await revision()).toBe(before + 1);
     expect((await acceptedOf(id, here)).stage.call.mark?.status).toBe("REBOOTING");
-    // Its card says nothing else by it, so nobody looks whether it does
+    // The card shows the same as before, so it isn't rendered again.
     expect(await here.by.store.outbox.among([id])).toEqual(new Set());
   });
 
   it("keeps nothing of the reads after the quiet period either, but for the first", async () => {
     await using here = await workerHere();
-    await accepted(here, 1);
+    await storeAccepted(here, 1);
     const { store, policy } = here.by;
     const [id = ""] = await store.openIds();
     await poll(here);
@@ -219,7 +223,7 @@ describe("the poll that requests of a project share", () => {
 
   it("counts what was sent and read before Redis's clock was set back from then on", async () => {
     await using here = await workerHere();
-    await accepted(here, 1);
+    await storeAccepted(here, 1);
     const { store } = here.by;
     const [id = ""] = await store.openIds();
     here.compute.edit.setStatus({ vm: "payments/web-1", status: "REBOOTING" });
@@ -243,7 +247,7 @@ describe("the poll that requests of a project share", () => {
 
   it("looks whenever it is rung for when one waits alone: a short reboot is its only proof", async () => {
     await using here = await workerHere();
-    await accepted(here, 1);
+    await storeAccepted(here, 1);
     for (let rings = 1; rings <= 3; rings++) {
       await poll(here);
       expect(reads(here)).toBe(rings);

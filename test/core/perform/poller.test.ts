@@ -10,16 +10,16 @@ import { claimedRestart, movedBy, requestIn, stageOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const pollKey = "vms/prj-payments";
-/** A busy machine may take several times as long as a poll does. */
+/** A busy machine may take several times as long as a poll needs. */
 const within = { timeout: 20_000 };
 
-/** Workers that poll what is due in one Redis; `timing` differs from their policy's. */
-async function workers(here: WorkerHere, timing: Partial<Policy["timing"]> = {}) {
+/** Prepares workers that poll on one Redis. `timing` overrides the timing of their policy. */
+async function prepareWorkers(here: WorkerHere, timing: Partial<Policy["timing"]> = {}) {
   const { store } = here.by;
   const opened: { close(deadlineMs: number): Promise<void> }[] = [];
   const sent = await claimedRestart(store, "web-1");
   return {
-    /** How often the service was read. */
+    /** Counts the calls to the compute service. */
     reads: () => here.compute.calls().length,
     worker() {
       const polls = createPolls(here.redis, here.key, store.latest);
@@ -35,7 +35,7 @@ async function workers(here: WorkerHere, timing: Partial<Policy["timing"]> = {})
       opened.push(worker);
       return { ...worker, soon: () => polls.pollSoon(pollKey) };
     },
-    /** The only request is done. */
+    /** Moves the only request to done. */
     async settle() {
       const request = requestIn(await store.get(sent.record.id), "sending");
       const to = { ...request.stage, state: "unclear" } as const;
@@ -51,7 +51,7 @@ async function workers(here: WorkerHere, timing: Partial<Policy["timing"]> = {})
 describe("polls", () => {
   it("go on until nothing waits, and leave nothing in Redis", async () => {
     await using here = await workerHere();
-    await using all = await workers(here);
+    await using all = await prepareWorkers(here);
     await all.worker().soon();
     await expect.poll(all.reads, within).toBeGreaterThan(2);
     await all.settle();
@@ -61,8 +61,8 @@ describe("polls", () => {
 
   it("begin by themselves after a claim whose worker has gone", async () => {
     await using here = await workerHere();
-    await using all = await workers(here);
-    // The claim's script says when; its worker added no job
+    await using all = await prepareWorkers(here);
+    // The script of the claim makes the poll due. The worker that claimed has added no job.
     expect(await dueInMs(here.redis, here.by.polls.pending, pollKey)).toBeGreaterThan(500);
     all.worker();
     await expect.poll(all.reads, within).toBeGreaterThan(0);
@@ -70,8 +70,8 @@ describe("polls", () => {
 
   it("come right after one under way, when something was sent meanwhile", async () => {
     await using here = await workerHere();
-    // So long that only what was sent meanwhile can bring the second poll
-    await using all = await workers(here, { pollFirstMs: 600_000, pollMostMs: 600_000 });
+    // The interval is so long that only a send during the first poll can cause the second one.
+    await using all = await prepareWorkers(here, { pollFirstMs: 600_000, pollMostMs: 600_000 });
     const read = vi.spyOn(here.by.store, "now");
     const { promise: hangs, resolve: goOn } = Promise.withResolvers<number>();
     read.mockImplementationOnce(() => hangs);
@@ -87,7 +87,7 @@ describe("polls", () => {
 
   it("of many rest between two, however often they are asked for", async () => {
     await using here = await workerHere();
-    await using all = await workers(here);
+    await using all = await prepareWorkers(here);
     await Promise.all(
       Array.from({ length: 69 }, (_, n) => claimedRestart(here.by.store, `web-${n + 2}`)),
     );
@@ -102,7 +102,7 @@ describe("polls", () => {
 
   it("go on after Redis failed", async () => {
     await using here = await workerHere();
-    await using all = await workers(here);
+    await using all = await prepareWorkers(here);
     const read = vi.spyOn(here.by.store, "now");
     read.mockRejectedValueOnce(new Error("Redis is away"));
     const worker = all.worker();
@@ -112,7 +112,7 @@ describe("polls", () => {
 
   it("begin for what a sweep found", async () => {
     await using here = await workerHere();
-    await using all = await workers(here);
+    await using all = await prepareWorkers(here);
     await here.by.polls.pending.remove(pollKey);
     await here.by.polls.pending.restore([pollKey]);
     all.worker();

@@ -60,7 +60,10 @@ function judge(stage: PolledStage, read: Read): Judged {
 
 const isPolledStage = (stage: Stage): stage is PolledStage => isPolled(stage.state);
 
-/** Feeds reads, each `[at, status]`, and returns the stage after the last, or after the first that moves it. */
+/**
+ * Judges reads, each `[at, VM]`, one after the other. Returns the stage after the last read, or
+ * after the first one that moves the request to another state.
+ */
 function judgeAll(
   effect: Effect<Vm, never>,
   from: PolledStage,

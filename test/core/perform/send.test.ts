@@ -23,7 +23,7 @@ const send = (request: RequestIn<"authorized">, here: WorkerHere) =>
     here.by,
   );
 
-/** Something happens to this worker at a point between claim and send. */
+/** Lets something happen when this worker reaches a point between claim and send. */
 function when(here: WorkerHere, point: string, happens: () => Promise<unknown>): void {
   here.by.at = async (reached) => {
     if (reached === point) await happens();
@@ -186,7 +186,7 @@ describe("a key that the compute service refuses", () => {
     const compute = createCompute({
       baseUrl: here.compute.url,
       apiKey: () => apiKey,
-      // Once before the call, once after it was refused
+      // The key is refreshed once before the call, and once after it was refused.
       refreshKey() {
         looks += 1;
         if (looks > 1 && hasNewKey) apiKey = "key-of-this-year";

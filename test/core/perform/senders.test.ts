@@ -7,7 +7,7 @@ import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const minutes = 60_000;
 
-/** Another worker's claim; Redis' clock has been stepped ahead by so much since. */
+/** Stores another worker's claim. Redis's clock was set ahead by `steppedMs` after it. */
 async function sendingElsewhere(here: WorkerHere, steppedMs: number): Promise<string> {
   const { store } = here.by;
   const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
@@ -60,7 +60,7 @@ describe("a sender, judged by another worker", () => {
     expect(await isAlive("w")).toBe(true);
     at += 200;
     expect(await isAlive("w")).toBe(false);
-    // Missed long ago, and now again: in between it may have been there
+    // The heartbeat was missed long ago, and is missed now. It may have been there in between.
     at += 100_000;
     expect(await isAlive("w")).toBe(true);
   });

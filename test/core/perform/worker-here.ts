@@ -29,13 +29,13 @@ export interface WorkerHere extends AsyncDisposable {
   redis: Awaited<ReturnType<typeof testRedis>>["redis"];
   key: Awaited<ReturnType<typeof testRedis>>["key"];
   requestKey(id: string): string;
-  /** Who Slack knows; a missing one can't be asked about. */
+  /** The people that Slack knows. Slack can't tell about a person who is missing here. */
   people: Map<string, Person>;
   lines: string[];
   audit(): Promise<Record<string, unknown>[]>;
-  /** The target as it stands at the service now. */
+  /** Reads the target as it is at the service now. */
   vm(words: string): Promise<Target>;
-  /** Changes a record in Redis behind everybody's back. */
+  /** Changes a record in Redis without the journal. */
   edit(id: string, change: (record: RequestRecord) => RequestRecord): Promise<void>;
 }
 
@@ -43,7 +43,10 @@ export function asChange(command: ChangeCommand, args: Args): Change {
   return { command, args, effect: command.effect };
 }
 
-/** What performs requests, without the queue and Slack: a real Redis, the sandbox's service, and people by hand. */
+/**
+ * Creates a worker without the queue and Slack. It has a real Redis, the sandbox's compute service,
+ * and a fixed set of people.
+ */
 export async function workerHere(
   over: {
     redis?: Pick<TestRedis, "redis" | "key">;

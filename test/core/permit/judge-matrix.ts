@@ -30,7 +30,10 @@ const rowsOf = (table: string) =>
 
 const places: readonly Place[] = ["its team", "another team", "access"];
 
-/** Compares who may run these commands with a table: a row for each, a column for each kind of person. */
+/**
+ * Compares who may run these commands with a table that has a row for each command and a column for
+ * each kind of person.
+ */
 export function judgeMatrix(table: string, commands: readonly Command<ReadContext>[]): void {
   const rows = rowsOf(table);
   const each = commands.map((command) => [command.name, command] as const);
@@ -54,8 +57,9 @@ export function judgeMatrix(table: string, commands: readonly Command<ReadContex
   });
 
   /**
-   * The same for teams: somebody in one list of one place alone, on a VM or project of a team. A team's own lists give what
-   * those of `access` give without teams; nothing else gives anything, but `access.administer`.
+   * Compares the same for teams, with somebody who is in a single list of a single place, on a VM
+   * or project of a team. A team's own lists give the rights that those of `access` give without
+   * teams. No other list gives a right, except `access.administer`.
    */
   describe("who may run what on a target of a team", () => {
     it.each(each)("is decided by that team for %s", (name, command) => {
@@ -66,7 +70,8 @@ export function judgeMatrix(table: string, commands: readonly Command<ReadContex
         (isChange(command) && command.on === "new-project");
       for (const place of places)
         for (const list of teamLists) {
-          // The channel is the team's, or no team's: who is told there must see what is told there
+          // A read that decides what a channel is told needs a person who sees all of that. The
+          // channel is the team's own one, or no team's for `access`.
           const speaks = command.kind === "read" && command.speaksFor !== undefined;
           const isElsewhere = hasTarget || (speaks && place === "another team");
           const isTheirs = place === "its team" || !isElsewhere;

@@ -8,7 +8,7 @@ import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
 
 const operator = `access: { operate: ["U0OLA"], approve: ["S02LEADS"], administer: ["U0ADA"] }`;
 
-/** The rule that refuses, or "yes". */
+/** Returns the rule that refuses, or "yes", with the approvals that are needed. */
 function ruleOf(
   yaml: string,
   asked: { name: string; target?: ReturnType<typeof project>; as?: string; vmNames?: string[] },
@@ -61,7 +61,8 @@ describe("a project's new name", () => {
       votes: [{ from: ["S0DBA"], required: 2 }],
     });
     expect(rule(restores, "pay", "shop", ["web-1"]).required).toBe(0);
-    // Destroying needs one approval without any rule: a name that a rule lets destroy alone leads out of that
+    // To destroy needs one approval even without a rule. Under the new name, a rule asks for none,
+    // so the rename needs that approval.
     const free = `approvals: [{ operations: ["*"], targets: ["test-*"], required: 0 }]`;
     expect(rule(free, "pay", "test-pay").required).toBe(1);
     const teams = `teams: { pay: { projects: ["pay*"], operate: ["U0OLA"], approve: ["S0PAY"] } }`;

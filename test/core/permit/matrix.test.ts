@@ -7,9 +7,10 @@ import { permissionMatrix, roles } from "./permission-matrix.ts";
 import { policyOf } from "./sample.ts";
 
 /**
- * Who may run what: a row for each command, a column for each kind of person. `approvals` is how many others must agree
- * without a rule in policy. A command that isn't in here fails the build: decide who may run it, then write it down. Commands of
- * features have their rows in the tests of the feature.
+ * The table of who may run which command, with a row for each command and a column for each kind of
+ * person. `approvals` is how many others must agree without a rule in policy. A command without a
+ * row fails the build: decide who may run it, then add a row. Commands of features have their rows
+ * in the tests of the feature.
  */
 const expected = `
 command              class       approvals  member view operate approve administer breakGlass guest external bot deactivated
@@ -34,7 +35,7 @@ gatehouse why        read        0          -      yes  yes     yes     yes     
 gatehouse audit      administer  0          -      -    -       -       yes        -          -     -        -   -
 `;
 
-/** Nobody is in any list but the one that the column is about. */
+/** A policy whose lists are empty. Each column adds a person to the list that it is about. */
 const nobody = policyOf(nobodyListed);
 
 judgeMatrix(expected, commands);

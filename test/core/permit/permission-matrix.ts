@@ -7,8 +7,8 @@ import { refusal } from "../../../src/core/permit/refusal.ts";
 import { accessLists } from "./sample.ts";
 
 /**
- * The kinds of people a policy tells apart: a member in no list, a member in exactly one, and those who aren't members,
- * listed everywhere, to show that it doesn't help them.
+ * The kinds of people that a policy tells apart: a member in no list, a member in exactly one list,
+ * and people who aren't members. These are in all lists, to show that it doesn't help them.
  */
 export const roles = [
   "member",
@@ -27,7 +27,7 @@ export type Role = (typeof roles)[number];
 export interface MatrixRow {
   command: string;
   class: CommandClass;
-  /** How many approvals it needs on a target that no rule names. */
+  /** How many approvals the command needs on a target that no rule names. */
   approvals: number;
   may: Readonly<Record<Role, boolean>>;
 }
@@ -35,7 +35,10 @@ export interface MatrixRow {
 const someone = "U0SOMEONE";
 const ourTeamId = "T0OURS";
 
-/** Who may run what under a policy, for every command there is: for the README, and for the test that no command is left out. */
+/**
+ * Returns who may run which of these commands under a policy. The README uses it, and the test that
+ * no command is left out.
+ */
 export function permissionMatrix(policy: Policy, commands: readonly Command[]): MatrixRow[] {
   return commands.map((command) => ({
     command: command.name,

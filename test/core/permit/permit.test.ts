@@ -30,7 +30,7 @@ import { command, ourTeamId, person, policyOf, project, usual, vm } from "./samp
 
 const rulesOf = (policy: Policy = usual) => ({ policy, ourTeamId });
 const ola = person("U0OLA");
-/** Approves, and does nothing else. */
+/** A person who may only approve. */
 const lead = person("U0LEAD", { groups: ["S02LEADS"] });
 
 function asking<C extends Command>(
@@ -64,7 +64,7 @@ describe("a permit", () => {
     const fewer = { approvals: { ...approvals, required: 0 } };
     const copy: Permit = Object.assign(Object.create(prototypeOf(real)) as object, real, fewer);
     expect(() => checkPermit(copy)).toThrow("only a permit");
-    // @ts-expect-error: nor is an asking an object
+    // @ts-expect-error: an object is no asking either
     expect(() => checkAsking({ person: who, command: what })).toThrow("only for someone who may");
     const read = permit(asking({ command: console }), { targets: [vm("db-1")] }).permit;
     // @ts-expect-error: a permit for a read is none for a change

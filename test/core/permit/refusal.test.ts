@@ -8,8 +8,8 @@ import { command, ourTeamId, person, policyOf, project, usual, vm } from "./samp
 
 type Asked = Parameters<typeof refusal>[0];
 
-/** The rule that says no to `name`, or "yes". */
-function interaction(name: string, over: Partial<Asked> = {}): string {
+/** Returns the rule that refuses the command `name`, or "yes". */
+function ruleThatRefuses(name: string, over: Partial<Asked> = {}): string {
   const asked = {
     policy: usual,
     ourTeamId,
@@ -59,13 +59,13 @@ describe("who may run what", () => {
     ],
   ])("%s", (_who, who, expected) => {
     for (const [name, rule] of Object.entries(expected))
-      expect([name, interaction(name, { person: who })]).toEqual([name, rule]);
+      expect([name, ruleThatRefuses(name, { person: who })]).toEqual([name, rule]);
   });
 
   it("lets administrators view where only few may", () => {
     const policy = policyOf(`access: { view: ["S05FEW"], administer: ["U09ADMIN"] }`);
-    expect(interaction("vm list", { policy, person: person("U09ADMIN") })).toBe("yes");
-    expect(interaction("vm list", { policy, person: person("U0ANY") })).toBe("access.view");
+    expect(ruleThatRefuses("vm list", { policy, person: person("U09ADMIN") })).toBe("yes");
+    expect(ruleThatRefuses("vm list", { policy, person: person("U0ANY") })).toBe("access.view");
   });
 
   it("shows in help what may be run, wherever it is asked", () => {
@@ -114,7 +114,7 @@ access: { view: ["*", "U0OLA"], operate: ["*", "U0OLA"], approve: ["*"], adminis
     const kind = kindOfUser(user, "", home);
     const who = person("U0OLA", { kind, teamId: user.team_id, groups: ["S01ONCALL"] });
     for (const one of commands.filter((each) => each.class !== "read")) {
-      expect([one.name, interaction(one.name, { policy: everything, person: who })]).toEqual([
+      expect([one.name, ruleThatRefuses(one.name, { policy: everything, person: who })]).toEqual([
         one.name,
         rule,
       ]);
@@ -126,11 +126,11 @@ access: { view: ["*", "U0OLA"], operate: ["*", "U0OLA"], approve: ["*"], adminis
 
   it("aren't believed to be members when the team differs", () => {
     const forged = person("U0OLA", { teamId: "T0THEIRS" });
-    expect(interaction("vm restart", { person: forged })).toBe("person.team");
-    expect(interaction("vm list", { person: forged })).toBe("person.team");
-    expect(interaction("vm list", { person: person("U0OLA", { teamId: "" }), ourTeamId: "" })).toBe(
-      "person.team",
-    );
+    expect(ruleThatRefuses("vm restart", { person: forged })).toBe("person.team");
+    expect(ruleThatRefuses("vm list", { person: forged })).toBe("person.team");
+    expect(
+      ruleThatRefuses("vm list", { person: person("U0OLA", { teamId: "" }), ourTeamId: "" }),
+    ).toBe("person.team");
   });
 
   it("may view only as guests, and only when named", () => {
@@ -141,7 +141,7 @@ access: { view: ["*", "U0OLA"], operate: ["*", "U0OLA"], approve: ["*"], adminis
       id: string,
       kind: "guest" | "external" | "bot" | "deactivated",
       groups: string[] = [],
-    ) => interaction("vm list", { policy, person: person(id, { kind, groups }) });
+    ) => ruleThatRefuses("vm list", { policy, person: person(id, { kind, groups }) });
     expect([view("U0GUEST", "guest"), view("U0G", "guest", ["S07GUESTS"])]).toEqual(["yes", "yes"]);
     expect([view("U0OTHER", "guest"), view("U0BOSS", "guest")]).toEqual([
       "person.guest",
@@ -164,23 +164,23 @@ describe("protected names", () => {
     ["project delete", project("vault-eu"), "protect vault-*"],
     ["project update", project("vault-eu"), "protect vault-*"],
   ])("%s %o: %s", (name, target, rule) => {
-    expect(interaction(name, { targets: [vm("web-1"), target].slice(-1) })).toBe(rule);
+    expect(ruleThatRefuses(name, { targets: [vm("web-1"), target].slice(-1) })).toBe(rule);
     if (target.kind === "vm")
-      expect(interaction(name, { targets: [vm("web-1"), target] })).toBe(rule);
+      expect(ruleThatRefuses(name, { targets: [vm("web-1"), target] })).toBe(rule);
   });
 
   it("keep a project that holds one, or whose VMs can't be told", () => {
     const targets = [project("shop")];
-    expect(interaction("project delete", { targets, vmNames: ["web-1", "vault-7"] })).toBe(
+    expect(ruleThatRefuses("project delete", { targets, vmNames: ["web-1", "vault-7"] })).toBe(
       "protect vault-*",
     );
-    expect(interaction("project delete", { targets, vmNames: ["web-1"] })).toBe("yes");
-    expect(interaction("project delete", { targets })).toBe("protect");
-    expect(interaction("project delete", { targets, policy: { ...usual, protect: [] } })).toBe(
+    expect(ruleThatRefuses("project delete", { targets, vmNames: ["web-1"] })).toBe("yes");
+    expect(ruleThatRefuses("project delete", { targets })).toBe("protect");
+    expect(ruleThatRefuses("project delete", { targets, policy: { ...usual, protect: [] } })).toBe(
       "yes",
     );
     expect(
-      interaction("project delete", {
+      ruleThatRefuses("project delete", {
         targets,
         vmNames: ["db"],
         policy: { ...usual, protect: ["shop/d*"] },
@@ -190,8 +190,10 @@ describe("protected names", () => {
 
   it("may be meant by project/name", () => {
     const policy = { ...usual, protect: ["shop/*"] };
-    expect(interaction("vm stop", { policy, targets: [vm("a", "shop")] })).toBe("protect shop/*");
-    expect(interaction("vm stop", { policy, targets: [vm("a", "shop-eu")] })).toBe("yes");
+    expect(ruleThatRefuses("vm stop", { policy, targets: [vm("a", "shop")] })).toBe(
+      "protect shop/*",
+    );
+    expect(ruleThatRefuses("vm stop", { policy, targets: [vm("a", "shop-eu")] })).toBe("yes");
   });
 
   it("of break-glass let somebody skip approvals where each place that has a say lists one", () => {
@@ -238,12 +240,12 @@ describe("channels", () => {
   const policy = { ...usual, channels: ["C01OPS", "C02LAB"] };
 
   it("limit what changes something, and nothing else", () => {
-    expect(interaction("vm restart", { policy, channelId: "C01OPS" })).toBe("yes");
-    expect(interaction("vm restart", { policy, channelId: "C99ELSE" })).toBe("channels");
-    expect(interaction("vm console", { policy, channelId: "" })).toBe("channels");
-    expect(interaction("vm list", { policy, channelId: "C99ELSE" })).toBe("yes");
+    expect(ruleThatRefuses("vm restart", { policy, channelId: "C01OPS" })).toBe("yes");
+    expect(ruleThatRefuses("vm restart", { policy, channelId: "C99ELSE" })).toBe("channels");
+    expect(ruleThatRefuses("vm console", { policy, channelId: "" })).toBe("channels");
+    expect(ruleThatRefuses("vm list", { policy, channelId: "C99ELSE" })).toBe("yes");
     expect(
-      interaction("gatehouse thaw", { policy, channelId: "", person: person("U09ADMIN") }),
+      ruleThatRefuses("gatehouse thaw", { policy, channelId: "", person: person("U09ADMIN") }),
     ).toBe("yes");
   });
 });
@@ -282,7 +284,7 @@ teams: { payments: { projects: [payments], view: [U0ANY], operate: [S03PAY] } }
           hint: "`teams` says who may do what with a team's VMs and projects, `access` with all others. Ask `U09ADMIN`.",
         });
       }
-    // Where it was looked up, within what they see: the rule that would help
+    // When the target was looked up and they may see it, the answer names the rule that would help.
     expect(refusal({ ...asked, policy, targets: [vm("web-1", "payments")] })).toMatchObject({
       rule: "teams.payments.operate",
       text: "You can't run /vm restart: it requires teams.payments.operate in gatehouse.yml; you aren't listed.",
@@ -290,7 +292,7 @@ teams: { payments: { projects: [payments], view: [U0ANY], operate: [S03PAY] } }
     expect(refusal({ ...asked, policy, targets: [vm("web-1", "shop")] })).toMatchObject({
       rule: "access.operate",
     });
-    // Administering is for every team
+    // The right to administer is for all teams together.
     expect(refusal({ ...asked, policy, command: command("gatehouse thaw") })).toMatchObject({
       rule: "access.administer",
     });

@@ -15,7 +15,7 @@ export const accessLists: readonly AccessList[] = [
   "breakGlass",
 ];
 
-/** A policy as its file would say it. */
+/** Parses a policy. Throws when it has problems. */
 export function policyOf(yaml: string): Policy {
   const read = parsePolicy(yaml, "gatehouse.yml", terms);
   if ("problems" in read) throw new Error(read.problems.join("\n"));
@@ -51,7 +51,7 @@ export function project(name: string): Target {
   return { kind: "project", id: `p-${name}`, name, projectId: `p-${name}`, status: "ACTIVE" };
 }
 
-/** A command as it is declared. */
+/** Finds a command by its name. Throws when there is none. */
 export function command(name: string): Command {
   const found = commands.find((one) => one.name === name);
   if (!found) throw new Error(`no command ${name}`);

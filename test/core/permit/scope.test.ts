@@ -74,7 +74,7 @@ describe("an alarm", () => {
     ]);
     expect(channelOfTeam(twoTeams, place("lab"))).toBeUndefined();
     expect(channelOfTeam(twoTeams, place("shop"))).toBeUndefined();
-    // What was noted of a team that is no longer there, or of two by mistake
+    // The audit channel gets alarms about a team that is gone, or about two teams by mistake.
     expect(alertChannel(twoTeams, "teams.gone")).toBe("C03AUDIT");
     expect(alertChannel(twoTeams, "teams.payments teams.search")).toBe("C03AUDIT");
   });

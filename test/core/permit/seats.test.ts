@@ -31,7 +31,7 @@ const asked = fc.record({
   order: fc.shuffledSubarray(ids, { minLength: ids.length }),
 });
 
-/** Tries each person on each seat. */
+/** Whether different people can fill all seats. It tries each person on each seat. */
 function canFill(
   seats: readonly VoteNeed[],
   people: readonly string[],
@@ -46,7 +46,7 @@ function canFill(
       fits(first, id) &&
       canFill(
         others,
-        people.filter((one) => one !== id),
+        people.filter((other) => other !== id),
         fits,
       ),
   );
@@ -90,7 +90,7 @@ describe("seats of a rule, whatever lists overlap", () => {
         const met = metBy(votes, others, mayMeet).reduce((sum, one) => sum + one, 0);
         expect(met === totalOf(votes)).toBe(could);
         expect(stillNeeded(votes, others).length === 0).toBe(could);
-        // As the ballot and the gate count: one after the other, each beside those who counted before
+        // The ballot and the gate count votes one by one, each beside those that counted before.
         const requester = { id: requesterId };
         const approvers: typeof people = [];
         for (const voter of people)

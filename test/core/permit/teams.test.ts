@@ -71,7 +71,7 @@ describe("the team of a project", () => {
     [{ id: "p-1", name: "shop" }, []],
     [{ id: "p-1", name: undefined }, []],
     [{ id: "", name: "payments-new" }, ["payments"]],
-    // An ID of one team under a name of another: both decide
+    // When the ID belongs to one team and the name to another, both decide.
     [{ id: "prj-8841", name: "search-2" }, ["payments", "search"]],
   ])("of %o is %o", (owned, expected) => {
     expect(teamsOf(two, owned)).toEqual(expected);
@@ -167,7 +167,7 @@ describe("votes that a rule names", () => {
     const second = person("U3LEAD", { groups: ["S0PAYLEADS"] });
     expect(voteRefusal({ ...asked, voter: second, approvers: [lead] })).toBe("not-needed");
     expect(voteRefusal({ ...asked, voter: second, approvers: [lead], isNo: true })).toBeUndefined();
-    // Whoever could do both leaves the other need to the second
+    // A person who fits both needs takes one, and leaves the other to the second approver.
     const both = person("U4BOTH", { groups: ["S0PAYLEADS", "S0SECURITY"] });
     expect(voteRefusal({ ...asked, voter: lead, approvers: [both] })).toBeUndefined();
     expect(voteRefusal({ ...asked, voter: security, approvers: [both] })).toBeUndefined();
@@ -244,7 +244,7 @@ describe("votes that a rule names", () => {
       targets: [vm("db-1"), vm("db-2")],
     });
     expect(rule).toMatchObject({ required, why: expect.stringContaining(`requires ${required}`) });
-    // One person fills one seat
+    // One person fills only one seat.
     expect(totalOf(stillNeeded(rule.votes, [lead, lead]))).toBe(required - 2);
     expect(totalOf(stillNeeded(rule.votes, [lead]))).toBe(required - 1);
   });

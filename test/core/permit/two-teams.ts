@@ -1,8 +1,8 @@
 import { policyOf } from "./sample.ts";
 
 /**
- * Payments has #ops, search #vendor, and nobody what is left; the team lab has no channel. A test may add sections, and lines to what
- * is said of payments.
+ * Returns a policy with three teams: payments has #ops, search has #vendor, and lab has no channel.
+ * Projects of other names have no team. A test may add sections, and lines to the team payments.
  */
 export const twoTeamsWith = (sections = "", ofPayments = "") =>
   policyOf(`

@@ -14,8 +14,8 @@ import {
   vmTarget,
 } from "../asking.ts";
 
-/** The journal seen over several connections, as gateways in several processes see it. */
-async function journal(connections: number) {
+/** Opens one journal over several connections, as gateways in several processes do. */
+async function openJournals(connections: number) {
   const first = await testRedis();
   const clients: RedisClient[] = [first.redis];
   for (let n = 1; n < connections; n += 1)
@@ -30,7 +30,7 @@ async function journal(connections: number) {
   };
 }
 
-/** Fifty at once: all of them in one line would wait longer for Redis than a command may. */
+/** Acts on fifty at a time. More would wait longer for Redis than a command may. */
 async function fiftyAtOnce<T, R>(all: readonly T[], act: (one: T, n: number) => Promise<R>) {
   const done: R[] = [];
   for (let from = 0; from < all.length; from += 50)
@@ -47,7 +47,7 @@ const fingerprintOf = (request: { record: { approval?: { digest: string } } }) =
 
 describe("votes on 500 requests from many connections at once", () => {
   it("move each request exactly once, whoever clicks how often", async () => {
-    const { stores, client, key } = await journal(4);
+    const { stores, client, key } = await openJournals(4);
     const requests = await fiftyAtOnce(numbers(500), (n) =>
       interaction(
         stores[0],
@@ -93,7 +93,7 @@ describe("votes on 500 requests from many connections at once", () => {
   });
 
   it("end denied in 300 of 300 races between approve and deny", async () => {
-    const { stores } = await journal(3);
+    const { stores } = await openJournals(3);
     const [store, ...others] = stores;
     const requests = await fiftyAtOnce(numbers(300), (n) =>
       interaction(store, restartOf(vmTarget(`race-${n}`))),
@@ -115,9 +115,9 @@ describe("votes on 500 requests from many connections at once", () => {
 
 describe("an approval that was judged beside others", () => {
   it("is judged again when somebody else approved meanwhile, in 300 of 300 races for one place", async () => {
-    const { stores } = await journal(2);
+    const { stores } = await openJournals(2);
     const [store, other = store] = stores;
-    // Either may approve for the same need; a third person is missing all the same
+    // Either of them may approve for the same need. A third person's approval is missing anyway.
     const approval = { required: 2, expiresMs: 60_000, evidence: [] };
     const requests = await fiftyAtOnce(numbers(300), (n) =>
       interaction(store, restartOf(vmTarget(`place-${n}`), { approval })),
@@ -137,7 +137,7 @@ describe("an approval that was judged beside others", () => {
   });
 
   it("counts for a no whatever was approved meanwhile", async () => {
-    const { stores } = await journal(1);
+    const { stores } = await openJournals(1);
     const [store] = stores;
     const approval = { required: 2, expiresMs: 60_000, evidence: [] };
     const request = await interaction(store, restartOf(vmTarget("no"), { approval }));
@@ -150,7 +150,7 @@ describe("an approval that was judged beside others", () => {
 
 describe("one vote", () => {
   it("of whoever asked never counts, for or against", async () => {
-    const { stores } = await journal(1);
+    const { stores } = await openJournals(1);
     const request = await interaction(stores[0], restartOf(vmTarget("own")));
     for (const vote of ["approve", "deny"] as const) {
       expect(
@@ -164,7 +164,7 @@ describe("one vote", () => {
   });
 
   it("counts once for each person, but an approval may still be turned into a no", async () => {
-    const { stores } = await journal(1);
+    const { stores } = await openJournals(1);
     const [store] = stores;
     const request = await interaction(
       store,
@@ -194,7 +194,7 @@ describe("one vote", () => {
   });
 
   it("on another digest, or on too few digits of it, doesn't count", async () => {
-    const { stores } = await journal(1);
+    const { stores } = await openJournals(1);
     const request = await interaction(stores[0], restartOf(vmTarget("digest")));
     const other = await interaction(stores[0], restartOf(vmTarget("other")));
     const own = fingerprintOf(request);
@@ -218,7 +218,7 @@ describe("one vote", () => {
   });
 
   it("after the time of Redis has passed the end is too late, and the request is never revived", async () => {
-    const { stores } = await journal(1);
+    const { stores } = await openJournals(1);
     const [store] = stores;
     const request = await interaction(
       store,
@@ -236,7 +236,7 @@ describe("one vote", () => {
   });
 
   it("for a no still counts once it is authorized, as long as it isn't claimed", async () => {
-    const { stores, client, key } = await journal(1);
+    const { stores, client, key } = await openJournals(1);
     const [store] = stores;
     const request = await interaction(store, restartOf(vmTarget("stop")));
     expect(
@@ -256,7 +256,7 @@ describe("one vote", () => {
   });
 
   it("after the claim comes too late, for and against", async () => {
-    const { stores } = await journal(1);
+    const { stores } = await openJournals(1);
     const [store] = stores;
     const request = await interaction(store, restartOf(vmTarget("claimed")));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
@@ -278,7 +278,7 @@ describe("one vote", () => {
   });
 
   it("on a request without approvals has nothing to count for", async () => {
-    const { stores } = await journal(1);
+    const { stores } = await openJournals(1);
     const { approval: _none, ...plain } = restartOf(vmTarget("plain"));
     const request = await interaction(stores[0], plain);
     expect(request.state).toBe("authorized");
@@ -289,7 +289,7 @@ describe("one vote", () => {
   });
 
   it("is forgotten by no restart of Redis: a flushed script cache loads it again", async () => {
-    const { stores, client } = await journal(1);
+    const { stores, client } = await openJournals(1);
     const request = await interaction(stores[0], restartOf(vmTarget("noscript")));
     await client.script("FLUSH");
     expect(

@@ -17,7 +17,7 @@ import { type WorkerHere, asChange, workerHere } from "../perform/worker-here.ts
 
 const key = createKeys("durable");
 const log = silentLog();
-/** Long enough for a busy machine; what must fail fails sooner. */
+/** How long a claim may wait for disk and replicas (ms). It is long enough for a busy machine. */
 const waitMs = 1000;
 
 async function client(url: string, stack: AsyncDisposableStack): Promise<RedisClient> {
@@ -28,7 +28,7 @@ async function durability(url: string, stack: AsyncDisposableStack, replicas?: n
   return createDurability({ redis: await client(url, stack), key, replicas, waitMs, log });
 }
 
-/** As a worker claims it: with what Redis says of its replicas. */
+/** Claims a restart as a worker does. The result has what Redis says about its replicas. */
 async function claimOn(redis: RedisClient, name: string) {
   const store = createJournal(redis, key);
   const { approval: _none, ...plain } = restartOf(vmTarget(name));
@@ -42,7 +42,7 @@ async function claimOn(redis: RedisClient, name: string) {
   return claimed;
 }
 
-/** `command` as a pattern. */
+/** How often Redis has run commands whose names match a pattern. */
 const callsOf = async (redis: RedisClient, command: string): Promise<number> => {
   const stats = await redis.info("commandstats");
   return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -54,8 +54,8 @@ async function claimedOn(redis: RedisClient, name = "web-2"): Promise<StoredRequ
   return claimedBy("w-1", await interaction(store, plain), store);
 }
 
-/** A primary that fsyncs always, and its replica, in step. */
-async function pair(stack: AsyncDisposableStack) {
+/** Starts a primary that fsyncs always, and a replica that is in step with it. */
+async function startPair(stack: AsyncDisposableStack) {
   const primary = stack.use(
     await startRedis({ args: ["--appendfsync", "always", "--repl-diskless-sync-delay", "0"] }),
   );
@@ -72,17 +72,20 @@ async function pair(stack: AsyncDisposableStack) {
 
 const replicasOf = async (redis: RedisClient) => (await storageOf(redis)).replicas;
 
-/** The worker's step from claim to send, on a Redis of its own. */
+/** Runs a worker's step from claim to send, on that worker's own Redis. */
 async function send(id: string, { by }: WorkerHere): Promise<void> {
   const request = requestIn(await by.store.get(id), "authorized");
   const change = asChange(restart, { vms: [request.record.target.id] });
   await claimAndSend(request, change, { before: undefined, vmIds: [], safety: undefined }, by);
 }
 
-/** The primary loses its replica, takes a claim, dies; the replica becomes the primary, and another worker goes on. */
-async function failedOver(replicas: number | undefined) {
+/**
+ * Lets the primary lose its replica, take a claim, and die. The replica becomes the primary, and
+ * another worker goes on.
+ */
+async function sendAcrossFailover(replicas: number | undefined) {
   await using stack = new AsyncDisposableStack();
-  const { primary, redis, other } = await pair(stack);
+  const { primary, redis, other } = await startPair(stack);
   const compute = await startSandboxCompute({ transitionMs: 20 });
   stack.defer(() => compute.close());
   const first = stack.use(await workerHere({ redis: { redis, key }, compute, workerId: "w-1" }));
@@ -93,7 +96,7 @@ async function failedOver(replicas: number | undefined) {
   const { approval: _none, ...plain } = restartOf(await first.vm("web-2"));
   const { id } = (await interaction(first.by.store, plain)).record;
   await redis.wait(1, 1000);
-  // It keeps what it has, and hears no more
+  // The replica keeps its data, and gets no more writes.
   await other.replicaof("127.0.0.1", "1");
   await expect.poll(() => replicasOf(redis)).toBe(0);
   await send(id, first);
@@ -113,11 +116,11 @@ async function failedOver(replicas: number | undefined) {
 describe("a claim before a failover to a replica without it", () => {
   it("is given back unsent when REDIS_REPLICAS asks for a replica, so it is sent once in all", async () => {
     const sentOnce = { sentBefore: 0, sent: 1, forgotten: 0, freeze: undefined };
-    expect(await failedOver(1)).toEqual(sentOnce);
+    expect(await sendAcrossFailover(1)).toEqual(sentOnce);
   });
 
   it("is noticed without REDIS_REPLICAS: changes freeze, though both have the same attempt", async () => {
-    expect(await failedOver(undefined)).toMatchObject({
+    expect(await sendAcrossFailover(undefined)).toMatchObject({
       sentBefore: 1,
       sent: 2,
       forgotten: 1,
@@ -138,7 +141,7 @@ describe("keeping claims durable", () => {
 
   it("is one wait for 50 claims together where a replica is connected, and it has them all", async () => {
     await using stack = new AsyncDisposableStack();
-    const { primary, redis, other } = await pair(stack);
+    const { primary, redis, other } = await startPair(stack);
     const claims = await Promise.all(
       Array.from({ length: 50 }, (_, n) => claimedOn(redis, `web-${n}`)),
     );
@@ -176,7 +179,7 @@ describe("keeping claims durable", () => {
 
   it("isn't known while the replica hangs, which is said in time, nor of a claim that Redis lost", async () => {
     await using stack = new AsyncDisposableStack();
-    const { primary, replica, redis } = await pair(stack);
+    const { primary, replica, redis } = await startPair(stack);
     const claimed = await claimedOn(redis);
     const durable = await durability(primary.url, stack);
     expect(await durable.keep({ ...claimed, nonce: "another" })).toMatch(/Redis lost the claim/);
@@ -221,7 +224,10 @@ describe("what is said of Redis' storage", () => {
   });
 });
 
-/** A Redis before 7.2 that seems to know WAITAOF: each is answered in its turn with what its disk is to have stored. */
+/**
+ * Starts a proxy that makes a Redis before 7.2 seem to know WAITAOF. Each WAITAOF is answered, in
+ * order, as if the writes were on `stored` local disks (0 or 1).
+ */
 async function withWaitAof(
   port: number,
   stored: number,
@@ -256,7 +262,7 @@ function answerable(words: readonly string[], stored: number): readonly string[]
 const written = (words: readonly string[]) =>
   `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
 
-/** Whole commands, and what has come of the next one. */
+/** Reads the complete commands, and returns the beginning of the next one as `rest`. */
 function readCommands(text: string): { commands: string[][]; rest: string } {
   const commands: string[][] = [];
   let rest = text;

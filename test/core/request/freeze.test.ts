@@ -22,7 +22,9 @@ async function start() {
     store,
     records,
     frozenFor: async () => (await store.freezeState())?.reason,
-    /** A worker whose ledger has a send that Redis doesn't know. */
+    /**
+     * Writes the ledger of a worker with a send that Redis doesn't know. Returns the check of it.
+     */
     async worker(name: string, request: string) {
       const ledger = await openLedger(path.join(folder.path, name), name);
       close.unshift(() => ledger.close());

@@ -64,7 +64,7 @@ describe("writing a request down", () => {
     const second = await interaction(here.store, { ...atOnce("a"), input: { vms: ["x"] } });
     const kept = ["r-younger", first.record.id, second.record.id];
     for (const list of lists) {
-      // Two of one millisecond have no order
+      // Two requests of the same millisecond have no order.
       expect((await here.redis.zrange(list, 0, "-1")).toSorted()).toEqual(kept.toSorted());
       expect(await here.redis.pttl(list)).toBeGreaterThan(89 * 86_400_000);
     }
@@ -254,7 +254,7 @@ describe("the sweeper", () => {
     expect(await store.get(late.record.id)).toMatchObject({ state: "expired", final: true });
     expect(await store.get(waiting.record.id)).toMatchObject({ state: "draft", final: false });
     await here.redis.hset(storedPolicyKey(here.key), "rules", "v2");
-    // In a rolling change, a worker with the policy before leaves it alone
+    // While workers get the new policy one by one, a worker with the former one leaves it alone.
     here.by.policyVersion = "v0";
     await sweep(here.by);
     expect(await store.get(waiting.record.id)).toMatchObject({ state: "draft", final: false });

@@ -5,8 +5,8 @@ import { testRedis } from "../../support/with-redis.ts";
 import { readsOf } from "../../../src/core/request/stage.ts";
 import { claimedRestart, stageOf } from "../asking.ts";
 
-/** One process that reads again and again, and the journal of another that moves requests. */
-async function reader() {
+/** Opens a process that reads repeatedly, and the journal of another one that moves requests. */
+async function openReader() {
   const { redis, key } = await testRedis();
   const store = createJournal(redis, key);
   const getMany = vi.fn(store.getMany);
@@ -16,14 +16,14 @@ async function reader() {
     requestKey,
     store,
     latest: createLatest(redis, requestKey, getMany),
-    /** The IDs that were read since it was last asked. */
+    /** Returns the IDs that were read since the last call. */
     read: () => getMany.mock.calls.splice(0).flatMap(([ids]) => ids),
     [Symbol.asyncDispose]: async () => redis.disconnect(),
   };
 }
 
 it("requests that are read again and again are read once for each change", async () => {
-  await using here = await reader();
+  await using here = await openReader();
   const { store } = here;
   const names = Array.from({ length: 230 }, (_, n) => `web-${n}`);
   const requests = await Promise.all(names.map((name) => claimedRestart(store, name)));
@@ -40,13 +40,13 @@ it("requests that are read again and again are read once for each change", async
   expect(now).toEqual(await store.getMany(ids));
   expect(now[0] && readsOf(now[0].stage)).toEqual({ quietLooks: 7 });
   expect(here.read().toSorted()).toEqual([one.record.id, ended.record.id, "r-gone"].toSorted());
-  // What has ended isn't kept
+  // A request that has ended isn't kept.
   await here.latest(ids);
   expect(here.read()).toEqual([ended.record.id]);
 });
 
 it("a request with the same revision and another claim is another one: Redis lost its last writes", async () => {
-  await using here = await reader();
+  await using here = await openReader();
   const { record, attempt } = await claimedRestart(here.store, "web-1");
   await here.latest([record.id]);
   const nonce = newNonce();

@@ -22,10 +22,10 @@ it("ledgers of workers that are long gone are removed, and none that is younger 
       await utimes(file, new Date(now - days * dayMs), new Date(now - days * dayMs));
     }
     const ledger = await openLedger(folder, "w-now");
-    // By a clock that is behind nothing is old
+    // No ledger is old by a clock that is behind.
     expect(await removeOldLedgers(folder, now - 30 * dayMs)).toEqual([]);
     const removed = await removeOldLedgers(folder, now);
-    // Opening ended the torn line, so that one is younger by now
+    // The torn line was ended when the folder was opened, so that ledger counts as younger now.
     expect(removed).toEqual(["sends-w-old.jsonl"]);
     expect((await readdir(folder)).toSorted()).toEqual([
       "sends-w-now.jsonl",

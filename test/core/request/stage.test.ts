@@ -5,8 +5,9 @@ import { testRedis } from "../../support/with-redis.ts";
 import { interaction, restartOf, stageOf, vmTarget } from "../asking.ts";
 
 /**
- * What the compiler refuses: `tsc`, which every check runs, fails where one of these lines compiles. Nothing here is run, because
- * the journal itself doesn't look at the table again.
+ * Lists moves that the compiler refuses. `tsc`, which every check runs, fails when one of the
+ * marked lines compiles. Nothing here is run, because the journal doesn't check the table at run
+ * time.
  */
 export function refusedMoves({ move, saveFacts }: Journal, request: StoredRequest) {
   const asked = request as RequestIn<"draft">;
@@ -18,13 +19,13 @@ export function refusedMoves({ move, saveFacts }: Journal, request: StoredReques
     move(sending, { to: stageOf("unknown") }),
     // @ts-expect-error -- a draft waits for its approvals, which only votes give
     move(asked, { to: stageOf("authorized") }),
-    // @ts-expect-error -- nothing is claimed without them
+    // @ts-expect-error -- a draft can't be claimed without its approvals
     move(asked, { to: stageOf("sending") }),
-    // @ts-expect-error -- what has ended stays so
+    // @ts-expect-error -- an ended request stays ended
     move(done, { to: stageOf("authorized") }),
-    // @ts-expect-error -- its state must be known
+    // @ts-expect-error -- the state of the request must be known
     move(request, { to: stageOf("done") }),
-    // @ts-expect-error -- facts are saved in the state that they are of
+    // @ts-expect-error -- facts are saved only in their own state
     saveFacts(sending, stageOf("accepted")),
     // @ts-expect-error -- an accepted request has a call
     move(sending, { to: { state: "accepted", setbacks: sending.stage.setbacks } }),

@@ -10,7 +10,7 @@ it("calls pause for as long as the service said, and no longer where Redis's clo
   await throttling.throttle(60_000);
   expect(await throttling.throttledMs()).toBeGreaterThan(50_000);
   expect(await throttling.throttledMs()).toBeLessThanOrEqual(60_000);
-  // As the clock that is set back leaves it: an hour ahead
+  // After the clock was set back by an hour, the stored time is an hour ahead.
   const since = Number(await redis.get(key("throttled")));
   await redis.set(key("throttled"), since + 3_600_000, "PX", 3_660_000);
   expect(await throttling.throttledMs()).toBe(0);

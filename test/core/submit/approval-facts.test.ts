@@ -67,7 +67,7 @@ describe("what an approver sees", () => {
       ["Current measurement", "aaaaaaaa…aaaaaaaa"],
       ["Measurement at snapshot", "bbbbbbbb…bbbbbbbb"],
       ["Expected downtime", "about 50 s, as in earlier runs"],
-      // Their times: an age would be wrong by the time that somebody votes
+      // The facts hold times, because an age would be wrong when somebody votes later.
       ["Earlier request", "vm restore by olivia, done", now - 10 * minute],
       ["Earlier request", "vm stop by amir, denied", now - 20 * minute],
       ["Earlier request", "vm restore by olivia, done", now - 30 * minute],
