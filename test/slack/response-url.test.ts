@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { createLog } from "../../../src/log/log.ts";
-import { Markdown, sentence } from "../../../src/messages/message.ts";
-import type { WebData } from "../../../src/slack/json.ts";
-import type { Interaction, InteractionBase } from "../../../src/slack/receive/interaction.ts";
-import { createReply } from "../../../src/slack/receive/reply.ts";
-import { isResponseUrl } from "../../../src/slack/response-url.ts";
-import type { WebAnswer } from "../../../src/slack/web-answer.ts";
-import type { Web } from "../../../src/slack/web.ts";
-import { listenLocally } from "../../slack/receive/local-server.ts";
+import { createLog } from "../../src/log/log.ts";
+import { Markdown, sentence } from "../../src/messages/message.ts";
+import type { WebData } from "../../src/slack/json.ts";
+import type { Interaction, InteractionBase } from "../../src/slack/receive/interaction.ts";
+import { createReply } from "../../src/slack/receive/reply.ts";
+import { isResponseUrl } from "../../src/slack/response-url.ts";
+import type { WebAnswer } from "../../src/slack/web-answer.ts";
+import type { Web } from "../../src/slack/web.ts";
+import { listenLocally } from "./receive/local-server.ts";
 
 const url = "https://hooks.slack.com/commands/T01/123/secret";
 const words = sentence(new Markdown("hello"));
