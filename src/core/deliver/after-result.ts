@@ -19,7 +19,7 @@ import { ownerOf } from "../permit/refusal.ts";
 import { rightsOver } from "../permit/access.ts";
 import { mentions, isChannel } from "../cards/render-result.ts";
 import type { Journal } from "../request/journal.ts";
-import { afterOf, beforeOf, callOf, isAlready, deciderOf } from "../request/stage.ts";
+import { afterOf, beforeOf, callOf, isAlready } from "../request/stage.ts";
 
 /**
  * Notes in the inventory what the end of a request showed, so that it is known before the service
@@ -31,9 +31,9 @@ export async function noteOutcome(
   command: ChangeCommand,
   inventory: Inventory,
 ): Promise<void> {
-  const [after, decidedBy] = [afterOf(stage), deciderOf(stage)];
+  const after = afterOf(stage);
   // No other end has a read of the target.
-  if (state !== "done" && (state !== "failed" || decidedBy)) return;
+  if (state !== "done" && state !== "failed") return;
   if (after === undefined) {
     if (state === "done" && command.on === "project" && command.deletes)
       await inventory.note({ goneProjectId: record.target.id });
