@@ -223,15 +223,15 @@ function rightsOf({ view, operate, approve, breakGlass }: Rights): Rights {
 }
 
 /**
- * Returns the channel in which a project's team decides about it. When two teams claim the project,
- * it is the channel of the first one that has a channel.
+ * Returns the channel in which a project's team decides about it. Undefined when two teams claim
+ * the project, because neither team's channel may be told of it (decision 055).
  */
 export function channelOfProject(
   policy: Pick<Policy, "teams">,
   project: Owned,
 ): string | undefined {
-  const channels = teamsOf(policy, project).map((team) => policy.teams[team]?.channel);
-  return channels.find((channel) => channel !== undefined);
+  const [team = "", ...others] = teamsOf(policy, project);
+  return others.length === 0 ? policy.teams[team]?.channel : undefined;
 }
 
 /**

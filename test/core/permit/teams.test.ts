@@ -2,7 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parsePolicy } from "../../../src/config/policy-file.ts";
 import { metBy } from "../../../src/config/seats.ts";
-import { lists, placesSeen, teamsOf, unmatchedIn } from "../../../src/core/permit/access.ts";
+import {
+  channelOfProject,
+  lists,
+  placesSeen,
+  scopeOfChannel,
+  teamsOf,
+  unmatchedIn,
+} from "../../../src/core/permit/access.ts";
 import {
   approvalRule,
   allNeeds,
@@ -127,6 +134,13 @@ describe("rights over what a team has", () => {
     expect(rename("payments-us")).toBeUndefined();
     expect(rename("search-us")).toBe("teams.search.operate");
     expect(rename("shop")).toBe("access.operate");
+  });
+
+  it("are decided on in the team's channel, and in neither channel where two teams claim it", () => {
+    expect(channelOfProject(two, { id: "prj-1", name: "payments" })).toBe("C0PAYOPS");
+    const both = { id: "prj-8841", name: "search-2" };
+    expect(scopeOfChannel(two, "C0PAYOPS")?.sees(both)).toBe(false);
+    expect(channelOfProject(two, both)).toBeUndefined();
   });
 
   it("count for what has no target yet where any gives them", () => {
