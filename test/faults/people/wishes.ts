@@ -89,7 +89,12 @@ async function fillIn(stage: Stage, who: string, form: FormValues): Promise<Fill
     const sent = await stage.slack.act(who, "submits", form).catch(() => undefined);
     if (sent === undefined) return { is: "gone" };
     if (sent.errors) return { is: "refused" };
-    if (sent.acked && sent.error === undefined) return { is: "taken", deliveryId: sent.deliveryId };
+    if (sent.acked && sent.error === undefined) {
+      // A form that stays says in its own place why it isn't taken
+      const open = await stage.slack.question<SeenView[]>("modals", who);
+      if (open.some(({ id }) => id === view.id)) return { is: "refused" };
+      return { is: "taken", deliveryId: sent.deliveryId };
+    }
     await sleep(200);
   }
   return { is: "gone" };
