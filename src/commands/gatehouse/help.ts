@@ -13,6 +13,7 @@ export const help = defineCommand({
   // The answer depends on the requester.
   audience: "asker",
   isHelp: true,
+  startLabel: "Help",
   args: z.object({
     command: rest(100, "a command, for its details; `all` for all of them").optional(),
   }),

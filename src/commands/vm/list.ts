@@ -69,6 +69,7 @@ export const list = defineCommand({
   name: "vm list",
   aliases: ["ls"],
   everyday: true,
+  startLabel: "List VMs",
   shortcut: {
     callback: "show-vms",
     type: "message",

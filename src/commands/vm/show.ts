@@ -45,6 +45,7 @@ import { specsWords } from "../specs-words.ts";
 export const show = defineCommand({
   name: "vm show",
   inTrouble: true,
+  showsVm: true,
   aliases: ["status", "describe", "info", "get"],
   everyday: true,
   summary: "Show a VM, with buttons for what you can do",
