@@ -82,6 +82,8 @@ interface Words<Schema extends ArgsSchema> {
   suggestFor?: Readonly<Record<string, string>>;
   /** True when it is among the first commands in help. */
   everyday?: true;
+  /** The label of its button for people who don't know what to type, as on the Home tab: `List VMs`. */
+  startLabel?: string;
   /**
    * An entry in a menu of Slack's. It opens the command's picker or, in the menu of a message,
    * looks up what the message names.
@@ -149,6 +151,13 @@ export interface ReadCommand<
   listsSnapshots?: true;
   /** It allows changes again: news of a freeze name it. */
   endsFreeze?: true;
+  /**
+   * Questions about a VM that it answers, by their first words: `who`. They are asked in a text that
+   * is no command and names the VM.
+   */
+  answersQuestions?: readonly string[];
+  /** It shows a VM as it is. A text that is no command and names a VM opens it. */
+  showsVm?: true;
   /** It runs for `--help` and for a slash command alone. Its argument is the topic. */
   isHelp?: true;
   answer(args: z.output<Schema>, context: Context): Promise<Message | Answer>;
@@ -431,9 +440,18 @@ export function defineCommand(command: object): unknown {
   return { kind: "answer" in command ? "read" : "change", ...command };
 }
 
-/** A button that runs a command, given by its dotted name, as if it had been typed. */
-export const runButton = (label: string, command: string, input: object): ButtonSpec => ({
+/**
+ * A button that runs a command, given by its dotted name, as if it had been typed. `about` says what
+ * it is about, unless the label does.
+ */
+export const runButton = (
+  label: string,
+  command: string,
+  input: object,
+  about?: string,
+): ButtonSpec => ({
   label,
+  about,
   action: `run:${command}`,
   value: JSON.stringify(input),
 });

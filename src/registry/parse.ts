@@ -35,6 +35,8 @@ export interface WordsRefusal {
   near: readonly (NamedCommand & { words: string })[];
   /** Set when only the target is missing, which can be asked for. */
   lacks?: NamedCommand;
+  /** The words without their slash command, when they may be a sentence rather than a command. */
+  sentence?: string;
 }
 
 /** A command and its arguments, as buttons carry them. */
@@ -53,8 +55,10 @@ export class LacksTarget extends UserError {
 /** Parses `vm restart web-1` into the command and its arguments, or a refusal. Never throws. */
 export function parseCommand(text: string, commands: readonly Command[]): Parsed {
   let isEmergency = false;
+  let words: readonly Word[] = [];
   try {
-    const { command, rest } = findCommand(tokenize(text), commands);
+    words = tokenize(text);
+    const { command, rest } = findCommand(words, commands);
     const { breakGlass, ...input } = readArguments(command, rest);
     if (typeof breakGlass !== "string") return parseInvocation(command, input);
     isEmergency = true;
@@ -67,8 +71,22 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
       return named ? { ...named, words: asTyped(found) } : [];
     });
     const lacks = error instanceof LacksTarget && !isEmergency ? { lacks: error.named } : {};
-    return { refusal: { text: error.message, hint: error.hint, near, ...lacks } };
+    const said = withoutRootWord(words, commands);
+    const isSentence =
+      questionWord.test(said[0]?.text ?? "") || (error instanceof Unclear && error.isSentence);
+    const sentence = isSentence ? { sentence: said.map((word) => word.text).join(" ") } : {};
+    return { refusal: { text: error.message, hint: error.hint, near, ...lacks, ...sentence } };
   }
+}
+
+/** The first word of a question, which commands are rarely called. */
+const questionWord =
+  /^(?:who|what|why|when|where|which|how|is|are|was|were|do|does|did|has|have)(?:['’]?s)?$/i;
+
+function withoutRootWord(words: readonly Word[], commands: readonly Command[]): readonly Word[] {
+  const polite = words.filter((word) => !isPolite(word));
+  const hasRoot = under(rootOf(polite[0]?.text ?? ""), commands).length > 0;
+  return hasRoot ? polite.slice(1) : polite;
 }
 
 /** The command that a button for these words would run. Undefined when they can't be run. */
@@ -81,6 +99,18 @@ function namedBy({ command, rest }: FoundCommand): NamedCommand | undefined {
     if (error instanceof LacksTarget) return error.named;
     if (error instanceof UserError) return undefined;
     throw error;
+  }
+}
+
+/** Whether the command can be run with these words. A button can't carry break-glass; words can. */
+function fits(found: FoundCommand): boolean {
+  try {
+    const { breakGlass: _reason, ...input } = readArguments(found.command, found.rest);
+    parseInvocation(found.command, input);
+    return true;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return error instanceof LacksTarget;
   }
 }
 
@@ -106,20 +136,34 @@ const foundAs = (commands: readonly Command[], rest: readonly Word[], verb = "")
     return { command, rest: isChoice ? [plainWord(verb), ...rest] : rest };
   });
 
+interface UnclearWords {
+  /** What else to do. */
+  hint?: string | undefined;
+  /** What to do when nothing is near. */
+  otherwise?: string | undefined;
+  /** Whether it is like a command, although no guess takes its words. */
+  isLikeOne?: boolean;
+}
+
 /**
- * Thrown for words that are no command. `near` is what they probably mean; it is a guess, and isn't
- * run.
+ * Thrown for words that are no command. `near` is what they probably mean: of the guesses, those
+ * that take all the words. A guess isn't run.
  */
 class Unclear extends UserError {
   readonly near: readonly FoundCommand[];
+  /** Whether the words are like no command at all, so that they may be a sentence. */
+  readonly isSentence: boolean;
 
-  constructor(message: string, near: readonly FoundCommand[], hint?: string) {
-    const meant =
-      near.length > 0
-        ? `Did you mean ${near.map((one) => `\`/${asTyped(one)}\``).join(" or ")}?`
-        : undefined;
-    super(message, [meant, hint].filter(Boolean).join(" "));
+  constructor(
+    message: string,
+    guesses: readonly FoundCommand[],
+    { hint, otherwise = hint, isLikeOne = false }: UnclearWords = {},
+  ) {
+    const near = guesses.filter(fits);
+    const meant = `Did you mean ${near.map((one) => `\`/${asTyped(one)}\``).join(" or ")}?`;
+    super(message, near.length > 0 ? [meant, hint].filter(Boolean).join(" ") : otherwise);
     this.near = near;
+    this.isSentence = near.length === 0 && !isLikeOne;
   }
 }
 
@@ -193,6 +237,8 @@ function withoutRoot(
   commands: readonly Command[],
 ): FoundCommand {
   const { verb, rest } = verbIn([plainWord(root), ...words.slice(1)], commands);
+  const ofKind = verbOfKind(verb, rest, commands);
+  if (ofKind) return ofKind;
   const meant = foundAs(answering(verb, commands), rest, verb);
   const readable = meant.filter(isReadable);
   const likely = readable.length > 0 ? readable : meant;
@@ -204,6 +250,32 @@ function withoutRoot(
   throw suggested ?? unknownRoot(words[0]?.text ?? "", root, rest, commands);
 }
 
+/**
+ * `list all vms in payments` is `vm list payments`: what kind of thing is meant stands after the
+ * verb. A VM or project with the name of a kind must be quoted.
+ */
+function verbOfKind(
+  verb: string,
+  words: readonly Word[],
+  commands: readonly Command[],
+): FoundCommand | undefined {
+  const kindAt = words.findIndex((word) => !isFiller(word, ["all", "the", "my", "our"]));
+  const { text = "", isQuoted } = words[kindAt] ?? {};
+  const [, root] = /^(vm|project)s?$/i.exec(text) ?? [];
+  if (root === undefined || isQuoted) return undefined;
+  const ofRoot = under(root.toLowerCase(), commands);
+  const [preposition, ...others] = words.slice(kindAt + 1);
+  const isBetween = preposition !== undefined && isFiller(preposition, ["in", "of", "called"]);
+  const rest = isBetween ? others : words.slice(kindAt + 1);
+  const [found] = foundAs(answering(verb, ofRoot), rest, verb);
+  const suggested = found ? undefined : suggestion(verb, `/${root} has no`, rest, ofRoot);
+  if (suggested) throw suggested;
+  return found;
+}
+
+const isFiller = ({ text, isQuoted }: Word, fillers: readonly string[]) =>
+  !isQuoted && fillers.includes(text.toLowerCase());
+
 function unknownRoot(
   typed: string,
   root: string,
@@ -212,17 +284,23 @@ function unknownRoot(
 ): UserError {
   const roots = [...new Set(commands.map(({ name }) => name.split(" ")[0] ?? ""))];
   const all = `The commands are ${roots.map((one) => `\`/${one}\``).join(", ")}.`;
-  if (root === "") return new UserError("There is no command in that text.", all);
+  if (root === "") return new Unclear("There is no command in that text.", [], { hint: all });
   const text = `There is no command ${cut(typed)}.`;
   const near = nearest(root, roots);
   if (near !== undefined) {
     const ofRoot = under(near, commands);
     const [command] = answering(rest[0]?.text.toLowerCase() ?? "", ofRoot);
-    if (command) return new Unclear(text, [{ command, rest: rest.slice(1) }]);
-    return new UserError(text, `Did you mean \`/${near}\`?`);
+    const otherwise = `Did you mean \`/${near}\`?`;
+    const guesses = command ? [{ command, rest: rest.slice(1) }] : [];
+    return new Unclear(text, guesses, { otherwise, isLikeOne: true });
   }
-  const meant = namedLike(root, rest, commands);
-  return meant.length === 0 ? new UserError(text, all) : new Unclear(text, meant);
+  const [last] = rest.length === 1 ? rest : [];
+  // `web-1 restart` has the name in place of the verb.
+  const turned = last
+    ? foundAs(answering(last.text.toLowerCase(), commands), [plainWord(typed)])
+    : [];
+  const guesses = turned.length > 0 ? turned : namedLike(root, rest, commands);
+  return new Unclear(text, guesses, { otherwise: all });
 }
 
 function unknownVerb(
@@ -238,12 +316,12 @@ function unknownVerb(
   const text = `/${root} has no ${cut(typed)}.`;
   const elsewhere = foundAs(answering(verb, commands), rest, verb);
   const meant = elsewhere.length > 0 ? elsewhere : namedLike(typed, rest, ofRoot);
-  if (meant.length > 0) return new Unclear(text, meant);
+  const list = `\`/${root} help\` lists its commands.`;
+  if (meant.length > 0) return new Unclear(text, meant, { otherwise: list, isLikeOne: true });
   // `/vm web-1 restart` and `/vm web-1` have a name in place of the verb.
   const [next] = answering(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
-  const list = `\`/${root} help\` lists its commands.`;
-  if (!next) return new UserError(text, list);
-  return new Unclear(text, [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }], list);
+  const turned = next ? [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }] : [];
+  return new Unclear(text, turned, { hint: list });
 }
 
 /** A word that has no command, but suggests one: why it isn't the same, and the button. */
@@ -255,7 +333,10 @@ function suggestion(
 ): Unclear | undefined {
   const found = commands.find(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
   return (
-    found && new Unclear(`${start} ${verb}: ${found.suggestFor?.[verb]}.`, foundAs([found], rest))
+    found &&
+    new Unclear(`${start} ${verb}: ${found.suggestFor?.[verb]}.`, foundAs([found], rest), {
+      isLikeOne: true,
+    })
   );
 }
 

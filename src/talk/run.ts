@@ -33,6 +33,7 @@ import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { noEmergency } from "../registry/emergency.ts";
 import { chooseTarget } from "./pick-target.ts";
+import { meantBySentence, whatItIsFor } from "./sentence.ts";
 import { guessButton, pickList, pressToGoOn, pressToRun, valueList } from "./run-buttons.ts";
 
 /** Runs what a person typed if it has exactly one meaning; guesses are offered as buttons. */
@@ -41,8 +42,17 @@ export async function runWords(text: string, act: Act): Promise<void> {
   await ("refusal" in parsed ? refuseWords(parsed.refusal, act) : run(parsed, act));
 }
 
-async function refuseWords({ text, hint, near, lacks }: WordsRefusal, act: Act): Promise<void> {
+async function refuseWords(refusal: WordsRefusal, act: Act): Promise<void> {
+  const { text, hint, near, lacks, sentence } = refusal;
   if (lacks) return chooseTarget({ message: text, named: lacks }, act);
+  if (sentence !== undefined) {
+    const meant = await meantBySentence(sentence, act);
+    if (meant)
+      return "pick" in meant ? act.reply.privately(meant.pick) : run(meant.invocation, act);
+    const { kind, channelId } = act.interaction;
+    if (kind === "mention" && near.length === 0)
+      return act.reply.privately(whatItIsFor(await personOf(act), channelId, act.gateway));
+  }
   const said = say(md`${text}`, hintOf(hint));
   const guesses = near.flatMap((one, index) => guessButton(one, index));
   const [direct, asking] = [false, true].map((asks) =>

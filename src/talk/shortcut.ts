@@ -4,6 +4,7 @@ import { say } from "../slack/error-reply.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
 import { authorize } from "./authorize.ts";
 import { type Act, personOf } from "./gateway-context.ts";
+import { vmsNamedIn } from "./named-in-text.ts";
 import { openPicker } from "./pick-target.ts";
 
 type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
@@ -21,25 +22,6 @@ export async function shortcut(act: Act<Shortcut>): Promise<void> {
   const person = await personOf({ interaction, gateway });
   await authorize({ command, person, channelId }, gateway);
   await reply.privately(vmTable(await vmsNamedIn(messageText, gateway.inventory)));
-}
-
-/**
- * Known VMs whose name or ID is a whole word of the text. Only the first 1,000 different words
- * count.
- */
-async function vmsNamedIn(
-  text: string,
-  inventory: Act["gateway"]["inventory"],
-): Promise<readonly KnownVm[]> {
-  const found: KnownVm[] = [];
-  const asWords = text.match(/[\p{L}\p{N}][\p{L}\p{N}._-]*/gu) ?? [];
-  const different = new Set(asWords.map((word) => word.replace(/[._-]+$/, "")));
-  for (const word of [...different].slice(0, 1_000)) {
-    const match = await inventory.findVm(word, { onlyKnown: true });
-    if ("found" in match) found.push(match.found);
-    else if ("ambiguous" in match) found.push(...match.ambiguous);
-  }
-  return [...new Map(found.map((vm) => [vm.id, vm])).values()];
 }
 
 const maxShown = 20;

@@ -79,6 +79,12 @@ describe("a mention, which needs no /vm", () => {
     ["restore db-1", "vm restore", { vm: "db-1" }],
     ["list payments", "vm list", { project: "payments" }],
     ["create", "project create", {}],
+    ["list vms", "vm list", {}],
+    ["list all VMs in payments", "vm list", { project: "payments" }],
+    ["list projects", "project list", {}],
+    ['list "vms"', "vm list", { project: "vms" }],
+    ["restart vm web-2", "vm restart", { vms: ["web-2"] }],
+    ["show the project payments", "project show", { project: "payments" }],
   ])("is understood where there is one meaning: %s", (text, command, input) => {
     expect(read(text)).toEqual({ command, input });
   });
@@ -100,6 +106,12 @@ describe("what can only be guessed", () => {
     ["logs web-2", /^There is nothing called logs: /, "vm console"],
     ["vm delete web-2", /^\/vm has no delete: a VM is deleted only with its project\./, "vm stop"],
     ["vm rm web-2", /Did you mean `\/vm stop web-2`\?$/, "vm stop"],
+    ["delete vm web-2", /^\/vm has no delete: .* Did you mean `\/vm stop web-2`\?$/, "vm stop"],
+    [
+      "web-2 restart",
+      /^There is no command web-2\. Did you mean `\/vm restart web-2`\?$/,
+      "vm restart",
+    ],
   ])("waits for a button: %s", (text, said, command) => {
     const [words, near, ...others] = meant(text);
     expect(words).toMatch(said);
@@ -129,6 +141,44 @@ describe("what can only be guessed", () => {
   it("has no button for what couldn't be run, or would skip approvals", () => {
     for (const text of ["vm restat web-1 --yes", 'vm restat web-1 --break-glass "it burns"'])
       expect(meant(text)).toHaveLength(1);
+  });
+
+  it("is no suggestion when a word fits nothing, except that only words can skip approvals", () => {
+    expect(meant("gatehouse request access")).toEqual([
+      "/gatehouse has no request. `/gatehouse help` lists its commands.",
+    ]);
+    expect(meant("vm restat web-1 --yes")).toEqual([
+      "/vm has no restat. `/vm help` lists its commands.",
+    ]);
+    expect(meant('vm restat web-1 --break-glass "it burns"')).toEqual([
+      '/vm has no restat. Did you mean `/vm restart web-1 --break-glass "it burns"`?',
+    ]);
+  });
+
+  it.each([
+    ["hi", "hi"],
+    ["what can you do", "what can you do"],
+    ["who restarted web-2?", "who restarted web-2?"],
+    ["why is web-2 red", "why is web-2 red"],
+    ["please what is wrong with web-2", "what is wrong with web-2"],
+    ["gatehouse why is web-2 red", "why is web-2 red"],
+    ["vm what is wrong with web-2", "what is wrong with web-2"],
+    ["show me web-2", "show me web-2"],
+    ["web-2", "web-2"],
+  ])("may be a sentence: %s", (text, sentence) => {
+    expect(read(text)).toMatchObject({ sentence, near: [] });
+  });
+
+  it.each([
+    "restat web-2",
+    "vm web-1",
+    "vms list",
+    "logs web-2",
+    "vm restart web-1 --force",
+    "gatehouse request access",
+    'what "is this',
+  ])("is no sentence: %s", (text) => {
+    expect(read(text)).not.toHaveProperty("sentence");
   });
 
   it("asks for the target, unless something else is wrong or there is no time to ask", () => {

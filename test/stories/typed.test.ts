@@ -182,8 +182,8 @@ describe("a mention in a thread", () => {
     expect(await answerTo("@gatehouse vm show nothing-like-it", world.olivia, thread)).toMatch(
       /@gatehouse vm list shows every VM/,
     );
-    expect(await answerTo("@gatehouse xyzzy", world.olivia, thread)).toMatch(
-      /The commands are @gatehouse vm, @gatehouse project, @gatehouse\./,
+    expect(await answerTo("@gatehouse vms", world.olivia, thread)).toMatch(
+      /Did you mean @gatehouse vm\?/,
     );
   });
 });

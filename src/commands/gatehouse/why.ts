@@ -32,6 +32,7 @@ export const why = defineCommand({
   class: "read",
   votersToo: true,
   readsRequests: true,
+  answersQuestions: ["who", "why", "when", "what happened"],
   args: z.object({
     request: target("vm")
       .optional()

@@ -8,6 +8,7 @@ export const restart = defineCommand({
   inTrouble: true,
   aliases: ["reboot"],
   everyday: true,
+  startLabel: "Restart a VM…",
   shortcut: {
     callback: "restart-vm",
     type: "global",

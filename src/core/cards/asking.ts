@@ -220,7 +220,14 @@ export function voteButtons(
   const { approval, id, target } = record;
   if (!approval) return [];
   const value = JSON.stringify({ request: id, digest: shortFingerprint(approval.digest) });
-  const approve: ButtonSpec = { label: "Approve", action: "vote:approve", value, style: "primary" };
+  const about = aboutRequest(record);
+  const approve: ButtonSpec = {
+    label: "Approve",
+    about,
+    action: "vote:approve",
+    value,
+    style: "primary",
+  };
   const confirm = {
     title: `${command.say.verb} ${calledName(target)}?`,
     text: [
@@ -235,7 +242,7 @@ export function voteButtons(
   };
   return [
     command.class === "destroy" || isPin(command) ? { ...approve, confirm } : approve,
-    { label: "Deny", action: "vote:deny", value, style: "danger" },
+    { label: "Deny", about, action: "vote:deny", value, style: "danger" },
   ];
 }
 
@@ -274,8 +281,13 @@ export function askingRow(
 
 /** Makes a button about a request. Its value has nothing of the request but its ID. */
 export function requestButton(label: string, action: string, { record }: StoredRequest) {
-  return { label, action, value: JSON.stringify({ request: record.id }) } satisfies ButtonSpec;
+  const value = JSON.stringify({ request: record.id });
+  return { label, about: aboutRequest(record), action, value } satisfies ButtonSpec;
 }
+
+/** What screen readers hear of a button about a request: `vm restart web-2`. */
+export const aboutRequest = ({ command, target }: StoredRequest["record"]): string =>
+  `${command} ${calledName(target)}`;
 
 /** Makes the button that shows the rule of gatehouse.yml and each step of the request. */
 export const whyButton = (request: StoredRequest) =>

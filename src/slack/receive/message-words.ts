@@ -47,7 +47,7 @@ export function wordsToUs(text: string, botUserId: string): string {
     part.replaceAll(mention, (whole, userId: string) => (userId === botUserId ? " " : whole));
   const [before, following] = [shown.slice(0, from), withoutUs(shown.slice(from))];
   return typedOf(
-    (commandIn(following) || commandIn(before))
+    (commandIn(following) || commandIn(before) || greetingIn(following) || greetingIn(before))
       .replaceAll(codeMark, (_, index: string) => codes[Number(index)] ?? "")
       .replaceAll(/\s+/g, " "),
   ).trim();
@@ -59,6 +59,10 @@ function withoutPairs(text: string): string {
   for (let depth = 0; depth < 4; depth += 1) shown = shown.replaceAll(pair, "$2");
   return shown;
 }
+
+/** The greeting alone: whoever says only that gets an answer, too. */
+const greetingIn = (sentence: string) =>
+  (greeting.exec(sentence.trim().replace(punctuation, ""))?.[0] ?? "").split(/[\s,.!:]/)[0] ?? "";
 
 /** The sentence without polite words and without the punctuation at its end. */
 function commandIn(sentence: string): string {

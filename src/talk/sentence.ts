@@ -1,0 +1,85 @@
+import { Markdown, type Message, buttons, md, sentence } from "../messages/message.ts";
+import { isRunIn } from "../core/permit/refusal.ts";
+import { mayRun } from "../core/permit/permit.ts";
+import { PickOne, targetOf } from "../core/submit/resolve-targets.ts";
+import { type Command, type ReadCommand, dottedName, runButton } from "../registry/define.ts";
+import { type Invocation, type Person, withTarget } from "../registry/invocation.ts";
+import { parseInvocation } from "../registry/parse.ts";
+import { maySeeNames } from "./authorize.ts";
+import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
+import { vmsNamedIn } from "./named-in-text.ts";
+import { pickList } from "./run-buttons.ts";
+
+/**
+ * The read that answers a text which is no command but names VMs: a question finds its command,
+ * everything else the VM's card. Several VMs are a list to pick from. Undefined when the text names
+ * no VM that this person may see; a person who may see no names has none looked up.
+ */
+export async function meantBySentence(
+  text: string,
+  act: Act,
+): Promise<{ invocation: Invocation } | { pick: Message } | undefined> {
+  const { gateway } = act;
+  const command = readFor(text, gateway.commands);
+  if (!command || !maySeeNames(await personOf(act), gateway)) return undefined;
+  const [vm, ...others] = (await vmsNamedIn(text, gateway.inventory)).map(targetOf);
+  if (!vm) return undefined;
+  if (others.length === 0)
+    return { invocation: parseInvocation(command, withTarget(command, {}, vm)) };
+  const isShared = others.every(({ name }) => name === vm.name);
+  const which = isShared ? `are called ${vm.name}` : "are named in your message";
+  const pick = new PickOne(`${others.length + 1} VMs ${which}. Which one?`, [vm, ...others], true);
+  return { pick: pickList({ command, input: {} }, pick, act) };
+}
+
+/** The read that answers this text about a VM. Nothing but a plain read is run on a guess. */
+function readFor(text: string, commands: readonly Command[]): ReadCommand | undefined {
+  const asked = text.toLowerCase();
+  const isAsked = (question: string) =>
+    asked.startsWith(question) && !/^[\p{L}\p{N}]/u.test(asked.slice(question.length));
+  const reads = commands.filter(
+    (command): command is ReadCommand => command.kind === "read" && command.class === "read",
+  );
+  return (
+    reads.find(({ answersQuestions = [] }) => answersQuestions.some(isAsked)) ??
+    reads.find(({ showsVm }) => showsVm)
+  );
+}
+
+/**
+ * What Gatehouse is for, with buttons to begin with: the answer to a text that is no command and
+ * names nothing.
+ */
+export function whatItIsFor(
+  person: Person,
+  channelId: string,
+  gateway: Pick<GatewayContext, "commands" | "policy" | "ourTeamId">,
+): Message {
+  const { policy } = gateway;
+  const start = startCommands(person, gateway).filter((command) =>
+    isRunIn({ policy, command, channelId }),
+  );
+  if (start.length === 0)
+    return sentence(
+      md`Gatehouse operates VMs, and you can't run anything here. The team that runs Gatehouse can add you to \`gatehouse.yml\`.`,
+    );
+  const labels = start.map(({ startLabel }) => md`*${startLabel}*`);
+  const list = new Intl.ListFormat("en-US", { type: "disjunction" }).format(labels.map(String));
+  return sentence(
+    md`Gatehouse operates VMs: try ${new Markdown(list)}.`,
+    buttons(start.map(startButton)),
+  );
+}
+
+/** The commands that people begin with, as far as this person may run them. */
+export const startCommands = (
+  person: Person,
+  { commands, policy, ourTeamId }: Pick<GatewayContext, "commands" | "policy" | "ourTeamId">,
+): Command[] =>
+  commands.filter(
+    (command) =>
+      command.startLabel !== undefined && mayRun({ person, command }, { policy, ourTeamId }),
+  );
+
+export const startButton = (command: Command) =>
+  runButton(command.startLabel ?? command.name, dottedName(command), {});
