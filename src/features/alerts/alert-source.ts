@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type Compute, statusFacts } from "../../fleet/compute/compute.ts";
+import { type Compute } from "../../fleet/compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
@@ -9,16 +9,9 @@ import { scopeOfChannel } from "../../core/permit/access.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
-import {
-  type ChangeCommand,
-  type Command,
-  type Target,
-  dottedName,
-  isChange,
-} from "../../registry/define.ts";
+import { type ChangeCommand, type Command, dottedName, isChange } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import { recentRequests } from "../../core/request/lists.ts";
-import { insteadInError, refusedInError } from "../../core/cards/render-result.ts";
+import { insteadInError } from "../../core/cards/render-result.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import type { Source } from "../../core/deliver/deliver.ts";
 import { type Owed, anewMark, isSaid, paced } from "../../core/deliver/post-once.ts";
@@ -30,8 +23,10 @@ import {
   renderAlert,
   renderEvents,
   renderMoved,
-  renderOverview,
 } from "./render-alert.ts";
+import { groupsByVm, renderOverview } from "./render-overview.ts";
+import { readRecentFacts } from "./recent-facts.ts";
+import type { RemedyPart } from "../alert-part.ts";
 import { sourcesSection } from "./sources.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
@@ -71,6 +66,8 @@ export function alertSource(options: {
     request: StoredRequest,
     command: ChangeCommand,
   ) => Promise<AfterNote | undefined>;
+  /** What helped before, if a feature knows it. */
+  remedies(): RemedyPart | undefined;
   editMs?: number;
 }): Source {
   const { alerts } = options;
@@ -227,8 +224,12 @@ export function alertSource(options: {
     const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
     const { waitMs, shows } = pacedBy(overview, version, "overview", now);
     const render = async () => {
-      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, channelId, as, 1));
-      return renderOverview(await Promise.all(views), firing.length, ended);
+      const rows = groupsByVm(firing).slice(0, mostListed);
+      const views = rows.map(async (groups) => ({
+        groups,
+        view: await viewOf(groups[0] as StoredAlert, channelId, as, 1, groups),
+      }));
+      return renderOverview(await Promise.all(views), { firing: firing.length, ended });
     };
     // The overview replaces many cards, so it is more urgent than one.
     const card = {
@@ -253,33 +254,39 @@ export function alertSource(options: {
 
   /**
    * What a card shows. The first `reads` VMs are read from the compute service, because only these
-   * can have controls.
+   * can have controls. `together`: the groups that are shown as one, whose requests are shown too.
    */
   async function viewOf(
     alert: StoredAlert,
     channelId: string,
     { now, frozen }: Now,
     reads: number,
+    together: readonly StoredAlert[] = [alert],
   ) {
     const { commands, store } = options;
     const { policy } = options.config;
-    const { source, vms, requests } = alert.record;
+    const { source, vms } = alert.record;
     const { offer = [] } = sectionOf(policy, sourcesSection)[source] ?? {};
     const all = new Set([...usual, ...offer]);
     const offered = [...all]
       .flatMap((one) => commands.find((it) => dottedName(it) === one) ?? [])
       .filter((command) => isRunIn({ policy, command, channelId }));
-    const seen = options.inventory.seenIn(async () => scopeOfChannel(policy, channelId));
+    const scope = scopeOfChannel(policy, channelId);
+    const seen = options.inventory.seenIn(async () => scope);
+    const remedies = options.remedies();
     const known = vms.map(async ({ label, id }, n) => {
       const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
       if (!found || !("found" in found) || found.found.id !== id) return [];
       const status = n < reads ? await statusNow(id) : undefined;
       const target = { ...targetOf(found.found), ...(status && { status }) };
-      const refused = await refusedOn(target);
-      return [[label, { n, target, refused, ...(status && { readAt: now }) }] as const];
+      const facts =
+        n < reads &&
+        (await readRecentFacts(target, alert, { store, commands, remedies, scope, now }));
+      return [[label, { n, target, ...facts, ...(status && { readAt: now }) }] as const];
     });
     const shown = new Map((await Promise.all(known)).flat());
-    const made = await store.getMany(requests.slice(-mostPresses));
+    const requests = together.flatMap(({ record }) => record.requests.slice(-mostPresses));
+    const made = await store.getMany(requests);
     const pressed = made.map(async (request) => {
       const command = commands.find(({ name }) => name === request.record.command);
       if (!command || !isChange(command)) return [];
@@ -289,17 +296,6 @@ export function alertSource(options: {
     const presses = (await Promise.all(pressed)).flat();
     const instead = insteadInError(commands);
     return { alert, vms: shown, offered, instead, presses, frozen, policy } satisfies View;
-  }
-
-  /**
-   * Commands that the compute service refused for the VM's ERROR; its own card leaves them out too.
-   * Empty when they can't be read.
-   */
-  async function refusedOn({ id, status }: Target): Promise<ReadonlySet<string>> {
-    if (!statusFacts(status).isAlarming) return new Set();
-    const asked = { targetId: id, most: 10 };
-    const last = await recentRequests(asked, options.store).catch(() => []);
-    return refusedInError({ vm: { status }, last });
   }
 
   /**
