@@ -15,19 +15,20 @@ import { insteadInError } from "../../core/cards/render-result.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import type { Source } from "../../core/deliver/deliver.ts";
 import { type Owed, anewMark, isSaid, paced } from "../../core/deliver/post-once.ts";
-import { type Alerts, type StoredAlert, parseAlert } from "./alerts.ts";
+import { type Alerts, detailsOf, isFiring, type StoredAlert, parseAlert } from "./alerts.ts";
 import { closedIn, openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import {
   type View,
   mostWithControls,
   renderAlert,
+  renderCall,
   renderEvents,
   renderMoved,
 } from "./render-alert.ts";
 import { groupsByVm, renderOverview } from "./render-overview.ts";
 import { readRecentFacts } from "./recent-facts.ts";
 import type { RemedyPart } from "../alert-part.ts";
-import { sourcesSection } from "./sources.ts";
+import { calledFor, sourcesSection } from "./sources.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 /**
@@ -45,6 +46,9 @@ const ownCardMs = 3_000;
 
 /** How often a group whose card stands in another channel tries its own one again (ms). */
 const homeAgainMs = 30_000;
+
+/** The key of the message that called a person or a group. */
+const calls = (who: string) => `call:${who}`;
 
 /** The present: Redis time (ms), and the freeze. */
 type Now = Pick<View, "frozen"> & { now: number };
@@ -111,6 +115,11 @@ export function alertSource(options: {
     const view = (reads = 0) => viewOf(alert, channelId, as, reads);
     const thread = { channelId, threadTs: standsAt?.ts };
     const keys = events.map((_event, n) => `event:${record.told + n}`);
+    const called = calledBy([alert]);
+    const uncalled = called.filter((who) => !isSaid(said[calls(who)]));
+    // Only the first post notifies people. A card that is posted again elsewhere mentions nobody.
+    const isOnCard = (who: string) => said[calls(who)] === standsAt?.ts;
+    const onCard = isSaid(said["card"]) ? called.filter(isOnCard) : uncalled;
     const from = keys.findIndex((key) => !isSaid(said[key]));
     const [key, ...also] = from < 0 ? [] : keys.slice(from);
     // One message tells all waiting events, so that the thread of a flapping group doesn't lag
@@ -132,10 +141,10 @@ export function alertSource(options: {
       key: "card",
       mark: said["card"],
       place: { channelId },
-      render: async () => renderAlert(await view(mostWithControls)),
+      render: async () => renderAlert(await view(mostWithControls), onCard),
       shows,
       urgency: "rest",
-      covers: keys,
+      covers: [...keys, ...uncalled.map(calls)],
       closed: whenClosed(alert.id, channelId),
       join:
         now - createdAt < ownCardMs
@@ -161,9 +170,50 @@ export function alertSource(options: {
         ]
       : [];
     return {
-      messages: [card, ...untold, ...former],
+      messages: [
+        card,
+        ...callsOwed(uncalled, said, thread, async () => [await view()]),
+        ...untold,
+        ...former,
+      ],
       waitMs: isAway ? Math.min(waitMs || homeAgainMs, homeAgainMs) : waitMs,
     };
+  }
+
+  /** The people and groups whom the sources of these groups call for what fires now. */
+  function calledBy(groups: readonly StoredAlert[]): readonly string[] {
+    const sources = sectionOf(options.config.policy, sourcesSection);
+    const called = groups.flatMap(({ record: { source, group } }) => {
+      const severities = detailsOf(group).flatMap((one) => (isFiring(one) ? one.severity : []));
+      const rule = Object.hasOwn(sources, source) ? sources[source] : undefined;
+      return rule ? calledFor(rule, severities) : [];
+    });
+    return [...new Set(called)];
+  }
+
+  /**
+   * The message that calls those whom no message has called yet: for an alert that got more severe
+   * after its card was posted, and for an overview.
+   */
+  function callsOwed(
+    uncalled: readonly string[],
+    said: Readonly<Record<string, string>>,
+    place: Owed["place"],
+    views: () => Promise<readonly View[]>,
+  ): Owed[] {
+    const [first, ...others] = uncalled;
+    if (first === undefined) return [];
+    return [
+      {
+        key: calls(first),
+        mark: said[calls(first)],
+        place,
+        render: async () => renderCall(uncalled, await views()),
+        covers: others.map(calls),
+        turn: "call",
+        urgency: "result",
+      },
+    ];
   }
 
   /**
@@ -238,7 +288,14 @@ export function alertSource(options: {
       urgency: "result" as const,
       closed: whenClosed(overview.id, channelId),
     };
-    return { messages: [{ ...card, place: { channelId }, render, shows }], waitMs };
+    const { said, card: standsAt } = delivered;
+    const calling = firing.filter((alert) => calledBy([alert]).length > 0);
+    const uncalled = calledBy(calling).filter((who) => !isSaid(said[calls(who)]));
+    const called = callsOwed(uncalled, said, { channelId, threadTs: standsAt?.ts }, async () =>
+      Promise.all(calling.slice(0, mostListed).map((one) => viewOf(one, channelId, as, 0))),
+    );
+    const overviewCard = { ...card, place: { channelId }, render, shows };
+    return { messages: [overviewCard, ...(standsAt ? called : [])], waitMs };
   }
 
   /**

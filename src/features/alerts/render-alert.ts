@@ -41,7 +41,7 @@ import { hasForm } from "../../registry/invocation.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { deedOf, frozenWords } from "../../core/cards/asking.ts";
 import type { Member } from "../../core/cards/render-card.ts";
-import { outcomeOf } from "../../core/cards/render-result.ts";
+import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
 import { sentAtOf } from "../../core/request/stored-request.ts";
 import { isProtected } from "../../core/permit/permit.ts";
@@ -131,6 +131,15 @@ export function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolea
     .map((text) => md`${text}`);
 }
 
+const callOf = (called: readonly string[]) => new Markdown(mentions(called));
+
+/** Renders the message that calls people who weren't called when the first of these groups fired. */
+export function renderCall(called: readonly string[], views: readonly View[]): Message {
+  const what = md`${views.length > 1 ? `${counted(views.length, "alert group")} firing: ` : ""}${few(views.map(headline))}`;
+  const severity = few(views.flatMap(({ alert }) => shownOf(alert).map((one) => one.severity)));
+  return notice(md`🔥 ${callOf(called)} ${what}${severity && ` · ${severity}`}`);
+}
+
 /**
  * The web pages of these alerts: their runbooks, then their graphs. Where an alert has another page
  * than the others, its button says which alert it is of.
@@ -152,10 +161,10 @@ export function linksOf(details: ReturnType<typeof shownOf>): ButtonSpec[] {
 }
 
 /**
- * Renders the card of a group, which is edited in place. `call` mentions the people whom its source
- * calls: Slack notifies them of the first post, and of no edit.
+ * Renders the card of a group, which is edited in place. It mentions the people and groups in
+ * `called`: Slack notifies them of the first post, and of no edit.
  */
-export function renderAlert(view: View, call = md``): Message {
+export function renderAlert(view: View, called: readonly string[] = []): Message {
   const { alert, vms, frozen } = view;
   const { source } = alert.record;
   const shown = shownOf(alert);
@@ -173,7 +182,7 @@ export function renderAlert(view: View, call = md``): Message {
     missingLine(view, shown),
     silenceLine(alert),
     only && statusLine(only, view),
-    call,
+    callOf(called),
   );
   const below = lines(
     ...view.presses.map((press) => pressLine(press, view)),

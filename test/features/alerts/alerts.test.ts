@@ -22,6 +22,7 @@ const sourceOf = (format: AlertSource["format"], more: Partial<AlertSource> = {}
   format,
   vm: ["vm", "instance"],
   offer: [],
+  notify: {},
   signed: false,
   ...more,
 });
