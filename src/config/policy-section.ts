@@ -42,6 +42,8 @@ export interface PolicySection<Schema extends z.ZodType = z.ZodType> {
   ): readonly Nonsense[];
   /** Every channel to which this section sends messages. */
   channelsIn?(value: z.output<Schema>): readonly string[];
+  /** Every person and user group that messages of this section mention. It gives them no right. */
+  mentionedIn?(value: z.output<Schema>): readonly string[];
   /** The callers of the API that this section admits. */
   callersIn?(value: z.output<Schema>): readonly ApiCaller[];
   /** How much the section contains, like `2 sources`, for `policy check`. */
@@ -115,6 +117,12 @@ export function teamSectionOf<Schema extends z.ZodType>(
 export const channelsIn = (policy: WithSections): readonly string[] =>
   (policy[sections] ?? []).flatMap(
     (section) => section.channelsIn?.(sectionOf(policy, section)) ?? [],
+  );
+
+/** Every person and user group that messages of features' sections mention. */
+export const mentionedIn = (policy: WithSections): readonly string[] =>
+  (policy[sections] ?? []).flatMap(
+    (section) => section.mentionedIn?.(sectionOf(policy, section)) ?? [],
   );
 
 /** The callers of the API that the sections of features admit. */

@@ -42,6 +42,12 @@ export const who = matching(
   'must be a user ID (U…), a user group ID (S…), or "*", not a name; Slack shows IDs under "Copy member ID" and in the address of a group',
 );
 
+/** A person or a user group to mention. */
+export const mentionable = matching(
+  /^[UWS][A-Z0-9]{2,20}$/,
+  'must be a user ID (U…) or a user group ID (S…), not a name; Slack shows IDs under "Copy member ID" and in the address of a group',
+);
+
 export const channel = matching(
   /^[CG][A-Z0-9]{2,20}$/,
   "must be a channel ID (C…), not a name; Slack shows it at the end of the channel's details",

@@ -7,6 +7,7 @@ import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
+import type { AlertPart, RemedyPart } from "./alert-part.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { HomePart } from "./home-part.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
@@ -104,6 +105,10 @@ export interface RunningFeature {
   digest?: DigestPart;
   /** What a handover lists of it beside what runs. */
   handover?: HandoverPart;
+  /** What it tells of alerts. At most one feature has this. */
+  alerts?: AlertPart;
+  /** What it adds to the messages of alerts about what helped before. At most one feature has this. */
+  remedies?: RemedyPart;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */

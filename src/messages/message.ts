@@ -146,7 +146,20 @@ export interface ButtonSpec {
   value: string;
   style?: "primary" | "danger";
   confirm?: ConfirmSpec;
+  /** The address that it opens in the browser (`linkButton`). Such a button runs nothing. */
+  url?: string;
 }
+
+/** The family of the buttons that open an address. Slack reports their presses, which are only acknowledged. */
+export const linkFamily = "link";
+
+/** A button that opens an address. `kind` tells it from other links of its message. */
+export const linkButton = (label: string, kind: string, url: string): ButtonSpec => ({
+  label,
+  action: `${linkFamily}:${kind}`,
+  value: "",
+  url,
+});
 
 /** Slack's confirm dialog. It protects from slips and proves nothing. */
 interface ConfirmSpec {
@@ -179,7 +192,9 @@ export function button(spec: ButtonSpec): Button {
     text: plainText(spec.label, limits.buttonText),
     ...(spec.about ? { accessibility_label: heard(spec) } : {}),
     action_id: spec.action,
-    value: spec.value.slice(0, limits.buttonValue),
+    ...(spec.url === undefined
+      ? { value: spec.value.slice(0, limits.buttonValue) }
+      : { url: spec.url }),
     ...(spec.style ? { style: spec.style } : {}),
     ...(spec.confirm ? { confirm: confirmation(spec.confirm) } : {}),
   };

@@ -276,7 +276,7 @@ teams:
     expect(await typed(["check", good], good, access)).toMatchObject({ code: 0 });
   });
 
-  it("names channels of sources and services that Slack doesn't have, with their lines", async () => {
+  it("names channels, people, and groups of sources and services that Slack doesn't have, with their lines", async () => {
     await using slack = await startGatehouseSlack({});
     const access = { apiUrl: slack.apiUrl, botToken: slack.app.botToken, proxies: undefined };
     const file = written(
@@ -284,6 +284,7 @@ teams:
       `access: { operate: [S01ONCALL], approve: [S02LEADS] }
 sources:
   prometheus: { format: alertmanager, channel: C0NONE }
+  cron: { format: plain, notify: { critical: [S0NOPE], "*": [U0GONE] } }
 services:
   deploy: { tokens: ["sha256:${"a".repeat(64)}"], channel: C0GONE }
 `,
@@ -292,9 +293,11 @@ services:
     expect(code).toBe(1);
     for (const [line, id] of [
       [3, "C0NONE"],
-      [5, "C0GONE"],
+      [6, "C0GONE"],
     ])
       expect(said).toContain(`${file} line ${line}: channel ${id}: isn't there`);
+    expect(said).toContain(`${file} line 4: group S0NOPE: isn't in this workspace, or is disabled`);
+    expect(said).toContain(`${file} line 4: U0GONE isn't in this workspace`);
   });
 
   it("names groups, people, and channels that Slack doesn't have, with their lines", async () => {

@@ -218,6 +218,23 @@ describe("what a source offers or a service proposes", () => {
     ]);
   });
 
+  it("is refused with its line where it mentions a name, everyone, or no one", () => {
+    const text = sources(
+      '  am: { format: plain, notify: { critical: ["@oncall"], warning: ["*"], "*": [] } }',
+    );
+    expect(problems(text)).toEqual([
+      expect.stringMatching(
+        /line 3: sources\.am\.notify\.critical\[1\] must be a user ID \(U…\) or/,
+      ),
+      expect.stringMatching(/line 3: sources\.am\.notify\.warning\[1\] must be a user ID/),
+      expect.stringMatching(
+        /line 3: sources\.am\.notify\.\* must name at least one person or group/,
+      ),
+    ]);
+    const fine = '  am: { format: plain, notify: { critical: [S01ONCALL], "*": [U0OLIVIA] } }';
+    expect(problems(sources(fine))).toEqual([]);
+  });
+
   it.each([
     ["snapshot", "is not a command; did you mean vm.snapshot?"],
     ["vm.list", "changes nothing, so it can't be proposed"],

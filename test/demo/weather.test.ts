@@ -137,7 +137,7 @@ describe("the weather of the page", () => {
     await turn("alert", true);
     await said("Restart…");
     await turn("alert", false);
-    await said("Ended: HighCpu on web-2");
+    await said("HighCpu on web-2* ended");
   });
 
   it("loses an answer, and what was done is found out", async () => {

@@ -10,17 +10,29 @@ describe("an alert at night", () => {
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
     expect(card.text).toBe("🔥 HighCpu on web-2: CPU above 95% for 5 min");
     expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING as of/);
-    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\]\s+\[Restart…\] \[Snapshot\]/);
+    expect(wordsOf(card)).toMatch(/\[Show\] \[Metrics\] \[Graph\]\s+\[Restart…\] \[Snapshot\]/);
     await world.olivia.presses("Restart…", { in: card.ts });
     const result = await hears(world.olivia, "ops", /web-2 runs again|RUNNING → RUNNING|Restarted/);
     expect(result.threadTs).toBe(card.ts);
     expect((await world.ended("vm restart")).state).toBe("done");
-    await hears(world.olivia, "ops", /🔥[^]*✅ Restarted web-2 in \d+ s\. \(olivia, /);
+    await hears(
+      world.olivia,
+      "ops",
+      /🔥[^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing\./,
+    );
     const over = alertmanagerBody([{ status: "resolved", endsAt: minute(20) }]);
     await send(world, "prometheus", over);
-    const end = await hears(world.vera, "ops", /✅ Ended: HighCpu on web-2/);
+    const end = await hears(
+      world.vera,
+      "ops",
+      /^✅ HighCpu on web-2 ended after 20 min; olivia had restarted it\.$/,
+    );
     expect(end.threadTs).toBe(card.ts);
-    const ended = await hears(world.vera, "ops", /✅ HighCpu on web-2[^]*Ended/);
+    const ended = await hears(
+      world.vera,
+      "ops",
+      /^✅ HighCpu on web-2 ended after 20 min; olivia had restarted it\.\n[^]*Ended/,
+    );
     expect(ended.ts).toBe(card.ts);
     expect(wordsOf(ended)).toMatch(/\[Show\] \[Metrics\]/);
     expect(wordsOf(ended)).not.toMatch(/Restart…|Snapshot/);

@@ -98,25 +98,38 @@ function describeChange(
   { record }: StoredRequest,
   command: ChangeCommand | undefined,
 ): Markdown | undefined {
-  const { stage, changedAt } = other;
-  const { id, origin, requester, target, breakGlass } = other.record;
-  if (id === record.id || origin.kind === "safety" || !command) return undefined;
-  if (callOf(stage) === undefined || changedAt <= record.createdAt) return undefined;
-  const what = target.id === record.target.id ? md`it` : name(calledName(target));
+  const { changedAt } = other;
+  if (other.record.id === record.id || !command || changedAt <= record.createdAt) return undefined;
+  const words = changeWords(other, command, record.target.id);
+  const since = other.state === "unknown" ? " since" : ",";
+  return words && md`${words}${since} ${when(changedAt, "{time}")}`;
+}
+
+/**
+ * `olivia restarted it`: what a request did to a target, where `it` is the target with that ID. Undefined for what changed nothing,
+ * for what goes on, and for what is part of another request.
+ */
+export function changeWords(
+  { record, stage }: StoredRequest,
+  command: ChangeCommand,
+  it: string,
+): Markdown | undefined {
+  const { origin, requester, target, breakGlass } = record;
+  if (origin.kind === "safety" || callOf(stage) === undefined) return undefined;
+  const what = target.id === it ? md`it` : name(calledName(target));
   const emergency = breakGlass ? " (🚨 break-glass)" : "";
-  const at = when(changedAt, "{time}");
   const { done } = command.say;
-  const deed = md`${done.slice(0, 1).toLowerCase()}${done.slice(1)} ${what}${detailOf(other.record, command)}`;
+  const deed = md`${done.slice(0, 1).toLowerCase()}${done.slice(1)} ${what}${detailOf(record, command)}`;
   const noun = md`${requester.name}'s ${nounOf(command)} of ${what}${emergency}`;
   switch (stage.state) {
     case "done":
       if (stage.already) return undefined;
-      if (isUnconfirmed({ stage }, command)) return md`${noun} was accepted, not confirmed, ${at}`;
-      return md`${requester.name} ${deed}${emergency}${stage.decidedBy ? `, says ${stage.decidedBy.name}` : ""}, ${at}`;
+      if (isUnconfirmed({ stage }, command)) return md`${noun} was accepted, not confirmed`;
+      return md`${requester.name} ${deed}${emergency}${stage.decidedBy ? `, says ${stage.decidedBy.name}` : ""}`;
     case "failed":
-      return md`${noun} failed, ${at}`;
+      return md`${noun} failed`;
     case "unknown":
-      return md`${noun}: outcome unknown since ${at}`;
+      return md`${noun}: outcome unknown`;
     default:
       return undefined;
   }

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { type Compute, statusFacts } from "../../fleet/compute/compute.ts";
+import { type Compute } from "../../fleet/compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
@@ -9,30 +9,26 @@ import { scopeOfChannel } from "../../core/permit/access.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
-import {
-  type ChangeCommand,
-  type Command,
-  type Target,
-  dottedName,
-  isChange,
-} from "../../registry/define.ts";
+import { type ChangeCommand, type Command, dottedName, isChange } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import { recentRequests } from "../../core/request/lists.ts";
-import { insteadInError, refusedInError } from "../../core/cards/render-result.ts";
+import { insteadInError } from "../../core/cards/render-result.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import type { Source } from "../../core/deliver/deliver.ts";
 import { type Owed, anewMark, isSaid, paced } from "../../core/deliver/post-once.ts";
-import { type Alerts, type StoredAlert, parseAlert } from "./alerts.ts";
+import { type Alerts, detailsOf, isFiring, type StoredAlert, parseAlert } from "./alerts.ts";
 import { closedIn, openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import {
   type View,
   mostWithControls,
   renderAlert,
+  renderCall,
   renderEvents,
   renderMoved,
-  renderOverview,
 } from "./render-alert.ts";
-import { sourcesSection } from "./sources.ts";
+import { groupsByVm, renderOverview } from "./render-overview.ts";
+import { readRecentFacts } from "./recent-facts.ts";
+import type { RemedyPart } from "../alert-part.ts";
+import { calledFor, sourcesSection } from "./sources.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 /**
@@ -50,6 +46,9 @@ const ownCardMs = 3_000;
 
 /** How often a group whose card stands in another channel tries its own one again (ms). */
 const homeAgainMs = 30_000;
+
+/** The key of the message that called a person or a group. */
+const calls = (who: string) => `call:${who}`;
 
 /** The present: Redis time (ms), and the freeze. */
 type Now = Pick<View, "frozen"> & { now: number };
@@ -71,6 +70,8 @@ export function alertSource(options: {
     request: StoredRequest,
     command: ChangeCommand,
   ) => Promise<AfterNote | undefined>;
+  /** What helped before, if a feature knows it. */
+  remedies(): RemedyPart | undefined;
   editMs?: number;
 }): Source {
   const { alerts } = options;
@@ -114,6 +115,11 @@ export function alertSource(options: {
     const view = (reads = 0) => viewOf(alert, channelId, as, reads);
     const thread = { channelId, threadTs: standsAt?.ts };
     const keys = events.map((_event, n) => `event:${record.told + n}`);
+    const called = calledBy([alert]);
+    const uncalled = called.filter((who) => !isSaid(said[calls(who)]));
+    // Only the first post notifies people. A card that is posted again elsewhere mentions nobody.
+    const isOnCard = (who: string) => said[calls(who)] === standsAt?.ts;
+    const onCard = isSaid(said["card"]) ? called.filter(isOnCard) : uncalled;
     const from = keys.findIndex((key) => !isSaid(said[key]));
     const [key, ...also] = from < 0 ? [] : keys.slice(from);
     // One message tells all waiting events, so that the thread of a flapping group doesn't lag
@@ -135,10 +141,10 @@ export function alertSource(options: {
       key: "card",
       mark: said["card"],
       place: { channelId },
-      render: async () => renderAlert(await view(mostWithControls)),
+      render: async () => renderAlert(await view(mostWithControls), onCard),
       shows,
       urgency: "rest",
-      covers: keys,
+      covers: [...keys, ...uncalled.map(calls)],
       closed: whenClosed(alert.id, channelId),
       join:
         now - createdAt < ownCardMs
@@ -164,9 +170,50 @@ export function alertSource(options: {
         ]
       : [];
     return {
-      messages: [card, ...untold, ...former],
+      messages: [
+        card,
+        ...callsOwed(uncalled, said, thread, async () => [await view()]),
+        ...untold,
+        ...former,
+      ],
       waitMs: isAway ? Math.min(waitMs || homeAgainMs, homeAgainMs) : waitMs,
     };
+  }
+
+  /** The people and groups whom the sources of these groups call for what fires now. */
+  function calledBy(groups: readonly StoredAlert[]): readonly string[] {
+    const sources = sectionOf(options.config.policy, sourcesSection);
+    const called = groups.flatMap(({ record: { source, group } }) => {
+      const severities = detailsOf(group).flatMap((one) => (isFiring(one) ? one.severity : []));
+      const rule = Object.hasOwn(sources, source) ? sources[source] : undefined;
+      return rule ? calledFor(rule, severities) : [];
+    });
+    return [...new Set(called)];
+  }
+
+  /**
+   * The message that calls those whom no message has called yet: for an alert that got more severe
+   * after its card was posted, and for an overview.
+   */
+  function callsOwed(
+    uncalled: readonly string[],
+    said: Readonly<Record<string, string>>,
+    place: Owed["place"],
+    views: () => Promise<readonly View[]>,
+  ): Owed[] {
+    const [first, ...others] = uncalled;
+    if (first === undefined) return [];
+    return [
+      {
+        key: calls(first),
+        mark: said[calls(first)],
+        place,
+        render: async () => renderCall(uncalled, await views()),
+        covers: others.map(calls),
+        turn: "call",
+        urgency: "result",
+      },
+    ];
   }
 
   /**
@@ -227,8 +274,12 @@ export function alertSource(options: {
     const version = hash("sha256", JSON.stringify(facts)).slice(0, 16);
     const { waitMs, shows } = pacedBy(overview, version, "overview", now);
     const render = async () => {
-      const views = firing.slice(0, mostListed).map((alert) => viewOf(alert, channelId, as, 1));
-      return renderOverview(await Promise.all(views), firing.length, ended);
+      const rows = groupsByVm(firing).slice(0, mostListed);
+      const views = rows.map(async (groups) => ({
+        groups,
+        view: await viewOf(groups[0] as StoredAlert, channelId, as, 1, groups),
+      }));
+      return renderOverview(await Promise.all(views), { firing: firing.length, ended });
     };
     // The overview replaces many cards, so it is more urgent than one.
     const card = {
@@ -237,7 +288,14 @@ export function alertSource(options: {
       urgency: "result" as const,
       closed: whenClosed(overview.id, channelId),
     };
-    return { messages: [{ ...card, place: { channelId }, render, shows }], waitMs };
+    const { said, card: standsAt } = delivered;
+    const calling = firing.filter((alert) => calledBy([alert]).length > 0);
+    const uncalled = calledBy(calling).filter((who) => !isSaid(said[calls(who)]));
+    const called = callsOwed(uncalled, said, { channelId, threadTs: standsAt?.ts }, async () =>
+      Promise.all(calling.slice(0, mostListed).map((one) => viewOf(one, channelId, as, 0))),
+    );
+    const overviewCard = { ...card, place: { channelId }, render, shows };
+    return { messages: [overviewCard, ...(standsAt ? called : [])], waitMs };
   }
 
   /**
@@ -253,33 +311,39 @@ export function alertSource(options: {
 
   /**
    * What a card shows. The first `reads` VMs are read from the compute service, because only these
-   * can have controls.
+   * can have controls. `together`: the groups that are shown as one, whose requests are shown too.
    */
   async function viewOf(
     alert: StoredAlert,
     channelId: string,
     { now, frozen }: Now,
     reads: number,
+    together: readonly StoredAlert[] = [alert],
   ) {
     const { commands, store } = options;
     const { policy } = options.config;
-    const { source, vms, requests } = alert.record;
+    const { source, vms } = alert.record;
     const { offer = [] } = sectionOf(policy, sourcesSection)[source] ?? {};
     const all = new Set([...usual, ...offer]);
     const offered = [...all]
       .flatMap((one) => commands.find((it) => dottedName(it) === one) ?? [])
       .filter((command) => isRunIn({ policy, command, channelId }));
-    const seen = options.inventory.seenIn(async () => scopeOfChannel(policy, channelId));
+    const scope = scopeOfChannel(policy, channelId);
+    const seen = options.inventory.seenIn(async () => scope);
+    const remedies = options.remedies();
     const known = vms.map(async ({ label, id }, n) => {
       const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
       if (!found || !("found" in found) || found.found.id !== id) return [];
       const status = n < reads ? await statusNow(id) : undefined;
       const target = { ...targetOf(found.found), ...(status && { status }) };
-      const refused = await refusedOn(target);
-      return [[label, { n, target, refused, ...(status && { readAt: now }) }] as const];
+      const facts =
+        n < reads &&
+        (await readRecentFacts(target, alert, { store, commands, remedies, scope, now }));
+      return [[label, { n, target, ...facts, ...(status && { readAt: now }) }] as const];
     });
     const shown = new Map((await Promise.all(known)).flat());
-    const made = await store.getMany(requests.slice(-mostPresses));
+    const requests = together.flatMap(({ record }) => record.requests.slice(-mostPresses));
+    const made = await store.getMany(requests);
     const pressed = made.map(async (request) => {
       const command = commands.find(({ name }) => name === request.record.command);
       if (!command || !isChange(command)) return [];
@@ -289,17 +353,6 @@ export function alertSource(options: {
     const presses = (await Promise.all(pressed)).flat();
     const instead = insteadInError(commands);
     return { alert, vms: shown, offered, instead, presses, frozen, policy } satisfies View;
-  }
-
-  /**
-   * Commands that the compute service refused for the VM's ERROR; its own card leaves them out too.
-   * Empty when they can't be read.
-   */
-  async function refusedOn({ id, status }: Target): Promise<ReadonlySet<string>> {
-    if (!statusFacts(status).isAlarming) return new Set();
-    const asked = { targetId: id, most: 10 };
-    const last = await recentRequests(asked, options.store).catch(() => []);
-    return refusedInError({ vm: { status }, last });
   }
 
   /**

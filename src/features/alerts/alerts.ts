@@ -250,6 +250,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     touch,
     refresh: records.refresh,
 
+    /** Redraws the messages of firing groups that name this VM. */
+    async touchOn(vmId: string): Promise<void> {
+      const open = await getMany(await records.openIds());
+      const named = open.filter(({ record }) => record.vms.some(({ id }) => id === vmId));
+      for (const { id } of named) await touch(id);
+    },
+
     /**
      * Stores a delivery. Resolves with its group's ID and whether the group changed; undefined,
      * with nothing written, when others wrote to the group all the time. A delivery that changes

@@ -1,6 +1,7 @@
 import { sectionOf } from "../../config/policy-section.ts";
 import { defineFeature } from "../define-feature.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
+import { alertPart } from "./tell-features.ts";
 import { createAlerts } from "./alerts.ts";
 import { judgeSources } from "./judge-sources.ts";
 import { pressAlert } from "./press-alert.ts";
@@ -29,14 +30,17 @@ export const alerts = defineFeature({
     "compute",
     "commands",
     "attestationNote",
+    "running",
     "editMs",
   ],
   start(on) {
     const { config, redis, key } = on;
     const groups = createAlerts(redis, key);
+    const remedies = () => on.running().find((feature) => feature.remedies)?.remedies;
     return {
-      presses: { alert: pressAlert(groups) },
-      messages: [alertSource({ ...on, alerts: groups }), heldAlerts({ alerts: groups })],
+      presses: { alert: pressAlert(groups, remedies) },
+      messages: [alertSource({ ...on, alerts: groups, remedies }), heldAlerts({ alerts: groups })],
+      alerts: alertPart({ ...on, alerts: groups }),
       schedules: [
         {
           name: "alerts-unheard",
@@ -56,6 +60,8 @@ export const alerts = defineFeature({
       async afterRequest({ id, origin }) {
         if (origin.kind === "alert") await groups.note(origin.alert, id);
       },
+      // The last change of its VM is on the message of an alert.
+      afterResult: ({ record }) => groups.touchOn(record.target.id),
       afterFreeze: groups.refresh,
       routes: (behind) => [alertRoute(groups, behind)],
     };

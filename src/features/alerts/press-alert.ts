@@ -5,7 +5,9 @@ import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { type PressHandler, commandNamed, outdated } from "../../talk/gateway-context.ts";
 import { run } from "../../talk/run.ts";
 import { alreadyRequested } from "../../talk/submit-change.ts";
+import type { RemedyPart } from "../alert-part.ts";
 import type { Alerts } from "./alerts.ts";
+import { readRecentFacts } from "./recent-facts.ts";
 import { mustAsk, renderConfirm } from "./render-alert.ts";
 
 /**
@@ -14,7 +16,7 @@ import { mustAsk, renderConfirm } from "./render-alert.ts";
  * whomever it is pressed.
  */
 export const pressAlert =
-  (alerts: Alerts): PressHandler =>
+  (alerts: Alerts, remedies: () => RemedyPart | undefined): PressHandler =>
   async (act, { alert: of, vm: at, n }) => {
     const { interaction, reply, gateway } = act;
     const { channelId, value } = interaction;
@@ -49,7 +51,14 @@ export const pressAlert =
     if (first) await alerts.note(alert.id, first.record.id);
     const used = "This button was already used.";
     if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
-    if (mustAsk(command, target, policy) === "here" && !isAsked)
-      return reply.privately(renderConfirm({ action, value }, command, target));
+    if (mustAsk(command, target, policy) === "here" && !isAsked) {
+      const { commands, now } = gateway;
+      // What the person may see is limited by their own journal.
+      const on = { store, commands, remedies: remedies(), scope: undefined, now: now() };
+      const facts = await readRecentFacts(target, alert, on);
+      return reply.privately(
+        renderConfirm({ action, value }, command, { target, ...facts }, alert),
+      );
+    }
     await run(invocation, { ...act, interaction: there, origin });
   };

@@ -9,6 +9,11 @@ export interface Detail {
   name: string;
   summary: string;
   severity: string;
+  /** What the source says beyond the summary. */
+  description?: string;
+  /** Addresses of web pages (`webAddressIn`). */
+  runbook?: string;
+  graph?: string;
   /** The value of its VM label; empty when it has none. */
   vm: string;
   since: number;
@@ -73,6 +78,9 @@ const grouped = z.object({
       startsAt: time,
       endsAt: time.optional(),
       fingerprint: words.optional(),
+      generatorURL: z.unknown().optional(),
+      dashboardURL: z.unknown().optional(),
+      panelURL: z.unknown().optional(),
     }),
   ),
 });
@@ -96,7 +104,8 @@ const readGrouped =
       sender: shortHash(group.externalURL ?? ""),
       alerts: group.alerts.map((alert) => {
         const { labels: all, startsAt: at, endsAt = 0 } = alert;
-        const { summary, description, message } = alert.annotations ?? {};
+        const notes = alert.annotations ?? {};
+        const { summary, description, message } = notes;
         return {
           key: shortHash(
             alert.fingerprint ??
@@ -105,6 +114,17 @@ const readGrouped =
           at,
           ...(alert.status === "resolved" ? { endedAt: Math.max(0, endsAt) } : {}),
           ...texts(all["alertname"], summary ?? description ?? message, all["severity"]),
+          ...extras({
+            description: summary === undefined ? undefined : description,
+            runbook: [notes["runbook_url"], notes["runbook"]],
+            graph: [
+              alert.panelURL,
+              alert.dashboardURL,
+              notes["dashboard_url"],
+              notes["dashboard"],
+              alert.generatorURL,
+            ],
+          }),
           vm: vmIn(all, source),
           since: at,
         };
@@ -123,6 +143,8 @@ const incident = z.object({
   urgency: text,
   priority: named,
   service: named,
+  links: z.array(z.object({ href: z.unknown().optional(), text })).nullish(),
+  body: z.object({ details: z.unknown().optional() }).nullish(),
 });
 const event = z.object({ event: z.object({ occurred_at: time, data: incident }) });
 /** A ping or a note: an event that neither fires nor ends. */
@@ -138,11 +160,20 @@ const readIncident: Read = (body, source) => {
   return readDelivery(event, body, ({ event: { occurred_at: at, data } }) => {
     const { id, title, incident_key, urgency } = data;
     const [service, priority] = [data.service?.summary, data.priority?.summary];
+    const isRunbook = (link: { text?: string | null | undefined }) =>
+      /runbook/i.test(link.text ?? "");
+    const links = Map.groupBy(data.links ?? [], isRunbook);
+    const addresses = (isOne: boolean) => (links.get(isOne) ?? []).map(({ href }) => href);
     const alert = {
       key: shortHash(id),
       at,
       ...(data.status === "resolved" ? { endedAt: at } : {}),
       ...texts(title, service, priority ?? urgency),
+      ...extras({
+        description: data.body?.details,
+        runbook: addresses(true),
+        graph: addresses(false),
+      }),
       vm: vmIn({ title, service, incident_key, urgency, priority }, source),
       since: data.created_at,
     };
@@ -157,6 +188,9 @@ const simple = z
     vm: z.string().default(""),
     summary: text,
     severity: text,
+    description: text,
+    runbook: z.unknown().optional(),
+    graph: z.unknown().optional(),
     startsAt: time.optional(),
     endsAt: time.optional(),
     id: words.optional(),
@@ -174,7 +208,13 @@ const readSimple: Read = (body) =>
     alerts: group.alerts.map(({ name, vm, startsAt, endsAt, ...one }) => {
       const at = startsAt ?? endsAt ?? 0;
       const ended = one.status === "resolved" ? { endedAt: Math.max(0, endsAt ?? 0) } : {};
-      const detail = { ...texts(name, one.summary, one.severity), vm: short(vm), since: at };
+      const { description, runbook, graph } = one;
+      const detail = {
+        ...texts(name, one.summary, one.severity),
+        ...extras({ description, runbook: [runbook], graph: [graph] }),
+        vm: short(vm),
+        since: at,
+      };
       return { key: shortHash(one.id ?? `${name} ${vm}`), at, ...ended, ...detail };
     }),
   }));
@@ -204,6 +244,39 @@ const texts = (name: unknown, summary: unknown, severity: unknown) => ({
   summary: short(summary, 300),
   severity: short(severity, 30),
 });
+
+/** What on-call needs besides. Of several addresses, the first that a browser can open counts. */
+function extras({
+  description,
+  ...from
+}: {
+  description: unknown;
+  runbook: readonly unknown[];
+  graph: readonly unknown[];
+}): Pick<Detail, "description" | "runbook" | "graph"> {
+  const first = (all: readonly unknown[]) => all.map(webAddressIn).find(Boolean);
+  const [more, runbook, graph] = [short(description, 300), first(from.runbook), first(from.graph)];
+  return {
+    ...(more ? { description: more } : {}),
+    ...(runbook ? { runbook } : {}),
+    ...(graph ? { graph } : {}),
+  };
+}
+
+/** Slack takes 3,000 characters; a group keeps up to 200 addresses, so each is shorter. */
+const mostInAddress = 1_000;
+
+/**
+ * The address of a web page. Undefined for everything else, such as `javascript:`, and for an
+ * address with a password, which would be shown to the whole channel.
+ */
+function webAddressIn(value: unknown): string | undefined {
+  if (typeof value !== "string" || value.length > mostInAddress) return undefined;
+  const url = URL.parse(value.trim());
+  if (!url || !["http:", "https:"].includes(url.protocol)) return undefined;
+  if (url.username !== "" || url.password !== "") return undefined;
+  return url.href.length <= mostInAddress ? url.href : undefined;
+}
 
 /** The value of the first of the source's VM labels that the alert has; empty when it has none. */
 const vmIn = (all: Readonly<Record<string, unknown>>, { vm }: AlertSource) =>

@@ -6,18 +6,22 @@ import {
   context,
   counted,
   firstFew,
+  dotted,
+  duration,
   fitsMenu,
   limits,
   lines,
+  linkButton,
   list,
   type List,
-  type Markdown,
+  Markdown,
   md,
   message,
   type Message,
   name,
   news,
   notice,
+  plainWords,
   section,
   sentence,
   when,
@@ -37,9 +41,12 @@ import { hasForm } from "../../registry/invocation.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { deedOf, frozenWords } from "../../core/cards/asking.ts";
 import type { Member } from "../../core/cards/render-card.ts";
-import { outcomeOf } from "../../core/cards/render-result.ts";
+import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
+import { sentAtOf } from "../../core/request/stored-request.ts";
 import { isProtected } from "../../core/permit/permit.ts";
+import { type Advice, helpsWithinMs, isRemedy } from "../alert-part.ts";
+import type { LastChange } from "./last-change.ts";
 
 export interface View {
   alert: StoredAlert;
@@ -62,12 +69,15 @@ export interface View {
  * `readAt`: when the compute service told the status; without it, the status is the last one that
  * Gatehouse saw.
  */
-type Vm = {
+export type Vm = {
   n: number;
   target: Target;
   readAt?: number;
   /** Names of commands that the compute service refused for the VM's ERROR (`refusedInError`). */
   refused?: ReadonlySet<string>;
+  lastChange?: LastChange | undefined;
+  /** What earlier attempts to end these alerts showed. */
+  advice?: readonly Advice[];
 };
 
 export const mostWithControls = 10;
@@ -75,31 +85,44 @@ const mostInWords = 20;
 /** The most names in a headline, and the most summaries on a card. */
 const mostNames = 3;
 
-const distinct = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ""))];
-const few = (texts: readonly string[]) => firstFew(distinct(texts), mostNames);
-const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
+export const distinct = (texts: readonly string[]) => [
+  ...new Set(texts.filter((text) => text !== "")),
+];
+export const few = (texts: readonly string[]) => firstFew(distinct(texts), mostNames);
+
+/** A time this close to a message needs no date, because Slack shows that of the message (ms). */
+const sameNightMs = 12 * 3600_000;
+
+/** A time on the group's message, with the date unless that is the message's own. */
+export function timeOn({ createdAt }: Pick<StoredAlert, "createdAt">, at: number): Markdown {
+  const isNear = Math.abs(at - createdAt) < sameNightMs;
+  return when(at, isNear ? "{time}" : "{date_short_pretty} {time}");
+}
 
 /** The firing alerts, or all if none is known to fire, as in a group that has ended. */
-function shownOf({ record: { group } }: StoredAlert): ReturnType<typeof detailsOf> {
+export function shownOf({ record: { group } }: StoredAlert): ReturnType<typeof detailsOf> {
   const all = detailsOf(group);
   const firing = all.filter(isFiring);
   return firing.length > 0 ? firing : all;
 }
 
-function calledOf(label: string, { vms }: Pick<View, "vms">): string {
+export function calledOf(label: string, { vms }: Pick<View, "vms">): string {
   const known = vms.get(label);
   return known ? calledName(known.target) : label;
 }
 
 /** The headline, like `HighCpu on web-2, db-1`. It also appears on locked screens. */
-function headline(view: View): string {
+export function headline(view: View): string {
   const shown = shownOf(view.alert);
   const where = few(shown.map(({ vm }) => calledOf(vm, view)));
   return `${few(shown.map((one) => one.name)) || "Alert"}${where === "" ? "" : ` on ${where}`}`;
 }
 
-/** Distinct summaries, each after its alert's name if there are several alerts. */
-function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
+const hasSeveralNames = (details: ReturnType<typeof shownOf>) =>
+  distinct(details.map((one) => one.name)).length > 1;
+
+/** Distinct summaries, each after its alert's name if the message tells of several names. */
+export function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
   const all = details.map(({ name: alert, summary }) =>
     [isNamed ? alert : "", summary].filter(Boolean).join(": "),
   );
@@ -108,44 +131,130 @@ function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Mar
     .map((text) => md`${text}`);
 }
 
-/** Renders the card of a group, which is edited in place and mentions nobody. */
-export function renderAlert(view: View): Message {
+const callOf = (called: readonly string[]) => new Markdown(mentions(called));
+
+/** Renders the message that calls people who weren't called when the first of these groups fired. */
+export function renderCall(called: readonly string[], views: readonly View[]): Message {
+  const what = md`${views.length > 1 ? `${counted(views.length, "alert group")} firing: ` : ""}${few(views.map(headline))}`;
+  const severity = few(views.flatMap(({ alert }) => shownOf(alert).map((one) => one.severity)));
+  return notice(md`🔥 ${callOf(called)} ${what}${severity && ` · ${severity}`}`);
+}
+
+/**
+ * The web pages of these alerts: their runbooks, then their graphs. Where an alert has another page
+ * than the others, its button says which alert it is of.
+ */
+export function linksOf(details: ReturnType<typeof shownOf>): ButtonSpec[] {
+  const kinds = [
+    ["Runbook", "runbook"],
+    ["Graph", "graph"],
+  ] as const;
+  const isNamed = hasSeveralNames(details);
+  return kinds.flatMap(([label, kind]) => {
+    const pages = Map.groupBy(details, (one) => one[kind] ?? "");
+    pages.delete("");
+    return [...pages].slice(0, mostNames).map(([url, [one]], n) => {
+      const which = pages.size > 1 ? ` of ${(isNamed ? one?.name : one?.vm) ?? ""}` : "";
+      return linkButton(`${label}${which}`, `${kind}-${n}`, url);
+    });
+  });
+}
+
+/**
+ * Renders the card of a group, which is edited in place. It mentions the people and groups in
+ * `called`: Slack notifies them of the first post, and of no edit.
+ */
+export function renderAlert(view: View, called: readonly string[] = []): Message {
   const { alert, vms, frozen } = view;
-  const { source, group } = alert.record;
+  const { source } = alert.record;
   const shown = shownOf(alert);
   const isOpen = alert.state === "firing";
   const [first] = shown;
-  const many = isOpen ? firingIn(group) - group.omitted : shown.length;
-  const all = many > 1 ? counted(many, "alert") : "";
   const labels = distinct(shown.map(({ vm }) => vm));
   const only = labels.length === 1 ? vms.get(labels[0] ?? "") : undefined;
   const isInRows = labels.length > 1 && labels.some((label) => vms.has(label));
-  const severity = few(shown.map((one) => one.severity));
+  const end = endOf(view);
   const head = lines(
-    md`${signOf(alert)} *${headline(view)}*${severity && ` · ${severity}`}`,
-    ...(isInRows ? [] : summariesOf(shown, many > 1)),
-    many > 0 ? timesLine(alert, shown, all) : undefined,
+    end ? md`${signOf(alert)} ${end}` : titleLine(view, shown),
+    ...(isInRows ? [] : [...summariesOf(shown, hasSeveralNames(shown)), descriptionOf(shown)]),
+    timesLine(alert, shown),
     omittedLine(alert),
     missingLine(view, shown),
     silenceLine(alert),
     only && statusLine(only, view),
+    callOf(called),
   );
-  const below = lines(...view.presses.map(pressLine), isOpen && frozenWords(frozen));
-  const told = `${signOf(alert)} ${isOpen ? "" : "Ended: "}${headline(view)}`;
+  const below = lines(
+    ...view.presses.map((press) => pressLine(press, view)),
+    isOpen && frozenWords(frozen),
+  );
+  const told = md`${signOf(alert)} ${end ?? `${isOpen ? "" : "Over: "}${headline(view)}`}`;
+  const links = linksOf(shown);
   return message(
     news(md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`),
     section(head),
-    // Buttons of changes are below those of reads, because a thumb slips.
+    // Buttons of changes are below those that only show something, because a thumb slips.
     ...(only
       ? [true, false].map((looks) => {
           const offered = view.offered.filter((command) => isChange(command) !== looks);
-          return buttons(controlsOf({ ...view, offered }, only));
+          return buttons([...controlsOf({ ...view, offered }, only), ...(looks ? links : [])]);
         })
-      : [rowsOf(view, labels)]),
+      : [rowsOf(view, labels), buttons(links)]),
     below.value === "" ? undefined : section(below),
     context(md`${source} · ${name(alert.id)}`),
   );
 }
+
+function titleLine(view: View, shown: ReturnType<typeof shownOf>): Markdown {
+  const { alert } = view;
+  const severity = few(shown.map((one) => one.severity));
+  const [first] = shown;
+  const isOne = alert.state === "firing" && countedOf(alert, shown) === "" && first;
+  return dotted(
+    md`${signOf(alert)} *${headline(view)}*`,
+    md`${severity}`,
+    isOne ? md`since ${timeOn(alert, first.since)}` : undefined,
+  );
+}
+
+/** The description that the source sent with its summary. One stands for all alerts of a group. */
+function descriptionOf(shown: ReturnType<typeof shownOf>): Markdown | undefined {
+  const [first] = distinct(shown.map(({ description = "" }) => description));
+  return first === undefined ? undefined : md`${first}`;
+}
+
+/**
+ * How a group ended, in a sentence: `HighCpu on web-2 ended after 1 min; olivia had restarted it.`
+ * Undefined while it fires, and when its source didn't tell its end.
+ */
+export function endOf(view: View): Markdown | undefined {
+  const { alert } = view;
+  if (signOf(alert) !== "✅") return undefined;
+  const shown = shownOf(alert);
+  const lastedMs = endedAtOf(alert, shown) - Math.min(...shown.map(({ since }) => since));
+  const after = shown.length > 0 && lastedMs > 0 ? ` after ${duration(lastedMs)}` : "";
+  return md`*${headline(view)}* ended${after}${restartedBefore(view)}.`;
+}
+
+const endedAtOf = (alert: StoredAlert, shown: ReturnType<typeof shownOf>) =>
+  Math.max(0, ...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
+
+/** `; olivia had restarted it`: the last press that changed a VM shortly before the group ended. */
+function restartedBefore({ alert, presses, vms }: View): string {
+  const { changedAt: endedAt } = alert;
+  const last = presses.findLast(({ request, command }) => {
+    const isInTime = endedAt - request.changedAt <= helpsWithinMs && sentAtOf(request) <= endedAt;
+    return isInTime && hasChanged({ request, command });
+  });
+  if (!last) return "";
+  const { requester, target } = last.request.record;
+  const what = vms.size > 1 ? calledName(target) : "it";
+  return `; ${requester.name} had ${last.command.say.done.toLowerCase()} ${what}`;
+}
+
+/** Whether this request changed the VM in a way that may end its alerts. */
+const hasChanged = ({ request, command }: Pick<Member, "request" | "command">): boolean =>
+  request.state === "done" && !request.stage.already && isRemedy(command);
 
 /** The sign of a group. ⚪ means that it is over but its source didn't tell its end. */
 function signOf({ state, record: { group, silence } }: StoredAlert): string {
@@ -154,14 +263,28 @@ function signOf({ state, record: { group, silence } }: StoredAlert): string {
   return isTold ? "✅" : "⚪";
 }
 
-function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>, all: string): Markdown {
+/** `40 alerts`; empty for one. */
+function countedOf(alert: StoredAlert, shown: ReturnType<typeof shownOf>): string {
+  const { group } = alert.record;
+  const many = alert.state === "firing" ? firingIn(group) - group.omitted : shown.length;
+  return many > 1 ? counted(many, "alert") : "";
+}
+
+/** The times of a group, unless its title has them. */
+function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>): Markdown | undefined {
   const [first] = shown;
-  const since = first ? atTime(first.since) : md``;
-  if (alert.state === "firing")
-    return md`${all === "" ? "Firing" : `${all} firing,`} since ${since}`;
-  const endedAt = Math.max(...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
-  const how = shown.every(({ isMissing }) => isMissing) ? "No longer reported since" : "Ended";
-  return md`${how} ${atTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
+  if (!first) return undefined;
+  const all = countedOf(alert, shown);
+  const since = timeOn(alert, first.since);
+  if (alert.state === "firing") {
+    const isAllEnded = firingIn(alert.record.group) === alert.record.group.omitted;
+    if (isAllEnded) return undefined;
+    return all === "" ? undefined : md`${all} firing, since ${since}`;
+  }
+  const endedAt = timeOn(alert, endedAtOf(alert, shown));
+  const isMissing = shown.every((one) => one.isMissing);
+  const how = isMissing ? md`No longer reported since ${endedAt}` : md`Ended ${endedAt}`;
+  return md`${how}, fired ${since}${all && `, ${all}`}`;
 }
 
 /**
@@ -191,27 +314,58 @@ function missingLine(view: View, shown: ReturnType<typeof shownOf>): Markdown | 
   return md`No longer reported: ${few(names)}.`;
 }
 
-function silenceLine({ record: { group, silence, source } }: StoredAlert): Markdown | undefined {
+function silenceLine(alert: StoredAlert): Markdown | undefined {
+  const { group, silence, source } = alert.record;
   if (silence === undefined) return undefined;
   if (silence === "source-removed")
     return md`Nobody tells its end: ${source} is no longer a source in gatehouse.yml.`;
-  const since = md`Not heard of since ${atTime(group.told?.heardAt ?? 0)}`;
+  const since = md`Not heard of since ${timeOn(alert, group.told?.heardAt ?? 0)}`;
   return silence === "quiet" ? md`${since}.` : md`${since}: taken as over.`;
 }
 
-/** Who works on the alert, or how that person's request ended. */
-function pressLine({ request, command, note }: Member): Markdown {
+/**
+ * Who works on the alert, or how that person's request ended. While the VM's alerts fire, a change
+ * that was made is no success yet, so it has no ✅.
+ */
+export function pressLine(
+  { request, command, note }: Member,
+  { alert }: Pick<View, "alert">,
+): Markdown {
   const { record, final, changedAt } = request;
   const { name: who } = record.requester;
   if (!final)
-    return md`👤 ${who} is on it: ${deedOf(record, command)}, ${atTime(record.createdAt)}`;
+    return md`👤 ${who} is on it: ${deedOf(record, command)}, ${timeOn(alert, record.createdAt)}`;
   const { sign, text } = outcomeOf(request, command, note);
-  return md`${sign} ${text} (${who}, ${atTime(changedAt)})`;
+  const by = md`(${who}, ${timeOn(alert, changedAt)})`;
+  if (!hasChanged({ request, command }) || !firesOn(record.target.id, alert))
+    return md`${sign} ${text} ${by}`;
+  const isFine = note?.but === undefined;
+  const deed = new Markdown(text.value.replace(/\.$/, ""));
+  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *Still firing.*`;
 }
 
-function statusLine(vm: Vm, { instead }: Pick<View, "instead">): Markdown {
-  const { refused } = vm;
-  return lines(whereLine(vm), refused && refused.size > 0 && md`${instead}`);
+/** Whether an alert of this group fires on the VM. */
+function firesOn(vmId: string, { record: { group, vms } }: StoredAlert): boolean {
+  const labels = new Set(vms.flatMap(({ label, id }) => (id === vmId ? [label] : [])));
+  return detailsOf(group).some((one) => isFiring(one) && labels.has(one.vm));
+}
+
+export function statusLine(
+  vm: Vm,
+  { alert, instead, presses }: Pick<View, "alert" | "instead" | "presses">,
+): Markdown {
+  const { refused, lastChange, advice = [] } = vm;
+  // The message's own requests have lines of their own.
+  const isElsewhere =
+    lastChange && !presses.some(({ request }) => request.record.id === lastChange.request);
+  return lines(
+    whereLine(vm),
+    isElsewhere && md`Last change: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
+    ...advice.map(({ text, at }) =>
+      at === undefined ? md`${text}.` : md`${text} (${timeOn(alert, at)}).`,
+    ),
+    refused && refused.size > 0 && md`${instead}`,
+  );
 }
 
 function whereLine({ target, readAt }: Vm): Markdown {
@@ -223,11 +377,12 @@ function whereLine({ target, readAt }: Vm): Markdown {
 
 /** A row with a menu for each VM that is known; the other labels are named in one line. */
 function rowsOf(view: View, labels: readonly string[]): List {
+  const isNamed = hasSeveralNames(shownOf(view.alert));
   const controlled = labels.filter((label) => view.vms.has(label)).slice(0, mostWithControls);
   const rows = controlled.flatMap((label) => {
     const vm = view.vms.get(label);
     const theirs = shownOf(view.alert).filter((detail) => detail.vm === label);
-    const what = summariesOf(theirs, true);
+    const what = summariesOf(theirs, isNamed);
     return vm ? [section(lines(statusLine(vm, view), ...what), menuOf(view, vm))] : [];
   });
   return list(rows, {
@@ -248,10 +403,8 @@ const verbOf = (command: Command) => {
 };
 
 /** Buttons for one VM. Their values name things by ID and never contain text of an alert. */
-function controlsOf(
-  { alert, offered, frozen, policy }: View,
-  { n, target, refused }: Vm,
-): ButtonSpec[] {
+function controlsOf({ alert, offered, frozen, policy }: View, vm: Vm): ButtonSpec[] {
+  const { n, target, refused } = vm;
   const mayChange = shownOf(alert).some(isFiring) && !frozen;
   const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.record.requests.length });
   return offered.flatMap((command) => {
@@ -268,15 +421,34 @@ function controlsOf(
       value,
     };
     const button = askOnce(spec, command, target, policy);
-    return [button.confirm ? { ...button, action: `${spec.action}${asked}` } : button];
+    if (!button.confirm) return [button];
+    const text = [button.confirm.text, ...knownBefore(command, vm, alert)].join(" ");
+    const confirm = { ...button.confirm, text };
+    return [{ ...button, confirm, action: `${spec.action}${asked}` }];
   });
+}
+
+/**
+ * What a person should know before they confirm: the last change of the VM, and what this command
+ * did before. A dialog is plain text in nobody's time zone, so a time is told by the alert's own.
+ */
+function knownBefore(
+  command: Command,
+  { lastChange, advice = [] }: Vm,
+  alert: StoredAlert,
+): string[] {
+  const words = advice.flatMap((one) => (one.command === command.name ? [`${one.text}.`] : []));
+  if (!lastChange) return words;
+  const apartMs = lastChange.at - alert.createdAt;
+  const apart = `${duration(Math.abs(apartMs))} ${apartMs < 0 ? "before" : "after"} the alert came`;
+  return [`Last change: ${plainWords(lastChange.deed)}, ${apart}.`, ...words];
 }
 
 /**
  * A menu with the same choices, for rows without room for buttons. A menu can't ask to confirm, so
  * the press asks.
  */
-function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
+export function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
   const all = controlsOf(view, vm).map(({ label, about, action, value }) => {
     return { label, about, action: action.replace(asked, ""), value };
   });
@@ -293,25 +465,22 @@ export function mustAsk(command: Command, target: Target, policy: Pick<Policy, "
   return hasForm(command) || isToConfirm(policy, target) ? "form" : otherwise;
 }
 
+/** Asks to confirm a press of a menu. `known` says what the alert knows about this VM. */
 export function renderConfirm(
   { action, value }: { action: string; value: string },
   command: ChangeCommand,
-  target: Target,
+  { target, lastChange, advice = [] }: Pick<Vm, "target" | "lastChange" | "advice">,
+  alert: StoredAlert,
 ): Message {
   const { verb: label } = command.say;
-  const text = md`${label} ${name(calledName(target))}? What runs there is interrupted.`;
-  return sentence(
-    text,
-    buttons([
-      {
-        label,
-        about: calledName(target),
-        value,
-        action: `${action}${asked}`,
-        style: "danger",
-      },
-    ]),
+  const text = lines(
+    md`${label} ${name(calledName(target))}? What runs there is interrupted.`,
+    lastChange && md`Last change: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
+    ...advice.flatMap((one) => (one.command === command.name ? [md`${one.text}.`] : [])),
   );
+  const about = calledName(target);
+  const button = { label, about, value, action: `${action}${asked}`, style: "danger" } as const;
+  return sentence(text, buttons([button]));
 }
 
 /** Renders a message for the group's thread: everything that happened since the last one. */
@@ -321,8 +490,8 @@ export function renderEvents(events: readonly AlertEvent[], view: View): Message
   const turns = ends - (isOver || events[0]?.is === "ended" ? 1 : 0);
   const flaps = turns > 0 ? ` It fired and ended ${counted(turns, "time")} in between.` : "";
   if (isOver) {
-    const way = view.alert.record.silence === undefined ? ". Nothing fires any more." : ".";
-    return notice(md`${signOf(view.alert)} Ended: ${headline(view)}${way}${flaps}`);
+    const end = endOf(view) ?? md`${headline(view)} is over: its source doesn't tell its end.`;
+    return notice(md`${signOf(view.alert)} ${end}${flaps}`);
   }
   const labels = distinct(events.flatMap(({ vms }) => vms));
   const isNew = (one: { vm: string }) => labels.length === 0 || labels.includes(one.vm);
@@ -346,34 +515,3 @@ export function renderEvents(events: readonly AlertEvent[], view: View): Message
 /** Renders what replaces a card that stood in another channel while its own was closed. */
 export const renderMoved = (view: View, channelId: string): Message =>
   notice(md`➡️ ${headline(view)}: told in ${channelLink(channelId)} from now on.`);
-
-/**
- * Renders one message for groups that came faster than a channel takes messages: the first by name,
- * the rest counted.
- */
-export function renderOverview(views: readonly View[], firing: number, ended: number): Message {
-  const groups = counted(firing, "alert group");
-  const [top] = views;
-  if (!top) return notice(md`✅ All ${counted(ended, "alert group")} of this message have ended.`);
-  const rows = views.map((view, n) => {
-    const [vm, ...others] = view.vms.values();
-    const [first] = shownOf(view.alert);
-    const only = vm && others.length === 0 ? vm : undefined;
-    const text = lines(
-      md`🔥 *${headline(view)}*${first ? md`, since ${atTime(first.since)}` : ""}`,
-      only && statusLine(only, view),
-      ...view.presses.map(pressLine),
-    );
-    return section(text, only && n < mostWithControls ? menuOf(view, only) : undefined);
-  });
-  const over = ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : "";
-  const all = md`🔥 *${groups} firing*${over}. They came faster than this channel takes messages, so they share this one.`;
-  return message(
-    news(md`🔥 ${groups} firing: ${headline(top)}`),
-    section(lines(all, frozenWords(top.frozen))),
-    list(rows, {
-      beyond: firing - rows.length,
-      rest: (left) => md`… and ${left.toLocaleString("en-US")} more firing.`,
-    }),
-  );
-}

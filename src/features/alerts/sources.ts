@@ -4,6 +4,7 @@ import { type Nonsense, type Operation, defineSection } from "../../config/polic
 import {
   channel,
   matching,
+  mentionable,
   oneOf,
   operation,
   section,
@@ -17,6 +18,11 @@ import { isGlob } from "../../text/glob.ts";
 const alertFormats = ["alertmanager", "grafana", "pagerduty", "plain"] as const;
 
 const headerName = matching(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, "must be the name of an HTTP header");
+
+const severity = matching(
+  /^(\*|[^\s*][^*]{0,29})$/,
+  'must be a severity as the source names it, or "*" for all others',
+);
 
 /**
  * A source, which sends alerts to the API at `/alerts/<its name>`. Its secret is
@@ -36,6 +42,11 @@ const source = section({
    * and start.
    */
   offer: z.array(operation).default([]),
+  /**
+   * The people and groups who are mentioned once when a group of alerts fires, by severity. `*` is
+   * for severities that aren't named.
+   */
+  notify: z.record(severity, some(mentionable, "person or group")).default({}),
   /** Only for Grafana: whether unsigned deliveries are refused. PagerDuty always signs. */
   signed: z.boolean("must be true or false").default(false),
   /** Only for Grafana: the header with the signed time. */
@@ -53,6 +64,16 @@ export type AlertSources = Readonly<Record<string, AlertSource>>;
 export const secretVariable = (name: string) =>
   `SOURCE_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
 
+/** The people and groups to mention for alerts of these severities. */
+export function calledFor(
+  { notify }: Pick<AlertSource, "notify">,
+  severities: readonly string[],
+): readonly string[] {
+  const named = new Map(Object.entries(notify).map(([key, ids]) => [key.toLowerCase(), ids]));
+  const called = severities.flatMap((one) => named.get(one.toLowerCase()) ?? named.get("*") ?? []);
+  return [...new Set(called)];
+}
+
 /** The section `sources` of gatehouse.yml. */
 export const sourcesSection = defineSection({
   name: "sources",
@@ -69,6 +90,8 @@ export const sourcesSection = defineSection({
       "reads its secret from the variable of",
     ),
   ],
+  mentionedIn: (sources) =>
+    Object.values(sources).flatMap(({ notify }) => Object.values(notify).flat()),
   callersIn: (sources) =>
     Object.entries(sources).map(([name, { channel: where }]) => ({
       name,

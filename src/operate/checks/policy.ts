@@ -10,6 +10,7 @@ import { createWeb } from "../../slack/web.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 import { wordOf } from "./slack.ts";
 import { channelsNamed, everyoneNamed } from "../../config/named-in-policy.ts";
+import { mentionedIn } from "../../config/policy-section.ts";
 
 /** The most people that are looked up one by one. Slack allows about fifty such calls a minute. */
 const mostPeople = 40;
@@ -35,7 +36,7 @@ export async function lookAtPolicy({
     new Map(
       await Promise.all((isAsked ? ids : []).map(async (id) => [id, await one(id)] as const)),
     );
-  const entries = everyoneNamed(policy);
+  const entries = everyoneLookedUp(policy);
   const named = entries.filter(isGroup);
   // One call covers all groups, because Slack allows 20 a minute about user groups.
   const list =
@@ -86,6 +87,11 @@ export async function lookAtPolicy({
   };
 }
 
+/** Everyone with rights, and everyone whom messages mention. */
+const everyoneLookedUp = (policy: Policy): readonly string[] => [
+  ...new Set([...everyoneNamed(policy), ...mentionedIn(policy)]),
+];
+
 const isGroup = (id: string) => id.startsWith("S");
 
 /** The teams whose alarms have no channel of their own. */
@@ -123,7 +129,7 @@ export function judgeNames(facts: PolicyFacts): readonly Finding[] {
     const mend = "Gatehouse looks them up in Slack: fix the bot token first.";
     return [note("groups, people, and channels: not checked", mend)];
   }
-  const entries = new Set(everyoneNamed(policy));
+  const entries = new Set(everyoneLookedUp(policy));
   const named = [...people].filter(([id]) => entries.has(id));
   const allGroups = `groups: all ${groups.size} exist and have members`;
   const allPeople = `people: all ${named.length} named are members`;

@@ -1,4 +1,5 @@
 import type { App, ViewSubmitAction } from "@slack/bolt";
+import { linkFamily } from "../../messages/message.ts";
 import { textAt } from "../json.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Deliveries } from "./deliveries.ts";
@@ -52,8 +53,11 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   type OnAction = Parameters<typeof app.action>[1];
   const onPress: OnAction = ({ body, ack }) => deliveries.take(readPress(body, Date.now()), ack);
   for (const family of names.buttons) app.action(new RegExp(`^${family}(:|$)`), onPress);
+  // Slack opens the address by itself, so nothing is stored or answered.
+  app.action(new RegExp(`^${linkFamily}(:|$)`), ({ ack }) => ack());
   // A button in a message that an earlier release posted.
-  app.action(new RegExp(`^(?!(?:${names.buttons.join("|")})(?::|$))`), onPress);
+  const ours = [...names.buttons, linkFamily].join("|");
+  app.action(new RegExp(`^(?!(?:${ours})(?::|$))`), onPress);
 
   for (const form of names.forms)
     app.view<ViewSubmitAction>(form, ({ body, view, ack }) =>

@@ -98,7 +98,9 @@ export async function startWire(apiPort: number, random: () => number) {
 
 /** Reads a group's newest message: the label `vm` of each firing alert. */
 function shownIn(world: TestWorld, group: string): { isFiring: boolean; vms: string[] } {
-  const head = new RegExp(`^(🔥|✅|⚪) ${group}(?: on ([^\\n]*))?(?:\\n|$)`);
+  const head = new RegExp(
+    `^(🔥|✅|⚪) ${group}(?: on ([^\\n·]*?))?(?: ended[^\\n]*| · [^\\n]*)?(?:\\n|$)`,
+  );
   const cards = world.ada.seesChannel("ops").messages.flatMap((message) => {
     const found = message.threadTs === undefined ? head.exec(wordsOf(message)) : null;
     return found ? [found] : [];

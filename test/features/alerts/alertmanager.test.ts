@@ -40,14 +40,16 @@ describe.skipIf(program === undefined)("the real Alertmanager, two peers", () =>
 
     await tell("HighCpu", "web-2", new Date());
     await tell("DiskFull", "web-2", new Date());
-    await hears(world.olivia, "ops", /✅ HighCpu on db-1, web-2/, 30_000);
-    await hears(world.olivia, "ops", /✅ DiskFull on web-2/, 30_000);
+    await hears(world.olivia, "ops", /✅ HighCpu on db-1, web-2 ended/, 30_000);
+    await hears(world.olivia, "ops", /✅ DiskFull on web-2 ended/, 30_000);
     const words = () => world.olivia.seesChannel("ops").messages.map(wordsOf);
     await expect
-      .poll(() => words().filter((one) => one.startsWith("✅ Ended: ")), { timeout: 30_000 })
+      .poll(() => words().filter((one) => /^✅ .* ended after .*\.$/.test(one)), {
+        timeout: 30_000,
+      })
       .toHaveLength(2);
     const messages = words();
-    expect(messages.filter((one) => /^✅ (HighCpu|DiskFull)/.test(one))).toHaveLength(2);
+    expect(messages.filter((one) => /^✅ (HighCpu|DiskFull) .*\n/.test(one))).toHaveLength(2);
     expect(messages.filter((one) => /🔥 Fires again/.test(one))).toEqual([]);
   }, 120_000);
 

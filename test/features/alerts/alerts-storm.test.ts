@@ -27,7 +27,8 @@ describe("a storm of alerts", () => {
     await world.olivia.chooses("menu", restart.replaceAll("\\", ""), { in: shared.ts });
     await hears(world.olivia, "ops", /Restart web-2\? What runs there is interrupted/);
     await world.olivia.presses("Restart", { channel: "ops" });
-    const told = /alert groups firing[^]*web-2 in payments is RUNNING as of[^]*✅ Restarted web-2/;
+    const told =
+      /alert groups firing[^]*web-2 in payments is RUNNING as of[^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing\./;
     expect((await hears(world.vera, "ops", told, 20_000)).ts).toBe(shared.ts);
     await world.ada.types("ops", "/gatehouse freeze drill");
     const frozen = /alert groups firing[^]*All changes are frozen by ada: drill\./;

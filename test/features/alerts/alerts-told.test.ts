@@ -72,7 +72,11 @@ describe("a delivery", () => {
     const fired = JSON.stringify(pagerdutyBody());
     const over = JSON.stringify(pagerdutyBody("resolved", minute(7)));
     for (const body of [fired, over, fired, over]) expect((await post(body)).status).toBe(202);
-    const card = await hears(world.olivia, "ops", /✅ A little bump in the road on web-2/);
+    const card = await hears(
+      world.olivia,
+      "ops",
+      /^✅ A little bump in the road on web-2 ended after 8 min\.\s[^]*Ended/,
+    );
     await isQuiet(world);
     expect(inChannel(world).map(({ ts }) => ts)).toEqual([card.ts]);
   });
@@ -117,11 +121,11 @@ describe("the message of a group", () => {
     await fire(world, [{ status: "resolved" }, { vm: "db-1" }]);
     await hears(world.olivia, "ops", /^🔥 HighCpu on db-1 /);
     await fire(world, [{ status: "resolved" }, { vm: "db-1", status: "resolved" }]);
-    await hears(world.olivia, "ops", /✅ HighCpu on db-1, web-2/);
+    await hears(world.olivia, "ops", /✅ HighCpu on db-1, web-2 ended/);
     await isQuiet(world);
     expect(inThread(world, card)).toEqual([
       "🔥 HighCpu fires on db-1 too.",
-      "✅ Ended: HighCpu on db-1, web-2. Nothing fires any more.",
+      "✅ HighCpu on db-1, web-2 ended after 9 min.",
     ]);
     await fire(world, [{ startsAt: minute(15) }]);
     await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
@@ -167,7 +171,7 @@ describe("the message of a group", () => {
     );
     await fire(world, [{}], { groupKey: "alone" });
     const card = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
-    expect(wordsOf(card)).toMatch(/STOPPED as of[^]*\[Show\] \[Metrics\]\s+\[Start\]/);
+    expect(wordsOf(card)).toMatch(/STOPPED as of[^]*\[Show\] \[Metrics\] \[Graph\]\s+\[Start\]/);
   });
 
   it("opens the form of a command that has one, whose result comes into its thread", async () => {
@@ -181,7 +185,7 @@ describe("the message of a group", () => {
     await world.olivia.submits({ CPU: "4", Memory: "8" });
     const { record } = await world.ended("vm resize");
     expect([record.threadTs, record.target.id]).toEqual([card.ts, "vm-payments-web-2"]);
-    await hears(world.olivia, "ops", /✅ Resized web-2[^(]*\(olivia, /);
+    await hears(world.olivia, "ops", /Resized web-2[^(]*\(olivia, [^)]*\)\. Still firing\./);
   });
 
   it("says who works on it, then the result, and the VM's present state", async () => {
@@ -194,7 +198,7 @@ describe("the message of a group", () => {
     const over = await hears(
       world.vera,
       "ops",
-      /🔥[^]*✅ Restarted web-2 in \d+ s\. \(olivia, /,
+      /🔥[^]*\nRestarted web-2 in \d+ s \(olivia, [^)]*\)\. Still firing\./,
       20_000,
     );
     expect(wordsOf(over)).toMatch(/web-2 in payments is RUNNING as of[^]*\[Restart…\]/);
@@ -267,7 +271,7 @@ describe("the message of a group", () => {
     await fire(world, [{}]);
     const one = await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
     expect(wordsOf(one)).toMatch(
-      /\[Show\] \[Metrics\]\s+\[Restart…\] \[Snapshot\] \[Stop…\] \[Resize…\]/,
+      /\[Show\] \[Metrics\] \[Graph\]\s+\[Restart…\] \[Snapshot\] \[Stop…\] \[Resize…\]/,
     );
     await fire(world, [{}, { vm: "db-1" }]);
     const two = await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
@@ -586,7 +590,7 @@ describe("the message of a group", () => {
     await Promise.all(
       [1, 2, 3].map(() => sendSigned(world, pressPayload(world, "olivia", card, pressed))),
     );
-    const next = await hears(world.olivia, "ops", /✅ Restarted web-2 [^]*\(olivia, /);
+    const next = await hears(world.olivia, "ops", /\nRestarted web-2 [^]*\(olivia, /);
     await world.ended("vm restart");
     await world.settled();
     expect(world.compute.writes()).toHaveLength(1);
@@ -625,7 +629,7 @@ describe("the channel of a group", () => {
     const { record } = await world.ended("vm restart");
     expect([record.channelId, record.threadTs]).toEqual([card.channelId, card.ts]);
     await fire(world, [{ status: "resolved" }]);
-    expect((await hears(world.ada, "status", /^✅ HighCpu on web-2 /)).ts).toBe(card.ts);
+    expect((await hears(world.ada, "status", /^✅ HighCpu on web-2 [^]*Ended/)).ts).toBe(card.ts);
     channelNamed(world, "ops").archived = false;
     await fire(world, [{ vm: "db-1" }], { groupKey: "next" });
     await hears(world.olivia, "ops", /^🔥 HighCpu on db-1 /);
@@ -656,8 +660,10 @@ describe("the channel of a group", () => {
     const moved = await hears(world.ada, "status", /➡️ HighCpu on [^:]+: told in .* from now on/);
     expect(moved.ts).toBe(away.ts);
     await fire(world, [{ status: "resolved" }, { vm: "db-1", status: "resolved" }]);
-    expect((await hears(world.olivia, "ops", /^✅ HighCpu on db-1, web-2 /)).ts).toBe(home.ts);
-    const end = await hears(world.olivia, "ops", /✅ Ended: HighCpu on db-1, web-2/);
+    expect((await hears(world.olivia, "ops", /^✅ HighCpu on db-1, web-2 [^]*Ended/)).ts).toBe(
+      home.ts,
+    );
+    const end = await hears(world.olivia, "ops", /^✅ HighCpu on db-1, web-2 ended after 9 min\.$/);
     expect(end.threadTs).toBe(home.ts);
     await isQuiet(world);
     expect(inChannel(world)).toHaveLength(1);

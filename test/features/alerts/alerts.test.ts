@@ -22,6 +22,7 @@ const sourceOf = (format: AlertSource["format"], more: Partial<AlertSource> = {}
   format,
   vm: ["vm", "instance"],
   offer: [],
+  notify: {},
   signed: false,
   ...more,
 });
@@ -99,6 +100,74 @@ describe("the format of a delivery", () => {
     expect(readOne(instance, sourceOf("alertmanager"))).toMatchObject({
       vm: "web-2:9100",
       endedAt: Date.parse(minute(9)),
+    });
+  });
+
+  it("has a runbook and a graph that a browser can open, and what the source says beyond the summary", () => {
+    const runbook_url = "https://runbooks.example/HighCpu?a=1#fix";
+    const description = `CPU of web-2 is 97%.${" It is high.".repeat(60)}`;
+    const sent = {
+      notes: { runbook_url, description },
+      graph: "http://prometheus.example/graph?g0",
+    };
+    const read = readOne(alertmanagerBody([sent]), sourceOf("alertmanager"));
+    expect(read).toMatchObject({
+      runbook: runbook_url,
+      graph: "http://prometheus.example/graph?g0",
+    });
+    expect(read.description).toMatch(/^CPU of web-2 is 97%\. It is high\..*…$/);
+    expect(read.description).toHaveLength(300);
+    const dashboard = { notes: { dashboard_url: "https://grafana.example/d/1" } };
+    expect(readOne(alertmanagerBody([dashboard]), sourceOf("alertmanager")).graph).toBe(
+      "https://grafana.example/d/1",
+    );
+  });
+
+  it.each([
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "//evil.example",
+    "runbooks/HighCpu",
+    "https://",
+    "https://user:secret@wiki.example/",
+    `https://wiki.example/${"a".repeat(1_000)}`,
+    { url: "https://wiki.example" },
+    "",
+  ])("has no link to %j", (address) => {
+    const body = alertmanagerBody([{ notes: { runbook_url: address }, graph: address }]);
+    const read = readOne(body, sourceOf("alertmanager"));
+    expect([read.runbook, read.graph]).toEqual([undefined, undefined]);
+  });
+
+  it("has the links of Grafana's panels, PagerDuty's links, and those of `plain`", () => {
+    const [firing, ...others] = grafanaBody.alerts;
+    const panel = { ...firing, panelURL: "https://play.grafana.org/d/1?viewPanel=2" };
+    expect(
+      readOne({ ...grafanaBody, alerts: [panel, ...others] }, sourceOf("grafana")),
+    ).toMatchObject({
+      graph: "https://play.grafana.org/d/1?viewPanel=2",
+      description: "The system has high memory usage",
+    });
+    const { event } = pagerdutyBody();
+    const links = [
+      { href: "https://graphs.example/web-2", text: "CPU" },
+      { href: "https://wiki.example/cpu", text: "The runbook" },
+    ];
+    const data = { ...event.data, links, body: { details: "load 40" } };
+    expect(readOne({ event: { ...event, data } }, sourceOf("pagerduty"))).toMatchObject({
+      runbook: "https://wiki.example/cpu",
+      graph: "https://graphs.example/web-2",
+      description: "load 40",
+    });
+    const more = {
+      runbook: "https://wiki.example/disk",
+      graph: "https://g.example",
+      description: "sda",
+    };
+    const one = { name: "DiskFull", vm: "web-2", startsAt: minute(0), ...more };
+    expect(readOne({ alerts: [one] }, sourceOf("plain"))).toMatchObject({
+      ...more,
+      graph: "https://g.example/",
     });
   });
 

@@ -23,6 +23,9 @@ export type Fired = Partial<{
   summary: string;
   severity: string;
   labels: Record<string, unknown>;
+  /** Annotations beside the summary. */
+  notes: Record<string, unknown>;
+  graph: unknown;
 }>;
 
 export const minute = (n: number) => new Date(Date.UTC(2026, 10, 25, 3, n)).toISOString();
@@ -52,10 +55,10 @@ export function alertmanagerBody(alerts: readonly Fired[], groupKey = '{}:{alert
           severity: one.severity ?? "critical",
           ...one.labels,
         },
-        annotations: { summary: one.summary ?? "CPU above 95% for 5 min" },
+        annotations: { summary: one.summary ?? "CPU above 95% for 5 min", ...one.notes },
         startsAt: one.startsAt ?? minute(0),
         endsAt: status === "resolved" ? (one.endsAt ?? minute(9)) : "0001-01-01T00:00:00Z",
-        generatorURL: "http://prometheus.example/graph",
+        generatorURL: one.graph ?? "http://prometheus.example/graph",
         fingerprint: hash("sha256", `${name} ${vm}`).slice(0, 16),
       };
     }),

@@ -111,7 +111,7 @@ describe("/gatehouse digest", () => {
       "prometheus",
       alertmanagerBody([{ status: "resolved", endsAt: new Date().toISOString() }]),
     );
-    await hears(olivia, "ops", /✅ Ended: HighCpu/);
+    await hears(olivia, "ops", /✅ HighCpu on web-2 ended/);
     await olivia.types("ops", "/gatehouse digest now");
     const digest = wordsOf(await hears(world.vera, "ops", /1 review to sign|must sign the review/));
     await olivia.types("ops", "/gatehouse handover");

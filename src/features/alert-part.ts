@@ -1,0 +1,58 @@
+import type { ButtonSpec } from "../messages/message.ts";
+import type { ChangeCommand } from "../registry/define.ts";
+
+/**
+ * How soon after a change an alert must have ended so that the change counts as what ended it (ms).
+ * Most alerts need some minutes of good values until they end.
+ */
+export const helpsWithinMs = 5 * 60_000;
+
+/** Whether the command changes the VM itself, so that it may end the VM's alerts. */
+export const isRemedy = (command: ChangeCommand): boolean =>
+  command.on === "vm" &&
+  command.snapshot !== "takes" &&
+  command.keeps === undefined &&
+  command.openedBy === undefined;
+
+/** The alerts of one VM in one group, as their source told them last. */
+export interface AlertsOnVm {
+  /** How the group's message calls the VM. */
+  vm: string;
+  alerts: readonly AlertOnVm[];
+  /** Where the group's message stands; undefined while no channel shows it. */
+  place: { channelId: string; ts: string } | undefined;
+  /** Buttons for the web pages of these alerts. */
+  links: readonly ButtonSpec[];
+}
+
+export interface AlertOnVm {
+  name: string;
+  /** `unheard`: nobody tells any more whether it fires. */
+  state: "firing" | "ended" | "unheard";
+  /** When it began to fire (ms by the clock of its source). */
+  since: number;
+}
+
+/** What other features learn of alerts, and tell them. */
+export interface AlertPart {
+  /** Undefined when the group is gone or never named this VM. */
+  find(alertId: string, vmId: string): Promise<AlertsOnVm | undefined>;
+  /** Draws the group's message again, because a feature now says something else on it. */
+  redraw(alertId: string): Promise<unknown>;
+}
+
+/** What an earlier attempt to end an alert showed. It is shown, and decides nothing. */
+export interface Advice {
+  /** Name of the command that was tried: its confirmation says so, too. */
+  command: string;
+  /** A sentence without its period: `A restart didn't help the last 2 times`. */
+  text: string;
+  /** When that was, if the sentence is about one time (ms by Redis). */
+  at?: number;
+}
+
+/** What a feature adds to the messages of alerts about what helped before. */
+export interface RemedyPart {
+  /** The advice for alerts of these names on a VM that the message's readers may see. */
+  advise(vmId: string, alertNames: readonly string[]): Promise<readonly Advice[]>;
+}

@@ -1,0 +1,57 @@
+import type { Policy } from "../../config/policy-file.ts";
+import { scopeOfChannel } from "../../core/permit/access.ts";
+import { targetOf } from "../../core/submit/resolve-targets.ts";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
+import { calledName } from "../../registry/define.ts";
+import type { AlertOnVm, AlertPart } from "../alert-part.ts";
+import { type Alerts, detailsOf, isFiring, type StoredAlert } from "./alerts.ts";
+import { linksOf } from "./render-alert.ts";
+
+/** Tells other features of alerts, as far as the channel of the group's message may know. */
+export function alertPart(on: {
+  alerts: Pick<Alerts, "get" | "placeOf" | "touch">;
+  inventory: Pick<Inventory, "seenIn">;
+  config: { readonly policy: Policy };
+}): AlertPart {
+  const { alerts } = on;
+
+  /** As the group's message calls it: a VM that its channel may not see is called by its label. */
+  async function calledIn(channelId: string, vmId: string, label: string): Promise<string> {
+    const scope = scopeOfChannel(on.config.policy, channelId);
+    const seen = on.inventory.seenIn(async () => scope);
+    const found = await seen.findVm(vmId, { onlyKnown: true });
+    const isIt = "found" in found && found.found.id === vmId;
+    return isIt ? calledName(targetOf(found.found)) : label;
+  }
+
+  return {
+    async find(alertId, vmId) {
+      const alert = await alerts.get(alertId);
+      const own = (alert?.record.vms ?? []).filter(({ id }) => id === vmId);
+      const labels = own.map((one) => one.label);
+      const [label] = labels;
+      if (!alert || label === undefined) return undefined;
+      const place = await alerts.placeOf(alert);
+      const details = detailsOf(alert.record.group).filter((one) => labels.includes(one.vm));
+      return {
+        vm: await calledIn(place?.channelId ?? alert.record.channelId, vmId, label),
+        alerts: details.map(({ name, since, ...one }) => ({
+          name,
+          since,
+          state: stateOf(one, alert),
+        })),
+        place,
+        links: linksOf(details),
+      };
+    },
+    redraw: alerts.touch,
+  };
+}
+
+function stateOf(
+  one: { endedAt: number | undefined; isMissing: boolean },
+  { record: { silence } }: StoredAlert,
+): AlertOnVm["state"] {
+  if (silence !== undefined || one.isMissing) return "unheard";
+  return isFiring(one) ? "firing" : "ended";
+}
