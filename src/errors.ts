@@ -1,11 +1,16 @@
-/** A failure written for the requester: one sentence, and a hint with the next step. */
+/**
+ * A failure written for the requester: one sentence, and a hint with the next step. `smallPrint`
+ * names the rule behind it, for whoever wants to change that.
+ */
 export class UserError extends Error {
   override readonly name = "UserError";
   readonly hint: string | undefined;
+  readonly smallPrint: string | undefined;
 
-  constructor(message: string, hint?: string) {
+  constructor(message: string, hint?: string, smallPrint?: string) {
     super(message);
     this.hint = hint;
+    this.smallPrint = smallPrint;
   }
 }
 

@@ -245,7 +245,7 @@ function decide(asked: Question, file: PolicyFile) {
   const unasked = { approvals: 0, votes: [] };
   if (no) {
     // Someone who reads the file may know what a person in Slack isn't told.
-    const rule = !no.toldAs ? "" : ` The rule is ${no.rule}.`;
+    const rule = no.toldAs === "" ? "" : ` The rule is ${no.rule}.`;
     const why = `refused: ${no.text}${rule} ${line(placeOf(no.rule, policy))}`;
     return { ...unasked, allowed: false, why };
   }

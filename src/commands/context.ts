@@ -4,8 +4,8 @@ import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { DriftRecords } from "../monitor/drift-records.ts";
-import { type Message, duration, md, utc, when } from "../messages/message.ts";
-import type { Asking, ServiceAsking } from "../core/permit/permit.ts";
+import { type ButtonSpec, type Message, duration, md, utc, when } from "../messages/message.ts";
+import type { Asking, LackedRight, ServiceAsking } from "../core/permit/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -79,6 +79,8 @@ export interface ReadContext extends Surroundings {
   mayRun(command: Command, targets?: readonly Target[]): boolean;
   /** The link to a message in Slack, if Slack gives one. */
   linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
+  /** Buttons beside a refusal for lack of this right, as features offer them. */
+  offersAtRefusal(lacked: LackedRight): readonly ButtonSpec[];
   status(): Promise<readonly StatusLine[]>;
   /** Posts in a channel, or returns why it can't. */
   post(channelId: string, message: Message): Promise<string | undefined>;

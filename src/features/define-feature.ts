@@ -118,6 +118,8 @@ export interface RunningFeature {
    * the request may no longer be made.
    */
   beforeRequest?: Contributions["beforeRequest"];
+  /** Buttons that the feature offers beside a refusal (`Contributions.offersAtRefusal`). */
+  offersAtRefusal?: Contributions["offersAtRefusal"];
   /**
    * Called when a request was made, and again when it has ended, because a message of the feature
    * may have made it. Idempotent.

@@ -35,6 +35,8 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
     },
     requestMade: afterRequest,
+    offersAtRefusal: (lacked, gateway) =>
+      all((feature) => feature.offersAtRefusal?.(lacked, gateway)),
   };
   return {
     contributed,

@@ -67,7 +67,7 @@ export function hasForm(command: Command): command is ChangeCommand {
 }
 
 /** The words that name its targets. */
-export function targetWords({ command, input }: Pick<Invocation, "command" | "input">): string[] {
+export function targetWords({ command, input }: { command: Command; input: Input }): string[] {
   const key = targetArgument(command)?.key;
   return key === undefined
     ? []

@@ -3,10 +3,11 @@ import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import {
+  type ButtonSpec,
   type Message,
-  readable,
-  section,
-  message,
+  buttons,
+  context,
+  sentence,
   hintOf,
   lines,
   md,
@@ -16,10 +17,14 @@ import {
 import { redisTrouble } from "../redis/redis.ts";
 
 /**
- * Anything thrown, in words for a person. A bug shows only a reference; its stack goes to the log.
+ * Anything thrown, in words for a person, with buttons for what they can do instead. A bug shows
+ * only a reference; its stack goes to the log.
  */
-export function errorReply(error: unknown, log: Log): Message {
-  if (error instanceof UserError) return say(md`${error.message}`, hintOf(error.hint));
+export function errorReply(error: unknown, log: Log, offers: readonly ButtonSpec[] = []): Message {
+  if (error instanceof UserError) {
+    const { message: text, hint, smallPrint } = error;
+    return sayNo(lines(md`${text}`, hintOf(hint)), { smallPrint, offers });
+  }
   if (error instanceof ComputeError) return say(...computeWords(error));
   const trouble = redisTrouble(error);
   if (trouble !== undefined) {
@@ -37,10 +42,18 @@ export function errorReply(error: unknown, log: Log): Message {
   );
 }
 
+/** A refusal, with what the person can press instead, and below it the rule in small print. */
+export function sayNo(
+  text: Markdown,
+  how: { smallPrint?: string | undefined; offers?: readonly ButtonSpec[] },
+): Message {
+  const smallPrint = hintOf(how.smallPrint);
+  return sentence(text, buttons(how.offers ?? []), smallPrint && context(smallPrint));
+}
+
 /** A refusal or an answer in one sentence, with the next step below it. */
 export function say(text: Markdown, hint?: Markdown): Message {
-  const all = lines(text, hint);
-  return message(readable(all), section(all));
+  return sentence(lines(text, hint));
 }
 
 function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {

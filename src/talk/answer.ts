@@ -98,6 +98,7 @@ function readContext(
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
     linkTo: (posted) => linkTo(posted, gateway),
+    offersAtRefusal: (lacked) => gateway.contributed.offersAtRefusal(lacked, gateway),
     async post(channel, posting) {
       const posted = await postIn({ channelId: channel }, posting, gateway);
       return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);

@@ -1,30 +1,47 @@
 import { UserError } from "../errors.ts";
 import type { Markdown } from "../messages/message.ts";
-import { placesSeen } from "../core/permit/access.ts";
 import {
   type About,
   type Asking,
+  type LackedRight,
   type Permit,
   type Question,
+  type Rules,
+  askAndPermit,
+  lackedBy,
   mayAsk,
+  mayView,
   permit,
   permitEach,
   stopRefusal,
 } from "../core/permit/permit.ts";
 import type { PolicyRefusal } from "../core/permit/refusal.ts";
+import { withNames } from "../core/permit/with-names.ts";
 import type { ChangeCommand, Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { frozenWords } from "../core/cards/asking.ts";
-import { namesWithin } from "../core/submit/resolve-targets.ts";
+import { namesWithin, targetOfRefused } from "../core/submit/resolve-targets.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** Refused by policy, and recorded in the audit trail. */
-export class Refused extends UserError {}
+export class Refused extends UserError {
+  /** What others may do instead. Undefined when nobody can be asked. */
+  readonly lacked: LackedRight | undefined;
 
-/** Prefix of the rule in the audit trail's entry about a refusal. */
+  constructor({ text, hint, smallPrint }: RefusalInWords, lacked?: LackedRight) {
+    super(text, hint, smallPrint);
+    this.lacked = lacked;
+  }
+}
+
+type RefusalInWords = Pick<PolicyRefusal, "text" | "hint" | "smallPrint">;
+
 interface Noted {
+  /** Prefix of the rule in the audit trail's entry about a refusal. */
   notedAs?: string;
+  /** The act isn't the command itself, or others were asked already, so nobody can be asked to do it. */
+  asksNobody?: boolean;
 }
 
 /**
@@ -46,8 +63,33 @@ async function ask<C extends Command>(
   gateway: GatewayContext,
   noted: Noted = {},
 ): Promise<Asking<C>> {
-  const { asking, refused } = mayAsk(question, gateway);
-  return asking ?? refuse({ ...question, targets: [], ...noted }, refused, gateway);
+  const { asking } = mayAsk(question, gateway);
+  if (asking) return asking;
+  const { targets, refused } = await explainRefusal(question, gateway);
+  const lacked = noted.asksNobody ? undefined : lackedBy(question, targets, refused);
+  return refuse({ ...question, targets, ...noted }, refused, gateway, lacked);
+}
+
+/**
+ * Says a refusal of the first question as exactly as this person may learn it: over the target, if
+ * the words name one that they see, and with the names of those who may. Names are looked up only
+ * for someone who sees names, and never outside of what they see.
+ */
+export async function explainRefusal(
+  question: Question,
+  gateway: Pick<GatewayContext, keyof Rules | "inventory" | "learnNames">,
+): Promise<{ targets: readonly Target[]; refused: PolicyRefusal }> {
+  const { person, command, input = {} } = question;
+  const { refused } = await withNames(() => mayAsk(question, gateway), gateway);
+  if (!refused) throw new Error(`${command.name} isn't refused`);
+  const isForLackOfRight = refused.allowed !== undefined || refused.toldAs === "";
+  const viewing = isForLackOfRight ? mayView(person, gateway) : undefined;
+  const target = viewing && (await targetOfRefused(viewing, { command, input }, gateway));
+  if (!target) return { targets: [], refused };
+  const targets = [target];
+  const about = { targets, vmNames: await namesWithin(targets, gateway) };
+  const over = await withNames(() => askAndPermit(question, about, gateway), gateway);
+  return { targets, refused: over.refused ?? refused };
 }
 
 /**
@@ -62,11 +104,13 @@ export async function authorizeTargets<C extends Command>(
   noted: Noted = {},
 ): Promise<Permit<C>> {
   const vmNames = about.vmNames ?? (await namesWithin(about.targets, gateway));
-  const answer = permit(asking, { ...about, vmNames });
+  const answer = await withNames(() => permit(asking, { ...about, vmNames }), gateway);
   if (answer.permit) return answer.permit;
   const { command, person, basis } = asking;
-  const { targets } = about;
-  return refuse({ command, person, basis, targets, ...noted }, answer.refused, gateway);
+  const { targets, input = asking.input } = about;
+  const { refused } = answer;
+  const lacked = noted.asksNobody ? undefined : lackedBy({ command, input }, targets, refused);
+  return refuse({ command, person, basis, targets, ...noted }, refused, gateway, lacked);
 }
 
 /**
@@ -95,8 +139,9 @@ export async function authorizeRequest(
 ): Promise<Permit> {
   const { target, channelId, children = [], input } = record;
   const vmNames = children.map((child) => child.name);
-  const asking = await authorize({ person, command, input, channelId }, gateway, noted);
-  return authorizeTargets(asking, { targets: [target], vmNames }, gateway, noted);
+  const how = { ...noted, asksNobody: true };
+  const asking = await authorize({ person, command, input, channelId }, gateway, how);
+  return authorizeTargets(asking, { targets: [target], vmNames }, gateway, how);
 }
 
 /**
@@ -107,7 +152,7 @@ export async function authorizeStop(
   { targets, ...question }: Question & { targets: readonly Target[] },
   gateway: GatewayContext,
 ): Promise<void> {
-  const asking = await ask(question, gateway);
+  const asking = await ask(question, gateway, { asksNobody: true });
   const refused = stopRefusal(asking, targets);
   if (refused) await refuse({ ...question, targets }, refused, gateway);
 }
@@ -133,23 +178,25 @@ export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "stand
 }
 
 /** An act that a rule refused, as the audit trail records it. */
-interface RefusedAct extends Noted, Pick<Question, "command" | "person" | "basis"> {
+interface RefusedAct
+  extends Pick<Noted, "notedAs">, Pick<Question, "command" | "person" | "basis"> {
   targets: readonly Pick<Target, "id">[];
 }
 
 /** Records the refusal in the audit trail, then throws Refused. */
 export async function refuse(
   act: RefusedAct,
-  { rule, text, hint }: Pick<PolicyRefusal, "rule" | "text"> & { hint?: string | undefined },
+  refused: PolicyRefusal,
   gateway: Pick<GatewayContext, "store">,
+  lacked?: LackedRight,
 ): Promise<never> {
-  await noteRefusal(act, rule, gateway);
-  throw new Refused(text, hint);
+  await noteRefusal(act, refused.rule, gateway);
+  throw new Refused(refused, lacked);
 }
 
 /** Whether this person may see names of VMs and projects in pickers and on the Home tab. */
-export function maySeeNames(person: Person, { policy, ourTeamId }: GatewayContext): boolean {
-  return placesSeen(policy, person, ourTeamId).length > 0;
+export function maySeeNames(person: Person, gateway: GatewayContext): boolean {
+  return mayView(person, gateway) !== undefined;
 }
 
 /** Records a refusal in the audit trail. Every refusal by policy passes here. */

@@ -27,8 +27,8 @@ import type {
 import type { Web } from "../slack/web.ts";
 import type { MadeRequest } from "./contributions.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import type { Asking, Permit } from "../core/permit/permit.ts";
-import type { Message } from "../messages/message.ts";
+import type { Asking, LackedRight, Permit } from "../core/permit/permit.ts";
+import type { ButtonSpec, Message } from "../messages/message.ts";
 
 /** Everything that commands, presses and forms answer from, as the acting person may see it. */
 export interface GatewayContext extends Surroundings {
@@ -154,6 +154,11 @@ export interface Contributions {
    * it. It may be called again for the same request.
    */
   requestMade(request: MadeRequest): Promise<void>;
+  /**
+   * Buttons beside a refusal for nothing but the lack of this right: what the person who was
+   * refused can do instead. What a press may do is decided at the press.
+   */
+  offersAtRefusal(lacked: LackedRight, gateway: GatewayContext): readonly ButtonSpec[];
 }
 
 export function personOf(

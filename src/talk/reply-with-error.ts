@@ -2,6 +2,7 @@ import type { ModalView } from "@slack/types";
 import { UserError } from "../errors.ts";
 import { redisTrouble } from "../redis/redis.ts";
 import { errorReply } from "../slack/error-reply.ts";
+import { Refused } from "./authorize.ts";
 import type { Act } from "./gateway-context.ts";
 
 /**
@@ -16,7 +17,10 @@ export async function replyWithError<A extends Act>(
     await handle(act);
   } catch (error) {
     if (redisTrouble(error) !== undefined) throw error;
-    await act.reply.privately(errorReply(error, act.gateway.log));
+    const { gateway, reply } = act;
+    const lacked = error instanceof Refused ? error.lacked : undefined;
+    const offers = lacked ? gateway.contributed.offersAtRefusal(lacked, gateway) : [];
+    await reply.privately(errorReply(error, gateway.log, offers));
   }
 }
 

@@ -92,7 +92,10 @@ export async function run(
   try {
     const person = await personOf(act, { fresh: isEmergency });
     const basis = isEmergency ? breakGlassBasis : undefined;
-    const asking = await authorize({ command, input, person, channelId, basis }, gateway);
+    // A proposal is read by those who may run it, so nobody else is asked to.
+    const asksNobody = act.origin?.kind === "proposal";
+    const question = { command, input, person, channelId, basis };
+    const asking = await authorize(question, gateway, { asksNobody });
     const isRequested = await confirmFirst(invocation, asking, act);
     // A message doesn't prove that a person wrote it, so everything but a plain read needs a press
     // (decision 005).
@@ -133,7 +136,8 @@ async function change(
     throw new UserError("--break-glass takes exactly one target.");
   const place = placeOf(interaction);
   const about = { targets: [target], input: withTarget(command, input, target) };
-  const permit = await authorizeTargets(asking, about, gateway);
+  const asksNobody = act.origin?.kind === "proposal";
+  const permit = await authorizeTargets(asking, about, gateway, { asksNobody });
   if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
   const interrupts = command.class === "disrupt" && !statusFacts(target.status).isStopped;
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);

@@ -471,7 +471,11 @@ approvals:
       1,
       /^refused: .*none of your teams.* The rule is teams.search.operate. .*line 9/,
     ],
-    [["vm.restart", "shop/web-2"], 1, /^refused: .*requires access.operate/],
+    [
+      ["vm.restart", "shop/web-2"],
+      1,
+      /^refused: Nobody can restart web-2 \(shop\) yet\. The rule is access\.operate\./,
+    ],
     [
       ["vm.restore", "payments/db-1"],
       0,

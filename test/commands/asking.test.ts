@@ -23,7 +23,10 @@ describe("/gatehouse can-i", () => {
       /^Yes, you can run `\/project create`/,
     ],
     ["vm stop web-*", /^Yes, you can run `\/vm stop`/],
-    ["gatehouse thaw", /^No: You can't run \/gatehouse thaw.*\nThe rule is `access.administer`.$/s],
+    [
+      "gatehouse thaw",
+      "No. Only U09ADMIN can run /gatehouse thaw.\nRule: `access.administer` in gatehouse.yml.",
+    ],
     ["vm restat web-2", "/vm has no restat.\nDid you mean `/vm restart web-2`?"],
   ])("%s", async (words, said) => {
     await using at = await startReading({ person: ola });
@@ -43,7 +46,7 @@ describe("/gatehouse can-i", () => {
     const policy = { ...usual, protect: ["db-*"] };
     await using at = await startReading({ person: ola, policy });
     expect(shownText(await at.reads("gatehouse can-i vm stop db-1"))).toMatch(
-      /^No: db-1 is protected.*The rule is `protect db-\*`\.$/s,
+      /^No\. db-1 is protected: it can't be stopped from Slack\.\nRule: `db-\*` under `protect` in gatehouse\.yml\.$/,
     );
     await at.journal.freeze({ by: "Ada", id: "U0ADA", reason: "" });
     expect(shownText(await at.reads("gatehouse can-i vm restart db-1"))).toMatch(

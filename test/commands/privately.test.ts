@@ -42,7 +42,7 @@ describe("what is only read", () => {
   it("shows the trail of /gatehouse audit to administrators, and says so to others", async () => {
     await using world = await startWorld();
     await world.vera.types("ops", "/gatehouse audit");
-    const refused = await hears(world.vera, "ops", /it requires access.administer/);
+    const refused = await hears(world.vera, "ops", /Only ada can run/);
     expect(refused.ephemeral).toBe(true);
     await world.ada.types("ops", "/gatehouse audit");
     const trail = await hears(world.ada, "ops", /gatehouse audit/);

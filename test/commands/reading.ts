@@ -137,6 +137,7 @@ export async function startReading(
     nameOf: () => undefined,
     learnNames: async () => undefined,
     linkTo: async () => undefined,
+    offersAtRefusal: () => [],
     status: async () => [],
     post: async (channelId, { text }) => void told.push(`${channelId}: ${text}`),
     tell: async (where, _id, { text }) => void told.push(`${where}: ${text}`),

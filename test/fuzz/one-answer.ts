@@ -279,8 +279,8 @@ function waysToAsk(one: Triple, target: Target | undefined): Record<string, Way>
 
 /** Sentences that say no by policy, or that something isn't there for this person. */
 const refusals = [
-  /^(No: )?You can't run /,
-  /^(No: )?(Guests can't do this|Bots and workflows can't run|This is only for members)/,
+  /^(No\. )?(Only .* can |Nobody can .* yet\.|You can't )/,
+  /^(No\. )?(Guests can't do this|Bots and workflows can't run|This is only for members)/,
   /changes something, so it (must|can't) be run/,
   / is protected: it can't be/,
   / can't get this name: /,
@@ -346,6 +346,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
       pickers: {},
       forms: {},
       requestMade: async () => undefined,
+      offersAtRefusal: () => [],
     },
     attestationNote: async () => undefined,
     inventory: onlyKnown(context.inventory),
@@ -375,8 +376,9 @@ async function canI(words: string, one: Triple, where: Where) {
   const base = { at: Date.now(), userId: person.id, teamId: person.teamId, channelId };
   const text = `gatehouse can-i ${words}`;
   const answer = await act((id) => ({ ...base, id, kind: "command", text }), one, where);
-  if (answer.said.startsWith("You can't run /gatehouse can-i")) return undefined;
-  return { ...answer, may: answer.may && !answer.said.startsWith("No: ") };
+  if (/can run \/gatehouse can-i|You can't run \/gatehouse can-i/.test(answer.said))
+    return undefined;
+  return { ...answer, may: answer.may && !answer.said.startsWith("No. ") };
 }
 
 /** For full members alone, as a terminal knows nobody else. */

@@ -370,7 +370,7 @@ describe("a dialog that was open for a while", () => {
     await opens("/vm resize db-1 --cpu 2 --memory 8");
     await world.slack.edit.setGroupMembers("oncall", ["vera"]);
     const said = await world.olivia.submits({});
-    expect(Object.values(said.errors ?? {}).join()).toMatch(/You can't run \/vm resize/);
+    expect(Object.values(said.errors ?? {}).join()).toMatch(/Only @oncall can resize db-1/);
     await world.slack.edit.setGroupMembers("oncall", ["olivia"]);
     expect(world.compute.writes()).toEqual([]);
   });

@@ -38,7 +38,7 @@ describe("the kill switch", () => {
       expect(sends.length + stopped.length).toBe(all.length);
       // Who pulled it can't release it
       await world.amir.types("random", "/gatehouse thaw");
-      await world.amir.until((seen) => describeSeen(seen).includes("You can't run"));
+      await world.amir.until((seen) => describeSeen(seen).includes("Only ada can run"));
       await world.olivia.types("ops", "/vm restart vm-0000-000");
       await expect.poll(isOver, { timeout: 10_000 }).toBe(true);
       expect(world.compute.writes()).toHaveLength(sends.length);

@@ -150,7 +150,7 @@ describe("a deploy job that proposes", () => {
     await using world = await startApi();
     const { job, id, card } = await proposed(world);
     await world.vera.presses("Dismiss", { in: card });
-    await hears(world.vera, "ops", /You can't run \/vm snapshot/);
+    await hears(world.vera, "ops", /Only @oncall can snapshot db-1/);
     await world.olivia.presses("Dismiss", { in: card });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
     await world.olivia.submits({ Reason: "the release is off" });

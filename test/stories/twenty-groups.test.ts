@@ -52,7 +52,7 @@ describe("a policy with 26 user groups", () => {
     await hears(world.olivia, "ops", /db-1 is RUNNING/);
     await world.slack.edit.setGroupMembers("oncall", ["vera"]);
     await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /You can't run \/vm restart/);
+    await hears(world.olivia, "ops", /Only .* can restart web-2/);
     await world.slack.edit.disableGroup("oncall");
     await world.vera.types("ops", "/vm restart web-2");
     await hears(world.vera, "ops", /Slack lists no active user group S01ONCALL/);

@@ -153,7 +153,7 @@ describe("a command without its VM", () => {
 
   it("asks nobody who may not run it", async () => {
     await world.vera.types("ops", "/vm restart");
-    await hears(world.vera, "ops", /You can't run \/vm restart/);
+    await hears(world.vera, "ops", /Only @oncall can restart VMs/);
     expect(world.vera.sees().modals).toEqual([]);
   });
 });

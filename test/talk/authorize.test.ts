@@ -33,7 +33,7 @@ describe("rights", () => {
     await world.post(pressPayload(world, "vera", card, press));
     await world.idle();
     const vera = world.slack.person("vera");
-    await hears(vera, "ops", /You can't run \/vm stop/);
+    await hears(vera, "ops", /Only \S+ can stop web-2/);
     expect(await refusals("U0VERA")).toEqual(["vm stop: access.operate"]);
     expect((await world.requests()).length).toBe(1);
 
@@ -48,7 +48,7 @@ describe("rights", () => {
     await vera.types("ops", "/vm start web-1");
     await world.idle();
     const shown = vera.seesChannel("ops").messages.map(wordsOf).join("\n");
-    expect(shown).toMatch(/You can't run \/vm start/);
+    expect(shown).toMatch(/Only \S+ can start VMs/);
     expect(shown).not.toMatch(/Which one|wants it exact/);
     expect(await refusals("U0VERA")).toEqual([
       "vm stop: access.operate",

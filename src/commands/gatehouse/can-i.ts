@@ -1,6 +1,8 @@
 import * as z from "zod";
 import {
+  type ButtonSpec,
   type Markdown,
+  type Message,
   duration,
   firstFew,
   hintOf,
@@ -19,11 +21,13 @@ import {
 import {
   askAndPermit,
   breakGlassBasis,
+  lackedBy,
   mayAsk,
   needingApproval,
   permitEach,
 } from "../../core/permit/permit.ts";
 import type { PolicyRefusal } from "../../core/permit/refusal.ts";
+import { withNames } from "../../core/permit/with-names.ts";
 import {
   calledName,
   defineCommand,
@@ -39,6 +43,7 @@ import {
   resolveSeveral,
   takesOne,
 } from "../../core/submit/resolve-targets.ts";
+import { sayNo } from "../../slack/error-reply.ts";
 import type { ReadContext } from "../context.ts";
 import { noEmergency } from "../../registry/emergency.ts";
 
@@ -68,7 +73,12 @@ export const canI = defineCommand({
     // As a rollout does: each is judged alone, and those that are refused are skipped
     const rolling = several && mayAsk(asked, context).asking;
     const each = rolling && permitEach(rolling, several.targets);
-    if (each?.permits.length === 0) return refusedAs(each.refused[0]?.by);
+    const [never] = each?.permits.length === 0 ? each.refused : [];
+    if (never) {
+      const first = { targets: [never.target] };
+      const { refused } = await withNames(() => askAndPermit(asked, first, context), context);
+      return refusedAs(refused ?? never.by);
+    }
     const needing = each && needingApproval(each.permits);
     if (needing) return sentence(md`Not as a rollout: ${needing.why}. Request them one by one.`);
     const targets =
@@ -76,14 +86,25 @@ export const canI = defineCommand({
       several?.targets.slice(0, 1) ??
       (await oneTarget(parsed, context));
     const about = { targets, vmNames: await namesWithin(targets, context) };
-    const { refused, permit } = askAndPermit(breakGlass ? emergency : asked, about, context);
+    const question = breakGlass ? emergency : asked;
+    const { refused, permit } = await withNames(
+      () => askAndPermit(question, about, context),
+      context,
+    );
     const inEmergency =
       takesBreakGlass(command) &&
       !breakGlass &&
       !several &&
       askAndPermit(emergency, about, context).permit !== undefined &&
       context.emergency?.instead;
-    if (refused) return refusedAs(refused, inEmergency);
+    // Others who read a shared answer may have the right.
+    const lacked =
+      refused && !several && !context.isShared ? lackedBy(asked, targets, refused) : undefined;
+    if (refused)
+      return refusedAs(refused, {
+        inEmergency,
+        offers: lacked ? context.offersAtRefusal(lacked) : [],
+      });
     const asTyped = name(`/${command.name}`);
     if (!mayNeedApproval(command)) return sentence(md`Yes, you can run ${asTyped}.`);
     const { approvals } = permit;
@@ -105,10 +126,13 @@ export const canI = defineCommand({
   },
 });
 
-function refusedAs(refused: PolicyRefusal | undefined, also: Markdown | false | undefined = false) {
-  const { text = "", hint, rule, toldAs = rule ?? "" } = refused ?? {};
-  const which = toldAs === "" ? undefined : md`The rule is ${name(toldAs)}.`;
-  return sentence(lines(md`No: ${text}`, hintOf(hint), which, also));
+/** Says who can, or what forbids it, and offers what the person can press instead. */
+function refusedAs(
+  { text, hint, smallPrint }: PolicyRefusal,
+  how: { inEmergency?: Markdown | false | undefined; offers?: readonly ButtonSpec[] } = {},
+): Message {
+  const { inEmergency, offers = [] } = how;
+  return sayNo(lines(md`No. ${text}`, hintOf(hint), inEmergency), { smallPrint, offers });
 }
 
 const maxNamed = 5;

@@ -2,8 +2,8 @@ import { ComputeError, isTransitional, unreachableWords } from "../../fleet/comp
 import type { Policy } from "../../config/policy-file.ts";
 import { scopeOfPerson, teamsOf } from "../permit/access.ts";
 import { type Basis, askAndPermit, breakGlassBasis, usualBasis } from "../permit/permit.ts";
-import { ownerOf } from "../permit/refusal.ts";
-import type { Refusal, Seen, Target } from "../../registry/define.ts";
+import { type PolicyRefusal, deedInWords, ownerOf } from "../permit/refusal.ts";
+import type { ChangeCommand, Refusal, Seen, Target } from "../../registry/define.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { RequestIn } from "../request/stored-request.ts";
 import { isAnotherOne, isList, statusOf } from "../request/seen.ts";
@@ -76,7 +76,7 @@ export async function gate(
     }
     answer = askAndPermit({ ...asked, person }, about, by);
     const { refused } = answer;
-    if (refused) return { is: "closed", why: refused.text, hint: refused.hint };
+    if (refused) return { is: "closed", ...refusedInWords(refused, record, command) };
   }
   const unapproved = await approvalProblem(request, answer.permit, vms, by);
   if (unapproved) return unapproved;
@@ -102,6 +102,17 @@ export async function gate(
   if (isTransitional(statusOf(seen)))
     return { is: "later", why: `${record.target.name} is ${statusOf(seen)} and must settle first` };
   return { is: "open", before: seen, vmIds };
+}
+
+/** Says a refusal by policy on a card that others read, too: who may no longer do it, and the rule. */
+function refusedInWords(
+  { text, hint, smallPrint, allowed }: PolicyRefusal,
+  { requester, target }: RequestRecord,
+  command: ChangeCommand,
+) {
+  const deed = deedInWords({ command, targets: [target] });
+  const why = allowed ? `${requester.name} may no longer ${deed}` : text;
+  return { why, hint: [hint, smallPrint].filter(Boolean).join(" ") || undefined };
 }
 
 function refusedNow(notNow: Refusal | undefined): ClosedStop | undefined {

@@ -133,14 +133,23 @@ export function nameInSentence(begin: string, entries: readonly string[], nameOf
   return ids.length === 0 ? "" : ` ${begin} ${inWords(ids, nameOf)}.`;
 }
 
-/** Says how to get on a list (`access.operate`, `teams.payments.operate`), and who is on it. */
-export function explainHowToJoin(list: string, entries: readonly string[], nameOf: NameOf): string {
-  const place = `\`${list}\` in gatehouse.yml`;
-  if (entries.length === 0) {
-    const key = list.split(".").at(-1);
-    return `No one is listed yet: add your user ID or user group to ${place}, like \`${key}: ["S01ONCALL"]\`, and have Gatehouse read it (SIGHUP).`;
-  }
-  return `Allowed: ${inWords(entries, nameOf)}. To get access, have your user group added to ${place}.`;
+/**
+ * Returns the names of people and groups in plain words: `@oncall`, `ola and @leads`, `ola, amir,
+ * and 7 more`. An ID without a known name stays an ID.
+ */
+export function namesInWords(entries: readonly string[], nameOf: NameOf, most = maxInSentence) {
+  const names = entries.map((id) => nameOf?.(id) ?? id);
+  const rest = names.length - most;
+  return allOf.format(rest > 0 ? [...names.slice(0, most), `${rest} more`] : names);
+}
+
+const maxInSentence = 3;
+const allOf = new Intl.ListFormat("en-US", { type: "conjunction" });
+
+/** Says whom to add to a list (`access.operate`, `teams.payments.operate`) that has nobody. */
+export function explainHowToList(list: string): string {
+  const key = list.split(".").at(-1);
+  return `Add user groups or user IDs to \`${list}\` in gatehouse.yml, like \`${key}: ["S01ONCALL"]\`, and have Gatehouse read it (SIGHUP).`;
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   restoresSnapshot,
 } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
-import { type AccessList, lists, type Owned } from "./access.ts";
+import { type AccessList, lists, type Owned, placesSeen } from "./access.ts";
 import {
   approvalRule,
   type NeededApprovals,
@@ -24,7 +24,7 @@ import {
   newNameOf,
   type PolicyRefusal,
   protection,
-  refusal,
+  refusal as refusalByRules,
 } from "./refusal.ts";
 
 /**
@@ -152,6 +152,25 @@ class ServiceAskingMade {
  */
 export type ServiceAsking = ServiceAskingMade;
 
+class ViewingMade {
+  readonly #made = true;
+  readonly person: Person;
+
+  constructor(person: Person) {
+    this.person = person;
+  }
+
+  static isMade(value: object): boolean {
+    return #made in value && value.#made;
+  }
+}
+
+/**
+ * Proves that this person may see names of VMs and projects, so a refusal may look up the ones that
+ * they see. It permits nothing else.
+ */
+export type Viewing = ViewingMade;
+
 /**
  * The approvals that a permit depends on. `raised` says in words why they are more than the rule
  * requires.
@@ -211,10 +230,21 @@ class PermitMade<C extends Command> {
 /** Proves that this person may run the command on these targets, once the approvals are given. */
 export type Permit<C extends Command = ChangeCommand> = PermitMade<C>;
 
+/** Someone for whom names may be looked up. */
+export type Asker = Asking | ServiceAsking | Viewing;
+
 /** Throws for an asking that this module didn't make, whatever a cast says. */
-export function checkAsking(asking: Asking | ServiceAsking): void {
-  if (!AskingMade.isMade(asking) && !ServiceAskingMade.isMade(asking))
+export function checkAsking(asking: Asker): void {
+  if (![AskingMade, ServiceAskingMade, ViewingMade].some((made) => made.isMade(asking)))
     throw new Error("names are looked up only for someone who may ask");
+}
+
+/**
+ * Asks whether names may be looked up to tell this person, who was refused, what would help them.
+ * Undefined for someone who sees no names.
+ */
+export function mayView(person: Person, { policy, ourTeamId }: Rules): Viewing | undefined {
+  return placesSeen(policy, person, ourTeamId).length > 0 ? new ViewingMade(person) : undefined;
 }
 
 /** Throws for a permit that this module didn't make, whatever a cast says. */
@@ -250,7 +280,7 @@ export function permit<C extends Command>(
 ): { permit: Permit<C>; refused?: never } | (Refused & { permit?: never }) {
   if (!AskingMade.isMade(asking)) throw new Error("only a person who may ask gets a permit");
   const asked = judgedBy(asking, about);
-  const refused = refusal(asked);
+  const refused = refusalByRules(asked);
   if (refused) return { refused };
   const { targets, input = asking.input } = about;
   const approvals = approvalsOf(asked);
@@ -272,8 +302,28 @@ export function askAndPermit<C extends Command>(
   // A person who is in no list is in none over these targets either. The second refusal is more
   // exact.
   return {
-    refused: accessRefusal(judgedBy(new AskingMade(question, rules), about)) ?? refused,
+    refused: refusalByRules(judgedBy(new AskingMade(question, rules), about)) ?? refused,
   };
+}
+
+/** A change of one target that a person may not make, for no other reason than the right. */
+export interface LackedRight {
+  command: ChangeCommand;
+  input: Input;
+  target: Target;
+  /** IDs of the people and groups who may. */
+  allowed: readonly string[];
+}
+
+/** What of a refusal others could do instead. Undefined when it isn't for lack of the right alone. */
+export function lackedBy(
+  { command, input = {} }: Pick<Question, "command" | "input">,
+  targets: readonly Target[],
+  { allowed }: PolicyRefusal,
+): LackedRight | undefined {
+  const [target, ...others] = targets;
+  if (!allowed || !target || others.length > 0 || target.id === "") return undefined;
+  return command.kind === "change" ? { command, input, target, allowed } : undefined;
 }
 
 /** Judges each of several targets alone, because a rollout skips those that are refused. */

@@ -14,8 +14,9 @@ import {
   lists,
   listsFor,
   allRights,
-  explainHowToJoin,
+  explainHowToList,
   nameInSentence,
+  namesInWords,
   isFullMember,
   mayVote,
   named as isNamed,
@@ -111,7 +112,10 @@ export interface Asked extends Judged {
   nameOf?: (id: string) => string | undefined;
 }
 
-/** `text` is plain; `hint` may contain code spans; neither mentions anyone. */
+/**
+ * Why something is refused, with people and groups first. `text` is plain; `hint` and `smallPrint`
+ * may contain code spans; none mentions anyone.
+ */
 export interface PolicyRefusal {
   /**
    * The rule that refuses: a place in gatehouse.yml (`access.operate`, `protect vault-*`), or
@@ -123,14 +127,29 @@ export interface PolicyRefusal {
    */
   toldAs?: string;
   text: string;
-  hint: string;
+  /** The next step, if the person has one. */
+  hint?: string | undefined;
+  /** The rule in gatehouse.yml, as the person may learn it. */
+  smallPrint?: string;
+  /**
+   * IDs of the people and groups who may do it, when the person lacks nothing but the right. They
+   * can be asked.
+   */
+  allowed?: readonly string[];
 }
 
 const changes: ReadonlySet<CommandClass> = new Set(["change", "disrupt", "destroy", "secret"]);
 
-/** Returns why a person may not run a command. Everything that no list allows is refused. */
+/**
+ * Returns why a person may not run a command. Everything that no list allows is refused. What
+ * `protect` forbids to everybody is said as that, because those who have the right can't do it
+ * either.
+ */
 export function refusal(asked: Asked): PolicyRefusal | undefined {
-  return accessRefusal(asked) ?? protectRefusal(asked);
+  const refused = accessRefusal(asked);
+  if (!refused) return protectRefusal(asked);
+  const forbidden = refused.allowed && protection(asked.policy, asked);
+  return forbidden?.glob === undefined ? refused : protectRefusal(asked);
 }
 
 /** Judges who may request a command, and where. It can judge before the targets are resolved. */
@@ -229,12 +248,13 @@ function personRefusal({ policy, person, ourTeamId, nameOf }: Asked): PolicyRefu
   return {
     rule: person.kind === "member" ? "person.team" : `person.${kind}`,
     text: kindTexts[kind],
-    hint: `Full members of the workspace can, if gatehouse.yml lists them.${nameInSentence("They can help:", policy.access.operate, nameOf)}`,
+    hint: nameInSentence("They can help:", policy.access.operate, nameOf).trim() || undefined,
+    smallPrint: "Full members of the workspace can, if gatehouse.yml lists them.",
   };
 }
 
 function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
-  const { policy, person, command, nameOf } = asked;
+  const { policy, person, nameOf } = asked;
   const over = placesOver(asked, policy);
   if (list !== "administer" && over.length === 0 && hasTeams(policy))
     return noListAtAll(asked, list);
@@ -249,44 +269,78 @@ function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
   const place = lacking?.place ?? "access";
   const rule = `${place}.${list}`;
   if (list !== "administer" && over.length > 0 && isHidden(place, asked))
-    return { ...noTeamOfTheirs(asked), rule };
+    return { ...noTeamOfTheirs(), rule };
   const entries = [...new Set(lacking?.entries)].filter((entry) => entry !== "*");
+  const deed = `${deedInWords(asked)}${list === "breakGlass" ? " without approval" : ""}`;
+  if (entries.length === 0)
+    return { rule, text: `Nobody can ${deed} yet.`, hint: explainHowToList(rule) };
   return {
     rule,
-    text: `You can't run /${command.name}: it requires ${rule} in gatehouse.yml; you aren't listed.`,
-    hint: explainHowToJoin(rule, entries, nameOf),
+    text: `Only ${namesInWords(entries, nameOf)} can ${deed}.`,
+    smallPrint: `Rule: \`${rule}\` in gatehouse.yml.`,
+    ...(list === "operate" ? { allowed: entries } : {}),
   };
 }
 
 /**
+ * Returns what was asked for in words: `stop web-2 (payments)`, `stop VMs` while no name is known,
+ * `run /gatehouse audit` for what changes nothing.
+ */
+export function deedInWords({ command, targets }: Pick<Judged, "command" | "targets">): string {
+  const [target, ...others] = targets;
+  const isNamed = target !== undefined && others.length === 0 && target.name !== "";
+  const project = target && projectOf(target);
+  const called = isNamed
+    ? `${calledName(target)}${project === undefined ? "" : ` (${project})`}`
+    : undefined;
+  if (command.kind === "read" || command.class === "secret")
+    return `run /${command.name}${called === undefined ? "" : ` on ${called}`}`;
+  const things = command.on === "vm" ? "VMs" : "projects";
+  return `${command.say.verb.toLowerCase()} ${called ?? things}`;
+}
+
+/**
  * Refuses a command that administrators and every approver may run, because stopping is always
- * safe. It names both lists and the people in them.
+ * safe. It names the people in both lists.
  */
 function refusalOfStop({ policy: { access, teams }, command, nameOf }: Asked): PolicyRefusal {
-  const both = "access.administer or access.approve";
   const inTeams = Object.values(teams).some(({ approve }) => approve.length > 0);
   const entries = [...new Set([...access.administer, ...access.approve])];
   const listed = entries.filter((entry) => entry !== "*");
-  const orTeams = inTeams ? ", or approve of a team," : "";
+  const deed = `run /${command.name}`;
+  const rule = "access.administer";
+  if (listed.length === 0 && !inTeams)
+    return { rule, text: `Nobody can ${deed} yet.`, hint: explainHowToList("access.approve") };
+  const orTeams = inTeams ? ", or `approve` of a team," : "";
+  const approvers = "the approvers of each team";
+  const who =
+    listed.length === 0
+      ? approvers
+      : `${namesInWords(listed, nameOf)}${inTeams ? `, and ${approvers},` : ""}`;
   return {
-    rule: "access.administer",
-    toldAs: both,
-    text: `You can't run /${command.name}: it requires ${both}${orTeams} in gatehouse.yml; you aren't listed.`,
-    hint: `${explainHowToJoin("access.approve", listed, nameOf)}${inTeams ? " Approvers of every team can, too." : ""}`,
+    rule,
+    toldAs: "access.administer or access.approve",
+    text: `Only ${who} can ${deed}.`,
+    smallPrint: `Rule: \`access.administer\` or \`access.approve\`${orTeams} in gatehouse.yml.`,
   };
 }
 
 /**
  * Refuses a person who is in no such list anywhere. The list that would help depends on the owner
- * of the target. But no name is looked up for someone without the right, because an answer that
- * named the team would show that the target exists.
+ * of the target. A name that this person doesn't see and a name that nobody has get this same
+ * answer, which names no rule.
  */
-function noListAtAll({ policy, command, nameOf }: Asked, list: AccessList): PolicyRefusal {
+function noListAtAll(asked: Asked, list: AccessList): PolicyRefusal {
+  const { policy, nameOf } = asked;
+  const deed = deedInWords({ ...asked, targets: [] });
+  const how = list === "breakGlass" ? " without approval" : "";
   return {
     rule: list,
     toldAs: "",
-    text: `You can't run /${command.name}: gatehouse.yml lists you under ${list} for no team, and not under access.`,
-    hint: `\`teams\` says who may do what with a team's VMs and projects, \`access\` with all others.${nameInSentence("Ask", policy.access.administer, nameOf)}`,
+    text: `You can't ${deed}${how}: no team lists you for that.`,
+    hint: nameInSentence("Ask", policy.access.administer, nameOf).trim() || undefined,
+    smallPrint:
+      "`teams` in gatehouse.yml says who can do what with a team's VMs and projects, `access` with all others.",
   };
 }
 
@@ -303,11 +357,11 @@ function isHidden(place: string, { policy, person, ourTeamId }: Asked): boolean 
  * Refuses a name that another team has and a name that nobody has with the same answer, so the
  * answer gives nothing away.
  */
-function noTeamOfTheirs({ command }: Asked): Omit<PolicyRefusal, "rule"> {
+function noTeamOfTheirs(): Omit<PolicyRefusal, "rule"> {
   return {
     toldAs: "teams",
-    text: `You can't run /${command.name} with this name: none of your teams has projects with that name.`,
-    hint: "`teams` in gatehouse.yml says which names are whose.",
+    text: "You can't use this name: none of your teams has projects with that name.",
+    smallPrint: "`teams` in gatehouse.yml says which names are whose.",
   };
 }
 
@@ -357,10 +411,12 @@ function protectRefusal(asked: Asked): PolicyRefusal | undefined {
   const { target, because, glob } = found;
   if (glob === undefined) return unknownVms("protect", target, "protected");
   const what = because === undefined ? target.name : `${target.name} (because of ${because})`;
+  const { command } = asked;
+  const done = command.kind === "change" ? command.say.done.toLowerCase() : "changed";
   return {
     rule: `protect ${glob}`,
-    text: `${what} is protected: it can't be created, restored, deleted, stopped, resized, or renamed from Slack.`,
-    hint: `The rule is \`${glob}\` under \`protect\` in gatehouse.yml.${askAdministrators(asked)}`,
+    text: `${what} is protected: it can't be ${done} from Slack.`,
+    smallPrint: `Rule: \`${glob}\` under \`protect\` in gatehouse.yml.`,
   };
 }
 
@@ -381,12 +437,10 @@ function pinRefusal(asked: Asked): PolicyRefusal | undefined {
   return {
     rule: "attestation.pins",
     text: `${target.name} can't get this name: ${vmName} in it is pinned, and gatehouse.yml would pin or accept something else under the new name.`,
-    hint: `\`attestation.pins\` and \`attestation.appraisal\` in gatehouse.yml must say the same for the new name.${askAdministrators(asked)}`,
+    hint: nameInSentence("Ask", asked.policy.access.administer, asked.nameOf).trim() || undefined,
+    smallPrint:
+      "`attestation.pins` and `attestation.appraisal` in gatehouse.yml must say the same for the new name.",
   };
-}
-
-function askAdministrators({ policy, nameOf }: Asked): string {
-  return nameInSentence("Ask", policy.access.administer, nameOf);
 }
 
 /** A command, its targets, and its arguments, as rules judge them. */

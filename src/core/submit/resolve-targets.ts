@@ -2,15 +2,18 @@ import type { Vm } from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory, KnownProject, KnownVm } from "../../fleet/inventory/inventory.ts";
 import { duration, firstFew } from "../../messages/message.ts";
-import { type Asking, type ServiceAsking, checkAsking } from "../permit/permit.ts";
+import { type Asker, type Viewing, checkAsking } from "../permit/permit.ts";
 import { type Command, type Target, calledName, targetArgument } from "../../registry/define.ts";
-import { type ChangeInvocation, mayNameSeveral, targetWords } from "../../registry/invocation.ts";
+import {
+  type ChangeInvocation,
+  type Input,
+  mayNameSeveral,
+  targetWords,
+} from "../../registry/invocation.ts";
 import { isGlob } from "../../text/glob.ts";
 
 type Named = Pick<ChangeInvocation, "command" | "input">;
 type WithInventory = { inventory: Inventory };
-/** Someone who may ask. Names are looked up for nobody else. */
-type Asker = Asking | ServiceAsking;
 
 /** Several names match, or only similar ones, so the person picks. */
 export class PickOne extends UserError {
@@ -74,6 +77,26 @@ export async function resolveOne(
   if (words === undefined)
     throw new UserError("No target is named.", `Try \`${command.example}\`.`);
   return resolveTarget(asker, command.on, words, inventory);
+}
+
+/**
+ * The one target that a refused command names, if it is known and this inventory shows it to the
+ * person. Undefined alike for a name that nobody has and for one that they don't see: nothing is
+ * asked of the compute service, so the answer takes as long for both.
+ */
+export async function targetOfRefused(
+  viewing: Viewing,
+  asked: { command: Command; input: Input },
+  { inventory }: WithInventory,
+): Promise<Target | undefined> {
+  checkAsking(viewing);
+  const kind = targetArgument(asked.command)?.target;
+  const [words, ...others] = targetWords(asked);
+  if (kind === undefined || words === undefined || others.length > 0) return undefined;
+  const how = { onlyKnown: true };
+  const found =
+    kind === "vm" ? await inventory.findVm(words, how) : await inventory.findProject(words, how);
+  return "found" in found ? withSharedName(targetOf(found.found), inventory) : undefined;
 }
 
 export interface Several {

@@ -263,9 +263,41 @@ describe("a refusal's words", () => {
   it("say which rule and who may, and mention nobody", () => {
     expect(refusal({ ...asked, policy: usual, nameOf: (id) => names.get(id) })).toEqual({
       rule: "access.operate",
-      text: "You can't run /vm restart: it requires access.operate in gatehouse.yml; you aren't listed.",
-      hint: "Allowed: `S01ONCALL`, Ola. To get access, have your user group added to `access.operate` in gatehouse.yml.",
+      text: "Only S01ONCALL and Ola can restart VMs.",
+      smallPrint: "Rule: `access.operate` in gatehouse.yml.",
+      allowed: ["S01ONCALL", "U0OLA"],
     });
+    const said = (one: string, more: Partial<Asked> = {}) =>
+      refusal({ ...asked, policy: usual, command: command(one), ...more })?.text;
+    const targets = [vm("web-2", "payments")];
+    expect([said("vm restart", { targets }), said("vm snapshot", { targets })]).toEqual([
+      "Only S01ONCALL and U0OLA can restart web-2 (payments).",
+      "Only S01ONCALL and U0OLA can snapshot web-2 (payments).",
+    ]);
+    expect(said("project delete", { targets: [project("shop")] })).toMatch(/ can delete shop\.$/);
+    expect(said("project create")).toMatch(/ can create projects\.$/);
+    expect(said("gatehouse thaw")).toBe("Only U09ADMIN can run /gatehouse thaw.");
+    expect(said("vm stop", { targets, breakGlass: true })).toBe(
+      "Only U0GLASS can stop web-2 (payments) without approval.",
+    );
+  });
+
+  it("name those who may be asked where nothing but the right is lacking", () => {
+    const may = (one: string, more: Partial<Asked> = {}) =>
+      refusal({ ...asked, policy: usual, command: command(one), targets: [vm("web-2")], ...more })
+        ?.allowed;
+    expect(may("vm restart")).toEqual(["S01ONCALL", "U0OLA"]);
+    expect(may("vm restart", { breakGlass: true })).toBeUndefined();
+    expect(may("vm restart", { person: person("U0G", { kind: "guest" }) })).toBeUndefined();
+    expect(may("gatehouse thaw", { targets: [] })).toBeUndefined();
+    const ola = person("U0OLA");
+    expect(may("vm stop", { person: ola, targets: [vm("vault-1")] })).toBeUndefined();
+    const policy = { ...usual, channels: ["C09"] };
+    expect(may("vm restart", { person: ola, policy })).toBeUndefined();
+    // Those who have the right couldn't do this either
+    expect(
+      refusal({ ...asked, policy: usual, command: command("vm stop"), targets: [vm("vault-1")] }),
+    ).toMatchObject({ rule: "protect vault-*", text: expect.stringMatching(/is protected/) });
   });
 
   it("name no rule where teams have VMs and none was looked up, in one sentence for every name", () => {
@@ -280,14 +312,19 @@ teams: { payments: { projects: [payments], view: [U0ANY], operate: [S03PAY] } }
         expect(said).toEqual({
           rule: list,
           toldAs: "",
-          text: `You can't run /${one}: gatehouse.yml lists you under ${list} for no team, and not under access.`,
-          hint: "`teams` says who may do what with a team's VMs and projects, `access` with all others. Ask `U09ADMIN`.",
+          text: expect.stringMatching(
+            /^You can't \w+ (VMs|projects)[a-z ]*: no team lists you for that\.$/,
+          ),
+          hint: "Ask `U09ADMIN`.",
+          smallPrint:
+            "`teams` in gatehouse.yml says who can do what with a team's VMs and projects, `access` with all others.",
         });
       }
     // When the target was looked up and they may see it, the answer names the rule that would help.
     expect(refusal({ ...asked, policy, targets: [vm("web-1", "payments")] })).toMatchObject({
       rule: "teams.payments.operate",
-      text: "You can't run /vm restart: it requires teams.payments.operate in gatehouse.yml; you aren't listed.",
+      text: "Only S03PAY can restart web-1 (payments).",
+      smallPrint: "Rule: `teams.payments.operate` in gatehouse.yml.",
     });
     expect(refusal({ ...asked, policy, targets: [vm("web-1", "shop")] })).toMatchObject({
       rule: "access.operate",
@@ -305,15 +342,18 @@ teams: { payments: { projects: [payments], operate: [S03PAY] } }
 `);
     const words = (owner: string) => {
       const said = refusal({ ...asked, policy, targets: [vm("web-1", owner)] });
-      return [said?.toldAs, said?.text, said?.hint].join(" ");
+      expect(said).not.toHaveProperty("allowed");
+      return [said?.toldAs, said?.text, said?.hint, said?.smallPrint].join(" ");
     };
     expect(words("payments")).not.toMatch(/payments|S03PAY/);
     expect(words("payments")).toBe(words("shop"));
   });
 
   it("say what to add where, when nobody may", () => {
-    expect(refusal({ ...asked, policy: emptyPolicy() })).toMatchObject({
-      hint: 'No one is listed yet: add your user ID or user group to `access.operate` in gatehouse.yml, like `operate: ["S01ONCALL"]`, and have Gatehouse read it (SIGHUP).',
+    expect(refusal({ ...asked, policy: emptyPolicy() })).toEqual({
+      rule: "access.operate",
+      text: "Nobody can restart VMs yet.",
+      hint: 'Add user groups or user IDs to `access.operate` in gatehouse.yml, like `operate: ["S01ONCALL"]`, and have Gatehouse read it (SIGHUP).',
     });
   });
 
@@ -324,9 +364,10 @@ teams: { payments: { projects: [payments], operate: [S03PAY] } }
       policy: usual,
       command: command("vm stop"),
     };
-    expect(refusal({ ...operator, targets: [vm("db", "vault-eu")] })).toMatchObject({
-      text: "db (because of vault-eu) is protected: it can't be created, restored, deleted, stopped, resized, or renamed from Slack.",
-      hint: "The rule is `vault-*` under `protect` in gatehouse.yml. Ask `U09ADMIN`.",
+    expect(refusal({ ...operator, targets: [vm("db", "vault-eu")] })).toEqual({
+      rule: "protect vault-*",
+      text: "db (because of vault-eu) is protected: it can't be stopped from Slack.",
+      smallPrint: "Rule: `vault-*` under `protect` in gatehouse.yml.",
     });
   });
 
@@ -343,7 +384,8 @@ teams: { payments: { projects: [payments], operate: [S03PAY] } }
       refusal({ ...asked, policy: usual, person: person("U0G", { kind: "guest" }) }),
     ).toMatchObject({
       text: "Guests can't do this from Slack.",
-      hint: "Full members of the workspace can, if gatehouse.yml lists them. They can help: `S01ONCALL`, `U0OLA`.",
+      hint: "They can help: `S01ONCALL`, `U0OLA`.",
+      smallPrint: "Full members of the workspace can, if gatehouse.yml lists them.",
     });
   });
 });

@@ -116,7 +116,7 @@ describe("a pin that is proposed", () => {
     );
     await says("/gatehouse pins drop vault-1", /there is no approved pin for vault-1/i);
     await world.vera.types("ops", "/gatehouse pins propose vault-1");
-    await hears(world.vera, "ops", /You can't run \/gatehouse pins propose/);
+    await hears(world.vera, "ops", /Only @oncall can pin vault-1/);
     expect((await store.openIds()).length).toBe(0);
   });
 

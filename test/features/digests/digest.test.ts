@@ -19,7 +19,7 @@ describe("/gatehouse digest", () => {
     await hears(world.vera, "ops", /train-7 is ERROR/);
     const snooze = "Snooze 4 h for everyone here";
     await world.vera.chooses(line(digest), snooze, { in: digest.ts });
-    await hears(world.vera, "ops", /You can't run/);
+    await hears(world.vera, "ops", /Only @oncall can/);
     await world.olivia.chooses(line(digest), snooze, { in: digest.ts });
     const told = await hears(world.olivia, "ops", /Snoozed for 4 h: digests in this channel omit/);
     // This ends the snooze of one line, not of all lines of the channel.
@@ -59,7 +59,7 @@ describe("/gatehouse digest", () => {
     await world.olivia.types("ops", "/gatehouse digest now 09:00");
     await hears(world.olivia, "ops", /Only .on. takes a time, a time zone, or days/);
     await world.vera.types("ops", "/gatehouse digest");
-    await hears(world.vera, "ops", /You can't run \/gatehouse digest/);
+    await hears(world.vera, "ops", /Only @oncall can run \/gatehouse digest/);
   });
 
   it("hands the shift over with a note, to one person until it is shared", async () => {

@@ -237,7 +237,7 @@ describe("a rollout that can't start", () => {
   it("is refused to a person without the right, without a form", async () => {
     await using world = await startWorld();
     await world.vera.types("ops", "/vm restart web-*");
-    await hears(world.vera, "ops", /You can't run \/vm restart/);
+    await hears(world.vera, "ops", /Only @oncall can restart VMs/);
     expect(world.vera.sees().modals).toEqual([]);
   });
 });
@@ -257,7 +257,7 @@ describe("a rollout of many VMs", () => {
     expect(wordsOf(end)).toContain("120 of 120");
     expect(wordsOf(end)).toContain("20 more:");
     await world.vera.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
-    await hears(world.vera, "ops", /You can't run/);
+    await hears(world.vera, "ops", /Only @oncall can/);
     await world.olivia.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
     await hears(world.olivia, "ops", /The list is in your direct messages/);
     const sent = world.olivia.seesChannel("gatehouse").messages.flatMap(({ files }) => files);
