@@ -159,9 +159,11 @@ describe("/gatehouse help", () => {
         ].join("\n"),
       );
     expect(help("vm restore")).toMatch(/^Only @oncall can\.\n[^]*🚨 Now\.\nThe rule is here\.$/);
-    expect(help("pins")).toMatch(
-      /^What others can run\n[^]*pins propose [^]*\. Only @oncall can\./,
+    const none = shownText(renderHelp([], "project", undefined, undefined, withheld)).replaceAll(
+      "\u2060",
+      "",
     );
+    expect(none).toMatch(/^What others can run\n[^]*project create [^]*\. Only @oncall can\./);
     expect(help("vm restrat")).toContain("Did you mean `/gatehouse help vm restart`?");
     for (const topic of ["", "all", "vm"]) expect(help(topic)).not.toContain("/vm restart");
   });

@@ -8,7 +8,8 @@ import {
   takesBreakGlass,
 } from "../../registry/define.ts";
 import { isListed } from "../../core/permit/permit.ts";
-import { whoMayRun } from "../../core/permit/refusal.ts";
+import { namesInWords } from "../../core/permit/access.ts";
+import { deedInWords, whoMayRun } from "../../core/permit/refusal.ts";
 import { type Withheld, renderHelp } from "../../registry/help.ts";
 import type { ReadContext } from "../context.ts";
 import { examplesHere } from "../examples.ts";
@@ -48,35 +49,22 @@ export const help = defineCommand({
 
 /** Who may run a command that this person may not run, and the rule that says so. */
 function whoseWords(command: Command, context: ReadContext): Pick<Withheld, "who" | "rule"> {
-  const { nameOf } = context;
   const { entries, rules } = whoMayRun({ ...context, command });
-  const ids = entries.filter((entry) => entry !== "*");
-  const they = ids.map((id) => nameOf(id)?.replaceAll("`", "'") ?? `\`${id}\``);
+  const listed = entries.filter((entry) => entry !== "*");
   const who =
-    ids.length < entries.length
+    listed.length < entries.length
       ? "Only full members of the workspace can"
-      : ids.length === 0
+      : listed.length === 0
         ? "No one can"
-        : `Only ${inList(they)} can`;
+        : `Only ${namesInWords(listed, context.nameOf, mostListed)} can`;
   const isOne = rules.length === 1;
   const which = isOne || !isChange(command) ? "" : "; which ones depends on the rule";
+  const places = inList.format(rules.map((rule) => `\`${rule}\``));
   return {
-    who: md`${hintOf(`${who} ${deedWords(command)}${which}.`)}`,
-    rule: md`${isOne ? "The rule is" : "The rules are"} ${hintOf(inList(rules.map((rule) => `\`${rule}\``)))} in gatehouse.yml.`,
+    who: md`${who} ${deedInWords({ command, targets: [] })}${which}.`,
+    rule: md`${isOne ? "Rule" : "Rules"}: ${hintOf(places)} in gatehouse.yml.`,
   };
 }
 
 const mostListed = 8;
-
-/** `a, b, and c`, or the first of many. */
-function inList(words: readonly string[]): string {
-  const more = words.length - mostListed;
-  const unnamed = more > 0 ? [`${more} more`] : [];
-  return new Intl.ListFormat("en-US").format([...words.slice(0, mostListed), ...unnamed]);
-}
-
-/** `restart VMs`, or `run /gatehouse audit`. */
-function deedWords(command: Command): string {
-  if (!isChange(command)) return `run /${command.name}`;
-  return `${command.say.verb.toLowerCase()} ${command.on === "vm" ? "VMs" : "projects"}`;
-}
+const inList = new Intl.ListFormat("en-US");

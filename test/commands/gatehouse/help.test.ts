@@ -37,11 +37,11 @@ describe("/gatehouse help on a command that somebody may not run", () => {
       /^Only @oncall and amir can restart VMs; which ones depends on the rule\.\n\/vm restart &lt;vm…&gt;\nRestart a running VM\./,
     );
     expect(said).toMatch(
-      /\nThe rules are access\.operate and teams\.payments\.operate in gatehouse\.yml\.$/,
+      /\nRules: access\.operate and teams\.payments\.operate in gatehouse\.yml\.$/,
     );
     expect(JSON.stringify(world.vera.seesChannel("ops").messages)).not.toMatch(/<[@!]/);
     expect(await helpOf(world.vera, "gatehouse audit")).toMatch(
-      /^Only ada can run \/gatehouse audit\.\n[^]*The rule is access\.administer in gatehouse\.yml\.$/,
+      /^Only ada can run \/gatehouse audit\.\n[^]*Rule: access\.administer in gatehouse\.yml\.$/,
     );
     expect(await helpOf(world.vera, "project create")).toMatch(/^Only [^]* can create projects;/);
   });
