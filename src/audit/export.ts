@@ -6,7 +6,7 @@ import { isSignature } from "../text/signed-text.ts";
 import type { Anchor } from "./anchors.ts";
 import type { SigningKey } from "./signing-key.ts";
 import { type TrailStep, type Trail, checkpointShape, createTrail, genesis } from "./trail.ts";
-import { type TrailVerdict, checkWalk } from "./verify.ts";
+import { type OnVerified, type TrailVerdict, checkWalk } from "./verify.ts";
 
 const exportFormat = "gatehouse-audit-export-1";
 
@@ -123,6 +123,7 @@ export function exportText(file: AuditExport): string {
 export async function verifyExport(
   json: unknown,
   anchors: readonly Anchor[] = [],
+  onVerified?: OnVerified,
 ): Promise<TrailVerdict> {
   const file = exportShape.safeParse(typeof json === "string" ? parseJson(json) : json).data;
   const found = await checkWalk([file?.records.map(stepOf) ?? []], {
@@ -131,6 +132,7 @@ export async function verifyExport(
     checkpoints: file?.checkpoints ?? [],
     given: { seq: file?.to ?? 0 },
     now: 0,
+    onVerified,
   });
   const says = file ? faultOf(file) : "this isn't an audit export, or it is damaged";
   if (found.problem || says === undefined) return found;

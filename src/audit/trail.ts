@@ -102,24 +102,58 @@ export function createTrail(redis: RedisClient, key: Keys) {
   }
 
   /**
-   * The seal of a record, by the record's ID. This is a binary search, because seals are in the
-   * order of their records.
+   * The first seal of a record with this ID or a younger one. This is a binary search, because seals
+   * are in the order of their records.
    */
-  async function sealOf(id: string): Promise<Seal | undefined> {
+  async function firstSealFrom(id: string): Promise<Seal | undefined> {
     let low = 1;
     let high = (await head())?.seq ?? 0;
+    let first: Seal | undefined;
     while (low <= high) {
       const middle = Math.floor((low + high) / 2);
       const [seal] = await seals(middle, 1);
-      if (!seal || seal.seq > high) high = middle - 1;
+      if (seal && seal.seq <= high && compareIds(seal.id, id) < 0) low = seal.seq + 1;
       else {
-        const order = compareIds(seal.id, id);
-        if (order === 0) return seal;
-        if (order < 0) low = seal.seq + 1;
-        else high = middle - 1;
+        if (seal && seal.seq <= high) first = seal;
+        high = middle - 1;
       }
     }
-    return undefined;
+    return first;
+  }
+
+  /** The seal of a record, by the record's ID. */
+  async function sealOf(id: string): Promise<Seal | undefined> {
+    const seal = await firstSealFrom(id);
+    return seal?.id === id ? seal : undefined;
+  }
+
+  /** The hash of the last seal before this number. */
+  async function hashBefore(seq: number): Promise<string> {
+    const [row] = await redis.xrevrange(names.seals, `(${seq}-0`, "-", "COUNT", 1);
+    return row ? parseSeal(row).hash : genesis;
+  }
+
+  /**
+   * The seals of these records, in order, each with the hash that it follows and its salt. A record
+   * that isn't sealed is missing.
+   */
+  async function sealsOf(ids: readonly string[], most = 1000) {
+    const wanted = new Set(ids);
+    const [oldest = ""] = [...wanted].toSorted(compareIds);
+    const found: { seal: Seal; before: string; salt: string | undefined }[] = [];
+    let next = oldest === "" ? undefined : (await firstSealFrom(oldest))?.seq;
+    let before = next === undefined ? genesis : await hashBefore(next);
+    while (next !== undefined && found.length < wanted.size) {
+      const page = await seals(next, most);
+      const salted = await salts(page.filter(({ id }) => wanted.has(id)));
+      for (const seal of page) {
+        if (wanted.has(seal.id)) found.push({ seal, before, salt: salted.get(seal.seq) });
+        before = seal.hash;
+      }
+      const reached = page.at(-1)?.seq ?? 0;
+      next = reached < next ? undefined : reached + 1;
+    }
+    return found;
   }
 
   return {
@@ -131,6 +165,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     head,
     salts,
     sealOf,
+    sealsOf,
 
     /**
      * The trail in order, in pages: each seal with its record, in between the records that no seal
@@ -182,6 +217,12 @@ export function createTrail(redis: RedisClient, key: Keys) {
         return { record, is: isSealedBy(entry, seal, salt) ? "sealed" : "changed" };
       }
       return { record, is: last && compareIds(last.id, id) >= 0 ? "changed" : "waits" };
+    },
+
+    /** A record in its current form. */
+    async entry(id: string): Promise<TrailEntry | undefined> {
+      const [row] = await redis.xrange(names.records, id, id);
+      return row && parseEntry(row);
     },
 
     now: () => redisNow(redis),

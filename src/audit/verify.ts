@@ -87,6 +87,7 @@ export async function verifyAudit(options: {
   key: Keys;
   anchors?: readonly Anchor[];
   page?: number;
+  onVerified?: OnVerified;
 }): Promise<TrailVerdict> {
   const { redis, key, anchors = [] } = options;
   const trail = createTrail(redis, key);
@@ -101,6 +102,7 @@ export async function verifyAudit(options: {
     checkpoints: await trail.checkpoints(1),
     given: { seq: given, id: lastId },
     now,
+    onVerified: options.onVerified,
   });
 }
 
@@ -114,7 +116,12 @@ interface ExpectedChain {
   given: { seq: number; id?: string };
   /** Redis time (ms). */
   now: number;
+  /** Called for each seal that follows from the one before and whose record is as it was sealed. */
+  onVerified?: OnVerified | undefined;
 }
+
+/** `isErased`: the record isn't there any more. */
+export type OnVerified = (seal: Seal, isErased: boolean) => void;
 
 /**
  * Follows the chain and finds what is wrong with it. Memory grows only with missing records. After
@@ -258,6 +265,7 @@ export async function checkWalk(
       if (seal && !isStopped) {
         follow(seal);
         if (!isStopped) content(seal, step, page);
+        if (!isStopped) known.onVerified?.(seal, !entry);
       } else if (entry) {
         explain(entry.record);
       }

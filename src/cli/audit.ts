@@ -3,18 +3,21 @@ import type { ClientCertificate } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
 import { withRedis } from "../redis/redis.ts";
 import { privateFile, readRegularSync } from "../regular-file.ts";
-import { type Given, UsageError, runProgram } from "../text/terminal.ts";
+import { type Given, UsageError, printableLine, runProgram } from "../text/terminal.ts";
 import { type Anchor, openAnchors } from "../audit/anchors.ts";
 import { eraseRecords } from "../audit/erase.ts";
+import { type ExcerptVerdict, excerptLines, isExcerpt, verifyExcerpt } from "../audit/excerpt.ts";
 import { exportAudit, exportText, verifyExport } from "../audit/export.ts";
 import { verdictLines } from "../audit/render.ts";
 import { findSigningKey } from "../audit/signing-key.ts";
 import { type Trail, createTrail } from "../audit/trail.ts";
-import { type TrailVerdict, verifyAudit } from "../audit/verify.ts";
+import { type OnVerified, type TrailVerdict, verifyAudit } from "../audit/verify.ts";
 
 export const auditUsage = `usage: node gatehouse.mjs audit <what>
   verify [file]                 check that the trail (or an export) is as sealed; names the first bad record
       --anchor <seq:hash>       a posted or logged head to compare with; repeatable
+      --against <export>        for an excerpt, like the file of /gatehouse night: the export to compare it with;
+                                without it, the trail in Redis
   export [file]                 export the whole sealed trail as JSON, to a file or the terminal
   head                          the end of the chain, as seq:hash
   erase <id…> --who <you> --why <reason>
@@ -39,7 +42,12 @@ interface AuditTerminal {
 }
 
 const word = { type: "string" } as const;
-const flags = { anchor: { ...word, multiple: true }, who: word, why: word } as const;
+const flags = {
+  anchor: { ...word, multiple: true },
+  against: word,
+  who: word,
+  why: word,
+} as const;
 type Values = Given<typeof flags>["values"];
 
 /**
@@ -50,15 +58,29 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
   const program = { usage: auditUsage, options: flags, failed: 2, write: terminal.write };
   return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
     const anchors = (values.anchor ?? []).map(anchorOf);
-    if (verb === "verify" && rest[0] !== undefined) {
-      const text = readRegularSync(rest[0], mostBytes).toString("utf8");
-      return report(await verifyExport(text, anchors), terminal);
+    const file = verb === "verify" ? rest[0] : undefined;
+    const text = file === undefined ? undefined : readText(file);
+    const { against } = values;
+    const excerpt = text !== undefined && isExcerpt(text) ? text : undefined;
+    if (against !== undefined && excerpt === undefined)
+      throw new UsageError("--against is for an excerpt of the trail");
+    if (excerpt !== undefined && against !== undefined) {
+      const whole = readText(against);
+      const verify = (onVerified: OnVerified) => verifyExport(whole, anchors, onVerified);
+      return reportExcerpt(await verifyExcerpt(excerpt, verify), terminal);
     }
+    if (text !== undefined && excerpt === undefined)
+      return report(await verifyExport(text, anchors), terminal);
     if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? ""))
       throw new UsageError(
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
       );
     const { redisUrl } = terminal;
+    if (!redisUrl && excerpt !== undefined)
+      throw new UserError(
+        "An excerpt is compared with the whole trail",
+        "add --against and an export of the trail, or set REDIS_URL",
+      );
     if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
     return withRedis(redisUrl, terminal, async (redis, key) => {
       const trail = createTrail(redis, key);
@@ -67,7 +89,15 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
       if (verb === "erase") return erase(trail, rest, values, terminal);
       const { dataDir } = terminal;
       const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
-      const verdict = await verifyAudit({ ...trail, anchors: [...kept, ...anchors] });
+      const verify = (onVerified?: OnVerified) =>
+        verifyAudit({
+          ...trail,
+          anchors: [...kept, ...anchors],
+          ...(onVerified && { onVerified }),
+        });
+      if (excerpt !== undefined)
+        return reportExcerpt(await verifyExcerpt(excerpt, verify), terminal);
+      const verdict = await verify();
       if (verb === "record-gap") return recordGap(trail, verdict, values, terminal);
       return report(verdict, terminal);
     });
@@ -81,10 +111,23 @@ function anchorOf(text: string): Anchor {
   throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
 }
 
+const readText = (file: string) => readRegularSync(file, mostBytes).toString("utf8");
+
 function report(verdict: TrailVerdict, { write }: AuditTerminal): number {
   write(`${verdictLines(verdict).join("\n")}\n`);
   if (verdict.is === "intact") return verdict.recorded.length > 0 ? 3 : 0;
   return verdict.is === "broken" ? 1 : 2;
+}
+
+/**
+ * Reports an excerpt, then the trail that it was compared with. A broken trail proves nothing after
+ * its break, and a recorded loss isn't hidden by acts that are proven.
+ */
+function reportExcerpt(verdict: ExcerptVerdict, terminal: AuditTerminal): number {
+  terminal.write(`${excerptLines(verdict).map(printableLine).join("\n")}\n`);
+  const whole = report(verdict.whole, terminal);
+  if (verdict.is === "broken" || whole === 1) return 1;
+  return verdict.is === "unsure" ? 2 : whole;
 }
 
 /** Writes an export. The export is recorded in the trail; the file ends before that record. */

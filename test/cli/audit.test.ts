@@ -2,6 +2,8 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runAudit } from "../../src/cli/audit.ts";
+import { exportExcerpt } from "../../src/audit/excerpt.ts";
+import { findSigningKey } from "../../src/audit/signing-key.ts";
 import { createTrail } from "../../src/audit/trail.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "../audit/trail-of.ts";
@@ -80,6 +82,37 @@ describe("audit in a terminal", () => {
     await writeFile(file, (await readFile(file, "utf8")).replace("settled", "settler"));
     expect(await runAudit(["verify", file], alone)).toBe(1);
     expect(said).toContain("broken at record 1 ");
+  });
+
+  it("verify says of an excerpt which acts are proven, by Redis or by an export, and never alone", async () => {
+    await using at = await terminal(4);
+    const { redis, key } = at.world;
+    const [night, whole] = [join(at.folder, "night.json"), join(at.folder, "whole.json")];
+    await at.audit("export", whole);
+    const acts = [{ at: 0, says: "olivia restarted web-1", records: at.ids.slice(1, 3) }];
+    const signingKey = findSigningKey(at.folder);
+    const file = await exportExcerpt({ redis, key, signingKey, about: "The night", acts });
+    await writeFile(night, JSON.stringify(file));
+    const proven = expect.stringMatching(
+      /^The night\nProven: 1 of 1 act, by 2 records [^]*✓ 1970-[^]*\(records 2 to 3\)\n[^]*\nThe audit trail is intact/,
+    );
+    expect(await at.audit("verify", night)).toEqual({ code: 0, said: proven });
+    expect(await at.audit("verify", night, "--against", whole)).toEqual({ code: 0, said: proven });
+    let said = "";
+    const alone = { redisUrl: undefined, write: (text: string) => void (said += text) };
+    expect(await runAudit(["verify", night], alone)).toBe(2);
+    expect(said).toMatch(/^An excerpt is compared with the whole trail\nadd --against/);
+    expect((await at.audit("verify", whole, "--against", night)).code).toBe(64);
+    expect((await at.audit("verify", night, "--against", night)).code).toBe(1);
+    // The acts are proven, the trail behind them is not
+    await redis.xdel(key("audit"), at.ids[3] ?? "");
+    const broken = await at.audit("verify", night);
+    expect(broken).toMatchObject({ code: 1, said: expect.stringContaining("Proven: 1 of 1 act") });
+    await writeFile(night, JSON.stringify(file).replace("olivia", "nobody"));
+    expect(await at.audit("verify", night)).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("The excerpt is worthless: the file was changed."),
+    });
   });
 
   it("export without a file writes to the terminal", async () => {

@@ -4,8 +4,8 @@ import { messageOf } from "../../errors.ts";
 import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
 import type { Message } from "../../messages/message.ts";
-import { scopeOfChannel, seesUnder } from "../../core/permit/access.ts";
-import { compileTargetGlobs, ownerOf } from "../../core/permit/refusal.ts";
+import { scopeOfChannel } from "../../core/permit/access.ts";
+import { sightOf } from "../../core/permit/sight.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
@@ -17,7 +17,6 @@ import type { RequestFact, RequestSource } from "./request-facts.ts";
 import { type Slot, createSchedules, localWords, seriesOf } from "./schedules.ts";
 import { createSnoozes } from "./snoozes.ts";
 import { createStatusRecords } from "../../monitor/status-records.ts";
-import type { Target } from "../../registry/define.ts";
 import { defineService } from "../../registry/service-key.ts";
 import { lineOf } from "./line-buttons.ts";
 
@@ -197,37 +196,4 @@ export function createDigests(options: DigestsOptions) {
     });
     return Promise.all(reading);
   }
-}
-
-type FactTarget = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName">;
-
-/** Limits what a digest is about: to what a scope sees, and within that to what globs name. */
-function sightOf(inventory: DigestsOptions["inventory"], scope: Scope | undefined, globs: Targets) {
-  const seen = scope ? inventory.seenIn(async () => scope) : inventory;
-  const isNamed = globs && compileTargetGlobs(globs);
-  return {
-    inventory: seen,
-    async vms() {
-      const vms = await seen.vms();
-      return isNamed ? vms.filter((vm) => isNamed({ kind: "vm", ...vm })) : vms;
-    },
-    /**
-     * Keeps the facts about a VM or project within these limits, by its name then or its name now.
-     */
-    async only<T>(
-      reading: Promise<readonly T[]>,
-      targetOf: (one: T) => FactTarget | undefined,
-    ): Promise<readonly T[]> {
-      const some = await reading;
-      if (!scope && !isNamed) return some;
-      const projects = await inventory.projects();
-      const namesNow = new Map(projects.map(({ id, name }) => [id, name]));
-      return some.filter((one) => {
-        const target = targetOf(one);
-        if (!target) return false;
-        const { id, name } = ownerOf(target);
-        return seesUnder(scope, id, [name, namesNow.get(id)]) && (!isNamed || isNamed(target));
-      });
-    },
-  };
 }
