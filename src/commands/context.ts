@@ -4,8 +4,16 @@ import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { DriftRecords } from "../monitor/drift-records.ts";
-import { type ButtonSpec, type Message, duration, md, utc, when } from "../messages/message.ts";
-import type { Asking, LackedRight, ServiceAsking } from "../core/permit/permit.ts";
+import {
+  type ButtonSpec,
+  type Markdown,
+  type Message,
+  duration,
+  md,
+  utc,
+  when,
+} from "../messages/message.ts";
+import type { Asking, LackedRight, Permit, ServiceAsking } from "../core/permit/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -71,6 +79,8 @@ export interface ReadContext extends Surroundings {
   /** The ID of the approved request that this answers. */
   approved?: string;
   journal: Journal;
+  /** Tells what would happen to a permitted change. Undefined where no feature does. */
+  rehearse?: ((permit: Permit) => Promise<Rehearsed>) | undefined;
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
   resolve(kind: "vm" | "project", words: string): Promise<Target>;
   /**
@@ -106,6 +116,16 @@ export async function targetMeant(
   if (isKnown(await inventory.findVm(words, { onlyKnown: true }))) return resolve("vm", words);
   const project = await inventory.findProject(words, { onlyKnown: true });
   return isKnown(project) ? resolve("project", words) : undefined;
+}
+
+/** What would happen to a change, as far as it is known. */
+export interface Rehearsed {
+  /** Who must approve it, and who could now. Undefined when nobody must. */
+  approval: Markdown | undefined;
+  /** Says that changes are frozen. Undefined when they aren't. */
+  frozen: Markdown | undefined;
+  /** What would stop it, how long it takes, what is lost by then, and what isn't known. */
+  lines: readonly Markdown[];
 }
 
 export interface StatusLine {

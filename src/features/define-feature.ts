@@ -9,6 +9,7 @@ import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
 import type { AlertPart, RemedyPart } from "./alert-part.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
+import type { ConcernPart } from "./concern-part.ts";
 import type { HomePart } from "./home-part.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -32,6 +33,7 @@ import type {
   FormHandler,
   Picker,
   PressHandler,
+  Rehearsal,
   SeveralHandler,
 } from "../talk/gateway-context.ts";
 import type { Announce, Source } from "../core/deliver/deliver.ts";
@@ -86,6 +88,13 @@ export interface RunningFeature {
    * skip them.
    */
   emergency?: EmergencyWords;
+  /**
+   * Answers “What would happen?” in forms and `can-i`. At most one feature has this; without it,
+   * forms have no such button.
+   */
+  rehearsal?: Rehearsal;
+  /** What the feature knows of VMs that would stop a change of them, or matters to it. */
+  concerns?: ConcernPart;
   /** Sources of messages that the feature owes to Slack. Each process delivers them. */
   messages?: readonly Source[];
   /** Other work on pending IDs, in each process. */

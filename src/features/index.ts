@@ -13,6 +13,7 @@ import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
+import { rehearsal } from "./rehearsal/index.ts";
 import { rollouts } from "./rollouts/index.ts";
 import { snapshots } from "./snapshots/index.ts";
 import { subscriptions } from "./subscriptions/index.ts";
@@ -30,6 +31,7 @@ export const features: readonly Feature[] = [
   outages,
   freezes,
   breakGlass,
+  rehearsal,
   digests,
   subscriptions,
   home,

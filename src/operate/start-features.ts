@@ -22,6 +22,8 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
   if (otherTabs.length > 0) throw new Error("two features have a Home tab");
   const [several, another] = all((feature) => feature.several && [feature.several]);
   if (another) throw new Error("two features handle commands that name several VMs");
+  const [rehearsal, second] = all((feature) => feature.rehearsal && [feature.rehearsal]);
+  if (second) throw new Error("two features rehearse changes");
   const [emergency, other] = all((feature) => feature.emergency && [feature.emergency]);
   if (other) throw new Error("two features let changes skip approvals");
   const contributed: Contributions = {
@@ -30,6 +32,7 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
     forms: merged(running.map(({ forms = {} }) => forms)),
     answeredForAll: all(({ answeredForAll }) => answeredForAll),
     several,
+    rehearsal,
     homeTab,
     async beforeRequest(permit, origin, gateway) {
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);

@@ -253,6 +253,8 @@ export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends Chang
 > {
   /** Whether the VM boots. Then it is attested, and the result shows the appraisal. */
   attestAfter: boolean;
+  /** It can change what the VM measures. Attestation of a pinned VM then fails. */
+  changesMeasurement?: true;
   /**
    * `takes` a snapshot with the name in its argument `name`; `restores` the one in its argument
    * `snapshot`, under the rollback guard.

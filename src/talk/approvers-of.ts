@@ -1,5 +1,12 @@
 import { isFullMember, whoAre } from "../core/permit/access.ts";
-import { approversRefusal, calledIn, isSamePerson, isUsual } from "../core/permit/approval-rule.ts";
+import {
+  approversRefusal,
+  calledIn,
+  isSamePerson,
+  isUsual,
+  needsWords,
+} from "../core/permit/approval-rule.ts";
+import { mustApprove } from "../core/cards/asking.ts";
 import type { Permit } from "../core/permit/permit.ts";
 import { snapshotLister } from "../registry/define.ts";
 import type { GatewayContext } from "./gateway-context.ts";
@@ -47,4 +54,20 @@ export async function approversOf({ approvals, person }: Permit, gateway: Gatewa
   const which = lister ? `: \`/${lister.name}\` lists those that Gatehouse took` : "";
   const way = `One of these is added because ${raised}. Choose another snapshot${which}.`;
   return { refused: { ...refused, hint: `${way} ${refused.hint}` } };
+}
+
+/**
+ * Returns the approvals that a permit needs as sentences: `One other person must approve: amir or
+ * ada can.` Undefined when it needs none.
+ */
+export function approvalWords(
+  { approvals }: Permit,
+  { who, needs }: Awaited<ReturnType<typeof approversOf>>,
+  { nameOf }: Pick<GatewayContext, "nameOf">,
+): string | undefined {
+  const { required, votes, raised } = approvals;
+  if (required === 0) return undefined;
+  const names = who?.map((one) => one.name);
+  const from = needs ? needsWords(votes, nameOf) : mustApprove(required, names);
+  return raised ? `${from} One more than usual: ${raised}.` : from;
 }

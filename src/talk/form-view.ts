@@ -1,6 +1,16 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
-import { Markdown, lines, md, name, plainText, section, when } from "../messages/message.ts";
+import {
+  type ButtonSpec,
+  Markdown,
+  buttons,
+  lines,
+  md,
+  name,
+  plainText,
+  section,
+  when,
+} from "../messages/message.ts";
 import {
   type Argument,
   type ChangeCommand,
@@ -61,6 +71,8 @@ export function formOfOne(form: {
   frozen?: Markdown | undefined;
   /** Words for a change that skips approvals; shown only when `meta.breakGlass` is set. */
   emergency?: EmergencyWords | undefined;
+  /** Whether a feature answers “What would happen?”. */
+  isRehearsed?: boolean;
   /** When the facts were read (ms). */
   now: number;
 }): ModalView {
@@ -86,6 +98,7 @@ export function formOfOne(form: {
     ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
     ...(asksName ? nameInputs(target.name, emergency, meta.breakGlass) : []),
     ...(approvals ? [section(approvals)] : []),
+    ...(form.isRehearsed ? buttons([rehearseButton(rehearseAction)]) : []),
   ];
   return modal(kind === undefined ? titleOf(command) : `${kind}: ${verb}`, blocks, {
     callback: dialogCallback,
@@ -93,6 +106,16 @@ export function formOfOne(form: {
     submit: approvals ? "Request approval" : verb,
   });
 }
+
+/** The action of the button that asks what a form's change would do. A feature handles it. */
+export const rehearseAction = "rehearse";
+
+/** Makes the button of a form that asks what its change would do. */
+export const rehearseButton = (action: string, value: object = {}): ButtonSpec => ({
+  label: "What would happen?",
+  action,
+  value: JSON.stringify(value),
+});
 
 export function modal(
   title: string,

@@ -1,8 +1,7 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../errors.ts";
 import { hintOf, lines, md, plain, section } from "../messages/message.ts";
-import { needsWords } from "../core/permit/approval-rule.ts";
-import { type Asking, type Permit, breakGlassBasis } from "../core/permit/permit.ts";
+import { type Asking, type Permit, breakGlassBasis, specify } from "../core/permit/permit.ts";
 import {
   type Argument,
   type ChangeCommand,
@@ -15,7 +14,6 @@ import { type Input, withIds, withTarget } from "../registry/invocation.ts";
 import { checkInput } from "../registry/parse.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
-import { mustApprove } from "../core/cards/asking.ts";
 import { mayUndo } from "../core/cards/render-card.ts";
 import { resolveOne } from "../core/submit/resolve-targets.ts";
 import { errorReply } from "../slack/error-reply.ts";
@@ -24,8 +22,14 @@ import { parseJson } from "../text/parse-json.ts";
 import { Refused, authorize, authorizeTargets, frozenLine } from "./authorize.ts";
 import { gatherFacts, notNow } from "./dialog-facts.ts";
 import { type FormMeta, formMeta, formOfOne, modal, titleOf, dialogCallback } from "./form-view.ts";
-import { type Act, type BeforeAck, type GatewayContext, personOf } from "./gateway-context.ts";
-import { approversOf } from "./approvers-of.ts";
+import {
+  type Act,
+  type BeforeAck,
+  type GatewayContext,
+  outdated,
+  personOf,
+} from "./gateway-context.ts";
+import { approvalWords, approversOf } from "./approvers-of.ts";
 import { permitByFacts } from "./permit-by-facts.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { undoneBy } from "../core/request/origin.ts";
@@ -81,18 +85,16 @@ async function viewOfOne(
   const facts = await gatherFacts(command, target, input, gateway);
   const permit = await permitByFacts(given, facts, gateway);
   // Show the refusal instead of a form that would be refused once it is filled in.
-  const { refused: few, who, needs } = await approversOf(permit, gateway);
-  const refused = notNow(command, facts) ?? few;
+  const approvers = await approversOf(permit, gateway);
+  const refused = notNow(command, facts) ?? approvers.refused;
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
-  const { required, votes, raised } = permit.approvals;
-  const names = who?.map((one) => one.name);
-  const from = needs ? needsWords(votes, gateway.nameOf) : mustApprove(required, names);
-  const more = raised ? ` One more than usual: ${raised}.` : "";
-  const approvals = required > 0 ? md`${from}${more}` : undefined;
+  const words = approvalWords(permit, approvers, gateway);
+  const approvals = words === undefined ? undefined : md`${words}`;
   const frozen = await frozenLine(gateway);
-  const { emergency: said } = gateway;
-  const stands = { approvals, undone, frozen, emergency: said, now: gateway.now() };
+  const { emergency: said, contributed } = gateway;
+  const isRehearsed = contributed.rehearsal !== undefined;
+  const stands = { approvals, undone, frozen, emergency: said, isRehearsed, now: gateway.now() };
   return formOfOne({ command, facts, meta, ...stands });
 }
 
@@ -157,6 +159,17 @@ export async function refreshForm({ interaction, reply, gateway }: Act<Press>): 
   const permit = await authorizeOne(form, gateway);
   const { values: _carried, ...meta } = form.meta;
   await reply.update(viewId, await viewOfOne(permit, meta, form.undone, gateway), view.hash);
+}
+
+/**
+ * Returns the permit for what an open form asks for, as it is filled in now, for features with a
+ * button in forms. Throws like a submission.
+ */
+export async function permitOfForm({ interaction, gateway }: Act<Press>): Promise<Permit> {
+  const { view } = interaction;
+  if (view?.callback !== dialogCallback) throw outdated();
+  const form = await readForm({ interaction: { ...interaction, ...view }, gateway });
+  return specify(await authorizeOne(form, gateway), form.input);
 }
 
 interface FormOfOne {

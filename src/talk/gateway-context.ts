@@ -1,5 +1,5 @@
 import type { AfterNote } from "../attestation/render-attestation.ts";
-import type { StatusLine, Surroundings } from "../commands/context.ts";
+import type { Rehearsed, StatusLine, Surroundings } from "../commands/context.ts";
 import { UserError } from "../errors.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -25,7 +25,7 @@ import type {
   ViewSubmission,
 } from "../slack/receive/interaction.ts";
 import type { Web } from "../slack/web.ts";
-import type { MadeRequest } from "./contributions.ts";
+import type { Considered, KnownConcerns, MadeRequest } from "./contributions.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Asking, LackedRight, Permit } from "../core/permit/permit.ts";
 import type { ButtonSpec, Message } from "../messages/message.ts";
@@ -119,6 +119,13 @@ export type SeveralHandler = (
   act: Act,
 ) => Promise<void>;
 
+/** Tells what would happen to a change. It permits, requests, sends, and counts nothing. */
+export interface Rehearsal {
+  /** `atOnce`: how many of several targets would be changed at a time. */
+  rehearse(permit: Permit, gateway: GatewayContext, how?: { atOnce?: number }): Promise<Rehearsed>;
+  concernsOf(change: Considered, gateway: GatewayContext): Promise<KnownConcerns>;
+}
+
 /** The Home tab: the page that a person sees who opens Gatehouse in Slack. */
 export interface HomeTab {
   /** Publishes the tab, with `said` above everything else. False when Slack doesn't show it. */
@@ -142,6 +149,8 @@ export interface Contributions {
   answeredForAll: readonly string[];
   /** Without one, a command takes one VM. */
   several?: SeveralHandler | undefined;
+  /** What answers “What would happen?” in forms and `can-i`. Undefined when nothing does. */
+  rehearsal?: Rehearsal | undefined;
   /** Undefined when the Home tab stays empty. */
   homeTab?: HomeTab | undefined;
   /**

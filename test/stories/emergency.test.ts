@@ -124,7 +124,7 @@ describe("a limit an hour", () => {
     await world.olivia.types("ops", "/vm restart db-1");
     await world.ended("vm restart");
     await world.olivia.presses("Open console");
-    await hears(world.olivia, "ops", /You requested 1 changes within a minute/);
+    await hears(world.olivia, "ops", /You requested 1 change within a minute/);
     expect(world.compute.writes().map(({ path }) => path)).toEqual([
       expect.stringContaining("restart"),
     ]);

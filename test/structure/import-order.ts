@@ -47,6 +47,7 @@ const layers = [
   "talk",
   "api",
   "features/alert-part.ts",
+  "features/concern-part.ts",
   "features/digest-part.ts",
   "features/home-part.ts",
   "features/define-feature.ts",

@@ -25,6 +25,7 @@ import {
   mayAsk,
   needingApproval,
   permitEach,
+  permitOfChange,
 } from "../../core/permit/permit.ts";
 import type { PolicyRefusal } from "../../core/permit/refusal.ts";
 import { withNames } from "../../core/permit/with-names.ts";
@@ -50,7 +51,7 @@ import { noEmergency } from "../../registry/emergency.ts";
 export const canI = defineCommand({
   name: "gatehouse can-i",
   summary:
-    "Check whether you can run a command, which rule decides, and how many approvals it needs",
+    "Check whether you can run a command, which rule decides, who must approve, and what would happen",
   example: "/gatehouse can-i vm stop db-1",
   class: "read",
   args: z.object({
@@ -111,6 +112,8 @@ export const canI = defineCommand({
     const { required, why, expiresMs } = approvals;
     const skipped = each?.refused.map(({ target }) => calledName(target)) ?? [];
     const frozen = await journal.freezeState();
+    const change = permitOfChange(permit);
+    const told = change && targets.length > 0 ? await context.rehearse?.(change) : undefined;
     return sentence(
       lines(
         required === 0
@@ -121,6 +124,8 @@ export const canI = defineCommand({
         skipped.length > 0 &&
           md`It would skip ${firstFew(skipped, maxNamed)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
+        told?.approval,
+        ...(told?.lines ?? []),
       ),
     );
   },

@@ -13,6 +13,7 @@ export const resize = defineCommand({
   class: "disrupt",
   protect: true,
   attestAfter: true,
+  changesMeasurement: true,
   args: z.object({
     vms: targets("vm").describe("the VMs to resize"),
     cpu: wholeNumber().meta({ isFlag: true, label: "CPU" }),

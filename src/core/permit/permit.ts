@@ -370,6 +370,12 @@ export function permitAsRequest(given: Permit<Command>): Permit | undefined {
   return new PermitMade(new AskingMade(question, rules), given);
 }
 
+/** Returns the same permit, typed for a change. Undefined for any other command. */
+export function permitOfChange(given: Permit<Command>): Permit | undefined {
+  if (given.command.kind !== "change") return undefined;
+  return new PermitMade(forChange(given.asking), given);
+}
+
 /**
  * Makes the input of a permit exact: it gets the ID of a snapshot, or the values that will be kept.
  * Throws if a rule would judge the new input differently.

@@ -1,6 +1,6 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
-import { duration } from "../../messages/message.ts";
+import { counted, duration } from "../../messages/message.ts";
 import {
   type Keys,
   type RedisClient,
@@ -71,6 +71,22 @@ export function limitWords(hourly: Hourly, most: number): string {
 /** States in which a request had no effect. */
 const harmless = ["denied", "expired", "cancelled", "rejected", "not-applied"];
 
+/** What is counted against the limits of policy. */
+interface Counted {
+  personId: string;
+  /** Is counted once: the key of an origin, or the ID of a rollout or an interaction. */
+  holder: string;
+  hourly?: Hourly | undefined;
+  limits: Limits;
+}
+
+/** A limit without room: a sentence without full stop, and what to do. */
+interface Reached {
+  limit: keyof Limits;
+  what: string;
+  way: string;
+}
+
 /** Counts against the limits of policy (decision 020). */
 export function createLimits(redis: RedisClient, key: Keys) {
   const take = defineScript(redis, "gatehouseTakePlace", takePlace);
@@ -113,29 +129,61 @@ export function createLimits(redis: RedisClient, key: Keys) {
       isOver: (state) => harmless.includes(state),
     });
 
+  /** Which limit has no room for what a person asks for. With `look`, no place is taken. */
+  async function limitReached(
+    { personId, holder, hourly, limits }: Counted,
+    look: boolean,
+  ): Promise<Reached | undefined> {
+    const hourWaitMs = hourly ? await waitForHourly(hourly, holder, limits, true) : 0;
+    if (hourly && hourWaitMs > 0) {
+      const most = limits[hourly];
+      const way = most === 0 ? "" : tryAgain(hourWaitMs);
+      return { limit: hourly, what: limitWords(hourly, most), way };
+    }
+    const most = limits.requestsPerMinute;
+    const own = key("rate", "person", personId);
+    const waitMs = await waitFor(own, holder, { windowMs: minuteMs, most, look });
+    const what = `You requested ${counted(most, "change")} within a minute, the limit for one person`;
+    return waitMs > 0 ? { limit: "requestsPerMinute", what, way: tryAgain(waitMs) } : undefined;
+  }
+
+  async function draftsReached(
+    personId: string,
+    requestId: string,
+    limits: Limits,
+    look: boolean,
+  ): Promise<Reached | undefined> {
+    const most = limits.draftsPerPerson;
+    const places = key("rate", "drafts", personId);
+    const isOver = (state: string) => state !== "draft";
+    const how = { windowMs: draftMs, most, isOver, look };
+    if ((await waitFor(places, requestId, how)) === 0) return undefined;
+    const what = `${most} of your requests wait for approval, the limit for one person`;
+    return { limit: "draftsPerPerson", what, way: "Cancel one, or wait for a decision. " };
+  }
+
   return {
     /**
      * Counts what a person asks for, and checks that a place for its send is free. Throws UserError
      * over a limit.
      */
-    async countAgainstLimits(asked: {
-      personId: string;
-      /** Is counted once: the key of an origin, or the ID of a rollout or an interaction. */
-      holder: string;
-      hourly?: Hourly | undefined;
-      limits: Limits;
-    }): Promise<void> {
-      const { personId, holder, hourly, limits } = asked;
-      const hourWaitMs = hourly ? await waitForHourly(hourly, holder, limits, true) : 0;
-      if (hourly && hourWaitMs > 0) {
-        const most = limits[hourly];
-        throw overLimit(hourly, limitWords(hourly, most), most === 0 ? "" : tryAgain(hourWaitMs));
-      }
-      const most = limits.requestsPerMinute;
-      const own = key("rate", "person", personId);
-      const waitMs = await waitFor(own, holder, { windowMs: minuteMs, most });
-      const what = `You requested ${most} changes within a minute, the limit for one person`;
-      if (waitMs > 0) throw overLimit("requestsPerMinute", what, tryAgain(waitMs));
+    async countAgainstLimits(asked: Counted): Promise<void> {
+      const reached = await limitReached(asked, false);
+      if (reached) throw overLimit(reached);
+    },
+
+    /**
+     * Says in a sentence which limit would refuse this now, and counts nothing. `isDraft`: it would
+     * wait for approval.
+     */
+    async limitRefusal(
+      asked: Omit<Counted, "holder"> & { isDraft: boolean },
+    ): Promise<string | undefined> {
+      const { personId, isDraft, limits } = asked;
+      const reached =
+        (await limitReached({ ...asked, holder: "" }, true)) ??
+        (isDraft ? await draftsReached(personId, "", limits, true) : undefined);
+      return reached && `${reached.what}. ${reached.way}`.trim();
     },
 
     /**
@@ -166,12 +214,8 @@ export function createLimits(redis: RedisClient, key: Keys) {
      * too many of the person's requests wait.
      */
     async takeDraftPlace(personId: string, requestId: string, limits: Limits): Promise<void> {
-      const most = limits.draftsPerPerson;
-      const places = key("rate", "drafts", personId);
-      const isOver = (state: string) => state !== "draft";
-      if ((await waitFor(places, requestId, { windowMs: draftMs, most, isOver })) === 0) return;
-      const what = `${most} of your requests wait for approval, the limit for one person`;
-      throw overLimit("draftsPerPerson", what, "Cancel one, or wait for a decision. ");
+      const reached = await draftsReached(personId, requestId, limits, false);
+      if (reached) throw overLimit(reached);
     },
     /** Gives the place back when the request was not stored. */
     async leaveDraftPlace(personId: string, requestId: string): Promise<void> {
@@ -182,7 +226,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
 
 const tryAgain = (inMs: number) => `Try again in ${duration(inMs)}. `;
 
-const overLimit = (limit: keyof Limits, what: string, way: string) =>
+const overLimit = ({ limit, what, way }: Reached) =>
   new UserError(
     `${what}. Nothing was done.`,
     `${way}\`limits.${limit}\` in gatehouse.yml sets this limit.`,

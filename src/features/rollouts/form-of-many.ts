@@ -3,6 +3,7 @@ import { statusFacts } from "../../fleet/compute/compute.ts";
 import { countByStatus } from "../../fleet/inventory/known.ts";
 import {
   Markdown,
+  buttons,
   counted,
   firstFew,
   lines,
@@ -12,25 +13,43 @@ import {
   section,
   sections,
 } from "../../messages/message.ts";
-import type { ChangeCommand, Target } from "../../registry/define.ts";
+import { type ChangeCommand, type Target, calledName } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { vmOf } from "../../core/submit/resolve-targets.ts";
-import { checkbox, field, inputBlock, modal, shownOf, textInput } from "../../talk/form-view.ts";
-import type { RolloutRecord, Skipped } from "./rollout.ts";
+import type { Concern, KnownConcerns } from "../../talk/contributions.ts";
+import {
+  checkbox,
+  field,
+  inputBlock,
+  modal,
+  rehearseButton,
+  shownOf,
+  textInput,
+} from "../../talk/form-view.ts";
+import { type RolloutRecord, type Skipped, nameAt, whereItStops } from "./rollout.ts";
 
 export const rolloutCallback = "roll";
 
+/** What a form shows beside the plan. */
+export interface AroundPlan {
+  frozen: Markdown | undefined;
+  pinned: ReadonlySet<string>;
+  /** What is known to go wrong. Undefined where no feature rehearses changes. */
+  known?: KnownConcerns | undefined;
+  /** The requester got the list of VMs as a file. */
+  hasFile?: boolean;
+}
+
 /**
- * The form of a change of several VMs: the plan, the arguments of each request, and the rollout's
- * options. `hasFile`: the requester got the list of VMs as a file.
+ * The form of a change of several VMs: the plan, what is known to go wrong with it, the arguments of
+ * each request, and the rollout's options.
  */
 export function formOfMany(
   command: ChangeCommand,
   record: RolloutRecord,
   targets: readonly Target[],
-  more: { frozen: Markdown | undefined; pinned: ReadonlySet<string>; hasFile?: boolean },
+  { frozen, pinned, known, hasFile = false }: AroundPlan,
 ): ModalView {
-  const { frozen, pinned, hasFile = false } = more;
   const { verb } = command.say;
   const { input } = record;
   const said = lines(
@@ -38,15 +57,18 @@ export function formOfMany(
     md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
     record.isEverything === true && md`⚠️ *This is every VM you can see.*`,
     interruption(command, targets, record),
-    ...warnings(command, targets, input, pinned),
+    // What is known of pinned VMs is among the concerns.
+    ...warnings(command, targets, input, known ? new Set() : pinned),
   );
   const blocks = [
     section(said),
-    ...(targets.length > maxListed ? [countsOf(targets, hasFile)] : listOf(targets)),
+    ...(known ? concernBlocks(record, targets, known) : []),
+    ...(targets.length > maxListed ? countsOf(record, targets, hasFile) : listOf(targets)),
     ...skippedBlocks(record.leftOut),
     ...shownOf(command, input).map((argument) => inputBlock(argument, command, input)),
     ...rollingInputs(record),
     ...(asksNumber(record) ? [numberInput(targets.length)] : []),
+    ...(known ? buttons([rehearseButton("roll:rehearse", { roll: record.id })]) : []),
   ];
   const form = { callback: rolloutCallback, metadata: { roll: record.id }, submit: verb };
   return modal(`${verb} ${counted(targets.length, "VM")}`, blocks, form);
@@ -94,10 +116,61 @@ function listOf(targets: readonly Target[]): KnownBlock[] {
   return sections(rows);
 }
 
-function countsOf(targets: readonly Target[], hasFile: boolean): KnownBlock {
+function countsOf(
+  { id }: RolloutRecord,
+  targets: readonly Target[],
+  hasFile: boolean,
+): readonly KnownBlock[] {
   const projects = new Set(targets.map(({ projectId }) => projectId));
   const where = md`${countByStatus(targets)}, in ${counted(projects.size, "project")}.`;
-  return section(hasFile ? md`${where} The list of them is in your direct messages.` : where);
+  const list = { label: "As a file", action: "roll:file", value: JSON.stringify({ roll: id }) };
+  if (!hasFile) return [section(where, list)];
+  return [section(md`${where} The list of them is in your direct messages.`)];
+}
+
+const mostConcerns = 10;
+
+/** The concerns with the targets that would fail, and the button that leaves those out. */
+function concernBlocks(
+  record: RolloutRecord,
+  targets: readonly Target[],
+  { concerns, unread }: KnownConcerns,
+): readonly KnownBlock[] {
+  const failing = failingIn({ concerns });
+  const sorted = concerns.toSorted((a, b) => Number(!isFailing(a)) - Number(!isFailing(b)));
+  const rows = sorted
+    .slice(0, mostConcerns)
+    .map(({ target, why }) => md`• ${name(calledName(target))} ${why}.`);
+  const more = sorted.length - rows.length;
+  const at = whereItStops(targets, failing, record.options);
+  const stop =
+    at === undefined
+      ? undefined
+      : md`It would stop at ${name(nameAt({ targets }, at))}, number ${at + 1} of ${targets.length}.`;
+  const said = lines(
+    failing.size > 0 &&
+      md`🛑 *${failing.size} of these ${failing.size === 1 ? "is" : "are"} known to fail.* ${stop}`,
+    failing.size === 0 && rows.length > 0 && md`⚠️ *Known of these VMs:*`,
+    ...rows,
+    more > 0 && md`…and ${more} more.`,
+    unread.length > 0 && md`❔ Not known, because it can't be read now: ${unread.join(", ")}.`,
+  );
+  if (said.value === "") return [];
+  const value = JSON.stringify({ roll: record.id });
+  const leave = { label: "Leave them out", action: "roll:leave", value };
+  const hasOthers = failing.size > 0 && failing.size < targets.length;
+  return [section(said), ...(hasOthers ? buttons([leave]) : [])];
+}
+
+const isFailing = ({ effect }: Concern) => effect !== "note";
+
+/** The targets that are known to fail, by ID. One that halts a rollout halts it, whatever else. */
+export function failingIn({ concerns }: Pick<KnownConcerns, "concerns">) {
+  const failing = new Map<string, "fails" | "halts">();
+  for (const { target, effect } of concerns)
+    if (effect === "halts" || (effect === "fails" && !failing.has(target.id)))
+      failing.set(target.id, effect);
+  return failing;
 }
 
 function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {

@@ -5,6 +5,7 @@ import { rolloutCallback } from "./form-of-many.ts";
 import { rolloutPresses } from "./press-rollout.ts";
 import { proposeRollout } from "./propose-rollout.ts";
 import { rollingFlags } from "./rolling.ts";
+import { rolloutConcerns } from "./rollout-concerns.ts";
 import { rolloutSource } from "./rollout-source.ts";
 import { createRollouts } from "./rollouts.ts";
 
@@ -20,6 +21,7 @@ export const rollouts = defineFeature({
       presses: rolloutPresses(all),
       forms: { [rolloutCallback]: confirmRollout(all) },
       messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
+      concerns: rolloutConcerns(all),
       steps: [rolloutSteps({ rollouts: all, at })],
     };
   },

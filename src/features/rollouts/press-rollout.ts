@@ -1,14 +1,16 @@
 import { UserError } from "../../errors.ts";
-import { md, name } from "../../messages/message.ts";
+import { md, name, plainWords } from "../../messages/message.ts";
 import { type Permit, needingApproval, permitEach } from "../../core/permit/permit.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
+import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import { cancelUnsentOpen } from "./advance-rollout.ts";
 import { rolloutList } from "./render-rollout.ts";
 import {
   type RolloutControl,
   type RolloutRecord,
+  type Skipped,
   type StoredRollout,
   mayTryAgain,
+  newRolloutId,
   restIdOf,
   restOf,
 } from "./rollout.ts";
@@ -16,8 +18,8 @@ import { type Rollouts, controlRollout } from "./rollouts.ts";
 import { say } from "../../slack/error-reply.ts";
 import type { Interaction, Press } from "../../slack/receive/interaction.ts";
 import { sendFile, unsent } from "../../talk/answer.ts";
-import { authorize, authorizeStop, authorizeTargets, frozenLine } from "../../talk/authorize.ts";
-import { pinnedAmong } from "../../talk/dialog-facts.ts";
+import { authorize, authorizeStop, authorizeTargets } from "../../talk/authorize.ts";
+import { textIn } from "../../talk/form.ts";
 import {
   type Act,
   type BeforeAck,
@@ -25,8 +27,11 @@ import {
   changeNamed,
   personOf,
 } from "../../talk/gateway-context.ts";
+import { openRehearsal } from "../../talk/open-rehearsal.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
-import { formOfMany } from "./form-of-many.ts";
+import { type AroundPlan, failingIn, formOfMany } from "./form-of-many.ts";
+import { aroundPlan, planList } from "./propose-rollout.ts";
+import { rollingOf } from "./rolling.ts";
 
 export interface Planned {
   rollout: StoredRollout;
@@ -117,6 +122,9 @@ export function rolloutPresses(rollouts: Rollouts): Readonly<Record<string, Pres
       handle(await findPlanned(String(roll), act, rollouts), act, rollouts);
   return {
     "roll:open": onRollout(openPlanned),
+    "roll:rehearse": onRollout(rehearsePlanned),
+    "roll:leave": onRollout(leaveOut),
+    "roll:file": onRollout(sendPlanned),
     "roll:rest": onRollout(goOnWithRest),
     "roll:again": onRollout(goOnWithRest),
     "roll:list": onRollout(listOutcomes),
@@ -201,17 +209,94 @@ async function goOnWithRest(
 }
 
 /** Opens the form from a button, for mentions and for forms that Slack didn't open in time. */
-async function openPlanned(planned: Planned | undefined, act: Act<Press>): Promise<void> {
+async function openPlanned(found: Planned | undefined, act: Act<Press>): Promise<void> {
+  const { command, rollout } = await stillPlanned(found, act);
+  const { record, targets } = rollout;
+  const around = await aroundPlan(command, record, targets, act.gateway);
+  await openOr(act, formOfMany(command, record, targets, around));
+}
+
+/** Finds the plan again for its requester, who must still be allowed to begin it. */
+async function stillPlanned(found: Planned | undefined, act: Act<Press>): Promise<Planned> {
+  const planned = ownPlan(found, act.interaction);
+  await authorizePlan(planned, act);
+  return planned;
+}
+
+function ownPlan(planned: Planned | undefined, by: Pick<Interaction, "userId">): Planned {
   if (planned?.rollout.state !== "planned")
     throw new UserError(
       "This is too old, or was already started.",
       "Please run the command again.",
     );
-  onlyRequester(planned, act.interaction);
-  await authorizePlan(planned, act);
-  const { command, rollout } = planned;
+  onlyRequester(planned, by);
+  return planned;
+}
+
+/** Tells on top of the form what would happen, with the options that are filled in. */
+async function rehearsePlanned(found: Planned | undefined, act: Act<Press>): Promise<void> {
+  const planned = ownPlan(found, act.interaction);
+  const { command } = planned;
+  const { total, options } = planned.rollout.record;
+  const maxUnavailable = textIn(act.interaction.view?.values ?? {}, "roll:most");
+  const typed = maxUnavailable === "" ? options : rollingOf(command, { maxUnavailable }, total);
+  const atOnce = Number.isFinite(typed.maxUnavailable) ? typed.maxUnavailable : 1;
+  await openRehearsal(() => authorizePlan(planned, act), act, { atOnce });
+}
+
+/**
+ * Replaces the plan of an open form by one without the VMs that are known to fail. It is another
+ * plan: what was shown before can't begin in its place.
+ */
+async function leaveOut(
+  found: Planned | undefined,
+  act: Act<Press>,
+  rollouts: Rollouts,
+): Promise<void> {
+  const { rollout, command } = await stillPlanned(found, act);
+  const { gateway } = act;
   const { record, targets } = rollout;
-  const frozen = await frozenLine(act.gateway);
-  const pinned = await pinnedAmong(targets, act.gateway);
-  await openOr(act, formOfMany(command, record, targets, { frozen, pinned }));
+  const { known } = await aroundPlan(command, record, targets, gateway);
+  const failing = failingIn(known ?? { concerns: [] });
+  const left = targets.filter(({ id }) => !failing.has(id));
+  if (left.length === 0) throw new UserError("Every VM of this plan is known to fail.");
+  const reasons = Map.groupBy(known?.concerns ?? [], ({ target }) => target.id);
+  const skipped = targets.flatMap((target): Skipped[] => {
+    const whys = (reasons.get(target.id) ?? []).filter(({ effect }) => effect !== "note");
+    if (!failing.has(target.id)) return [];
+    return [{ name: calledName(target), why: whys.map(({ why }) => plainWords(why)).join("; ") }];
+  });
+  const rest: RolloutRecord = {
+    ...record,
+    id: newRolloutId(),
+    total: left.length,
+    leftOut: [...record.leftOut, ...skipped],
+    createdAt: gateway.now(),
+  };
+  await rollouts.plan(rest, left);
+  await redraw({ rollout: { ...rollout, record: rest, targets: left }, command }, act);
+}
+
+/** Sends the VMs of an open form as a file. */
+async function sendPlanned(found: Planned | undefined, act: Act<Press>): Promise<void> {
+  const planned = await stillPlanned(found, act);
+  const list = planList(planned.rollout.targets);
+  if (!(await sendFile(list, act))) return act.reply.privately(unsent(list));
+  await redraw(planned, act, { hasFile: true });
+}
+
+/** Shows a plan in the open form. Slack keeps what was typed, because the inputs stay the same. */
+async function redraw(
+  { rollout: { record, targets }, command }: Planned,
+  { interaction, reply, gateway }: Act<Press>,
+  more: Pick<AroundPlan, "hasFile"> = {},
+): Promise<void> {
+  const { viewId, view } = interaction;
+  if (viewId === undefined || !view) return;
+  const around = await aroundPlan(command, record, targets, gateway);
+  await reply.update(
+    viewId,
+    formOfMany(command, record, targets, { ...around, ...more }),
+    view.hash,
+  );
 }

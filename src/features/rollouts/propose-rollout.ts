@@ -9,13 +9,12 @@ import {
   plain,
   sentence,
 } from "../../messages/message.ts";
-import type { ChangeCommand, Target } from "../../registry/define.ts";
-import { sendFile } from "../../talk/answer.ts";
+import type { Answer, ChangeCommand, Target } from "../../registry/define.ts";
 import { frozenLine } from "../../talk/authorize.ts";
 import { pinnedAmong } from "../../talk/dialog-facts.ts";
 import { openView } from "../../talk/form.ts";
-import type { Act, SeveralHandler } from "../../talk/gateway-context.ts";
-import { formOfMany, maxListed } from "./form-of-many.ts";
+import type { GatewayContext, SeveralHandler } from "../../talk/gateway-context.ts";
+import { type AroundPlan, formOfMany } from "./form-of-many.ts";
 import { planRollout } from "./plan-rollout.ts";
 import type { RolloutRecord } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
@@ -29,12 +28,8 @@ export const proposeRollout =
     const title = plain(`${command.say.verb} ${counted(several.targets.length, "VM")}`, 24);
     const make = async () => {
       const { record, targets } = await planRollout(invocation, several, asking, act, rollouts);
-      const hasFile = await sendList(targets, act);
-      const [frozen, pinned] = await Promise.all([
-        frozenLine(gateway),
-        pinnedAmong(targets, gateway),
-      ]);
-      return formOfMany(command, record, targets, { frozen, pinned, hasFile });
+      const around = await aroundPlan(command, record, targets, gateway);
+      return formOfMany(command, record, targets, around);
     };
     if (await openView(title, make, act)) return;
     const { record } = await planRollout(invocation, several, asking, act, rollouts);
@@ -49,16 +44,27 @@ function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
   return sentence(lines(what, how), buttons([review]));
 }
 
-/**
- * Sends the list of VMs to the requester as a file if there are too many for a form. False when no
- * file was sent.
- */
-async function sendList(targets: readonly Target[], act: Act): Promise<boolean> {
-  if (targets.length <= maxListed) return false;
+/** Reads what the form of a plan shows beside it. */
+export async function aroundPlan(
+  command: ChangeCommand,
+  { input }: RolloutRecord,
+  targets: readonly Target[],
+  gateway: GatewayContext,
+): Promise<AroundPlan> {
+  const { rehearsal } = gateway.contributed;
+  const [frozen, pinned, known] = await Promise.all([
+    frozenLine(gateway),
+    pinnedAmong(targets, gateway),
+    rehearsal?.concernsOf({ command, targets, input }, gateway),
+  ]);
+  return { frozen, pinned, known };
+}
+
+/** The VMs of a plan as a file, for a form that only counts them. */
+export function planList(targets: readonly Target[]): NonNullable<Answer["file"]> {
   const rows = targets.map((target) => {
     return [target.name, target.projectName ?? target.projectId, target.status, target.id];
   });
-  const title = `${targets.length} VMs`;
   const content = csv([["VM", "Project", "Status", "ID"], ...rows]);
-  return sendFile({ name: "vms.csv", title, content }, act);
+  return { name: "vms.csv", title: `${targets.length} VMs`, content };
 }

@@ -168,6 +168,25 @@ export function mayTryAgain({ outcomes, progress }: Pick<StoredRollout, "outcome
   return progress.culprit !== undefined && outcomes.get(progress.culprit)?.is === "failed";
 }
 
+/**
+ * Returns the index of the target at which a rollout with these options would stop, if each of these
+ * targets fails as it is known to. Undefined when it would reach its end. Pure.
+ */
+export function whereItStops(
+  targets: readonly Pick<Target, "id">[],
+  known: ReadonlyMap<string, "fails" | "halts">,
+  { canary, stopOnFailure }: Pick<Rolling, "canary" | "stopOnFailure">,
+): number | undefined {
+  let failed = 0;
+  for (const [n, { id }] of targets.entries()) {
+    const effect = known.get(id);
+    if (effect !== undefined) failed++;
+    if (effect === "halts" || (canary && n === 0 && failed > 0) || failed >= stopOnFailure)
+      return n;
+  }
+  return undefined;
+}
+
 export const isFinalState = (state: RolloutState): boolean =>
   state === "done" || state === "stopped" || state === "failed";
 

@@ -243,14 +243,12 @@ describe("a rollout that can't start", () => {
 });
 
 describe("a rollout of many VMs", () => {
-  it("shows counts and sends the list as a file, asks to type the number, and ends with a button for the list", async () => {
+  it("shows counts, sends its lists as files only when asked, asks to type the number, and ends with a button for the list", async () => {
     await using world = await startWorld(fleetOf(120, 20));
     await world.olivia.types("ops", "/vm resize vm-* --cpu 8 --memory 32 --max-unavailable 100%");
     const dialog = await dialogOf(world.olivia);
     expect(dialog).toContain("CPU 4 → 8, memory 16 → 32");
-    expect(dialog).toContain(
-      "2 STOPPED, 118 RUNNING, in 1 project. The list of them is in your direct messages.",
-    );
+    expect(dialog).toContain("2 STOPPED, 118 RUNNING, in 1 project.\n[As a file]");
     expect(dialog).toContain("Type 120 to confirm");
     await world.olivia.submits({ "roll:number": "120" });
     const end = await hears(world.olivia, "ops", ended, 20_000);
@@ -261,7 +259,7 @@ describe("a rollout of many VMs", () => {
     await world.olivia.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
     await hears(world.olivia, "ops", /The list is in your direct messages/);
     const sent = world.olivia.seesChannel("gatehouse").messages.flatMap(({ files }) => files);
-    expect(sent.map(({ name }) => name)).toEqual(["vms.csv", expect.stringMatching(/^r.*\.csv$/)]);
+    expect(sent.map(({ name }) => name)).toEqual([expect.stringMatching(/^r.*\.csv$/)]);
     expect(new Set(touched(world)).size).toBe(120);
     expect(world.olivia.mentions()).toHaveLength(1);
   });

@@ -1,0 +1,67 @@
+import { readAudit } from "../../audit/trail.ts";
+import { md, mention, name, when } from "../../messages/message.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { takesBreakGlass } from "../../registry/define.ts";
+import type { Concern } from "../../talk/contributions.ts";
+import type { ConcernPart } from "../concern-part.ts";
+import type { HandoverPart } from "../digest-part.ts";
+
+/** Consoles last minutes, so the newest records hold them. */
+const newestRecords = 1000;
+
+interface Trail {
+  redis: RedisClient;
+  key: Keys;
+}
+
+/** The consoles that were opened through Gatehouse and have not expired. */
+async function openConsoles({ redis, key }: Trail, now: number) {
+  const { entries } = await readAudit({ redis, key, most: newestRecords });
+  return entries.flatMap(({ record }) => consoleOf(record, now) ?? []);
+}
+
+/** Says who has a console open on a VM that a change would interrupt. */
+export const consoleConcerns = ({
+  personName,
+  ...trail
+}: Trail & { personName(userId: string): Promise<string> }): ConcernPart => ({
+  name: "open consoles",
+  async read({ command, targets }) {
+    if (!takesBreakGlass(command)) return [];
+    const open = await openConsoles(trail, Date.now());
+    const concerned = targets.flatMap((target) =>
+      open.filter(({ vmId }) => vmId === target.id).map((one) => ({ target, ...one })),
+    );
+    return Promise.all(
+      concerned.map(async ({ target, by, until }): Promise<Concern> => {
+        const why = md`has a console that ${await personName(by)} opened, until ${when(until, "{time}")}`;
+        return { target, why, effect: "note" };
+      }),
+    );
+  },
+});
+
+/** Lists the consoles that were opened through Gatehouse and have not expired. */
+export function consolesInHandovers(trail: Trail): HandoverPart {
+  return {
+    name: "Consoles",
+    async read({ seesVm, now }) {
+      const open = await openConsoles(trail, now);
+      const isSeen = await Promise.all(open.map(({ vmId }) => seesVm(vmId)));
+      const lines = open
+        .filter((_, index) => isSeen[index])
+        .map(
+          ({ vm, by, until }) => md`${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
+        );
+      return { title: "Consoles open", none: "none that Gatehouse opened", lines };
+    },
+  };
+}
+
+function consoleOf(record: Readonly<Record<string, unknown>>, now: number) {
+  const { what, who, until, target } = record;
+  if (what !== "console" || typeof until !== "number" || typeof who !== "string") return undefined;
+  if (until <= now) return undefined;
+  const { id = "", name: vm = "?" } = (target ?? {}) as { id?: unknown; name?: unknown };
+  return { vm: String(vm), vmId: String(id), by: who, until };
+}

@@ -1,0 +1,17 @@
+import { permitOfForm } from "../../talk/form.ts";
+import { rehearseAction } from "../../talk/form-view.ts";
+import { openRehearsal } from "../../talk/open-rehearsal.ts";
+import { defineFeature } from "../define-feature.ts";
+import { createRehearsal } from "./rehearse.ts";
+
+/** Tells what would happen to a change before it is requested, in forms and for `can-i`. */
+export const rehearsal = defineFeature({
+  name: "rehearsal",
+  needs: ["running"],
+  start({ running }) {
+    return {
+      rehearsal: createRehearsal(() => running().flatMap(({ concerns = [] }) => concerns)),
+      presses: { [rehearseAction]: (act) => openRehearsal(() => permitOfForm(act), act) },
+    };
+  },
+});

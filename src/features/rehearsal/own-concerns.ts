@@ -1,0 +1,95 @@
+import { stateWords } from "../../core/request/stage.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { vmOf } from "../../core/submit/resolve-targets.ts";
+import { statusFacts } from "../../fleet/compute/compute.ts";
+import { md, name } from "../../messages/message.ts";
+import {
+  type Command,
+  type Effect,
+  type Seen,
+  type Target,
+  nounOf,
+  requestable,
+  restoresSnapshot,
+} from "../../registry/define.ts";
+import type { Args } from "../../registry/invocation.ts";
+import type { Concern, Considered } from "../../talk/contributions.ts";
+import { chosenSnapshot } from "../../talk/dialog-facts.ts";
+
+/**
+ * Says that a target's status doesn't allow the change, or that it is in ERROR. `isRefused`: the
+ * compute service refused the last such change because of that.
+ */
+export function concernOfStatus(
+  { command, facts }: Considered,
+  target: Target,
+  { status, isRefused }: { status: string; isRefused: boolean },
+): Concern | undefined {
+  const seen = facts ? facts.seen : target.kind === "vm" ? vmOf(target) : undefined;
+  const effect: Effect<Seen, Args> = command.effect;
+  const refused = seen && effect.notNow?.(seen);
+  if (refused) {
+    const why = refused.text.replace(`${target.name} `, "").replace(/\.$/, "");
+    return { target, why: md`${why}`, effect: "fails" };
+  }
+  if (!statusFacts(status).isAlarming) return undefined;
+  const last = `the compute service refused the last ${nounOf(command)} because of that`;
+  return isRefused
+    ? { target, why: md`is in ${status}, and ${last}`, effect: "fails" }
+    : { target, why: md`is in ${status}`, effect: "note" };
+}
+
+/** Says which open requests stand before a change of this target, the one that locks it first. */
+export function concernOfLocks(
+  target: Target,
+  open: readonly StoredRequest[],
+  commands: readonly Command[],
+): Concern[] {
+  const nouns = new Map<string, string>(
+    requestable(commands).map((one) => [one.name, nounOf(one)]),
+  );
+  return open.flatMap(({ record, state, final }): Concern[] => {
+    const { target: its, command, requester, id } = record;
+    const excludes =
+      its.id === target.id ||
+      (its.kind === "project" && its.id === target.projectId) ||
+      (target.kind === "project" && its.projectId === target.id);
+    if (final || !excludes || its.id === "") return [];
+    const deed = md`the ${nouns.get(command) ?? command} that ${requester.name} requested (${name(id)})`;
+    if (state === "unknown")
+      return [
+        {
+          target,
+          why: md`is locked: the outcome of ${deed} is unknown until someone records it`,
+          effect: "fails",
+        },
+      ];
+    const why =
+      state === "draft"
+        ? md`has another request: ${deed} waits for approval`
+        : md`is changing: ${deed} is ${stateWords(state)} and comes first`;
+    return [{ target, why, effect: "note" }];
+  });
+}
+
+/** Says that a pinned VM would fail attestation after the change. */
+export function concernOfPins({ command, facts }: Considered, target: Target): Concern | undefined {
+  if (command.on !== "vm") return undefined;
+  const then = md`attestation fails until the pin is updated`;
+  if (command.changesMeasurement)
+    return {
+      target,
+      why: md`is pinned, and this can change its measurement: then ${then}`,
+      effect: "halts",
+    };
+  const seen = facts?.seen;
+  if (!restoresSnapshot(command) || !facts || !seen || !("projectId" in seen)) return undefined;
+  const was = chosenSnapshot(facts)?.measurement;
+  const is = seen.attestation?.measurement;
+  if (was === undefined || is === undefined || was === is) return undefined;
+  return {
+    target,
+    why: md`is pinned, and this snapshot was taken under another measurement: ${then}`,
+    effect: "halts",
+  };
+}

@@ -1,0 +1,168 @@
+import { refusedInError } from "../../core/cards/render-result.ts";
+import { joined, maxNamed } from "../../core/permit/approval-rule.ts";
+import type { Permit } from "../../core/permit/permit.ts";
+import { hourlyOf } from "../../core/request/rate-limits.ts";
+import { messageOf } from "../../errors.ts";
+import type { DialogFacts } from "../../registry/define.ts";
+import { approvalWords, approversOf } from "../../talk/approvers-of.ts";
+import type { Concern, Considered, KnownConcerns } from "../../talk/contributions.ts";
+import { chosenSnapshot, gatherFacts, pinnedAmong } from "../../talk/dialog-facts.ts";
+import type { GatewayContext, Rehearsal } from "../../talk/gateway-context.ts";
+import { permitByFacts } from "../../talk/permit-by-facts.ts";
+import type { ConcernPart } from "../concern-part.ts";
+import { concernOfLocks, concernOfPins, concernOfStatus } from "./own-concerns.ts";
+import { earlierRuns, mostRead } from "./earlier-runs.ts";
+import { type RehearsalFacts, tellRehearsal } from "./tell-rehearsal.ts";
+
+/** Runs reads that may fail, and notes the names of those that did. */
+function createReader({ log }: Pick<GatewayContext, "log">) {
+  const unread: string[] = [];
+  return {
+    unread,
+    async read<T, E>(what: string, reading: () => Promise<T>, otherwise: E): Promise<T | E> {
+      try {
+        return await reading();
+      } catch (error) {
+        log.info("rehearsal.unread", { what, why: messageOf(error) });
+        unread.push(what);
+        return otherwise;
+      }
+    },
+  };
+}
+type Reader = ReturnType<typeof createReader>;
+
+/**
+ * Creates what answers “What would happen?”, from what Gatehouse knows, one read of a single target,
+ * and what other features know. Each read that fails is named in the answer.
+ */
+export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal {
+  async function readConcerns(
+    change: Considered,
+    gateway: GatewayContext,
+    { read }: Reader,
+  ): Promise<readonly Concern[]> {
+    const all = await Promise.all([
+      read("earlier refusals", () => concernsOfStatus(change, gateway), []),
+      read("what holds a lock", () => concernsOfLocks(change, gateway), []),
+      read("pins", () => concernsOfPins(change, gateway), []),
+      ...parts().map((part) => read(part.name, () => part.read(change), [])),
+    ]);
+    return all.flat();
+  }
+
+  return {
+    async concernsOf(change, gateway) {
+      const reader = createReader(gateway);
+      const concerns = await readConcerns(change, gateway, reader);
+      return { concerns, unread: reader.unread } satisfies KnownConcerns;
+    },
+
+    async rehearse(given, gateway, { atOnce = 1 } = {}) {
+      const reader = createReader(gateway);
+      const { command, targets, person } = given;
+      const { permit, facts } = await readState(given, gateway, reader);
+      const { input, approvals, isBreakGlass: breakGlass } = permit;
+      const { store, policy } = gateway;
+      const { read } = reader;
+      const change: Considered = { command, targets, input, facts };
+      const isDraft = approvals.required > 0;
+      const hourly = hourlyOf(command, { breakGlass, origin: { kind: "typed" } });
+      const asked = { personId: person.id, hourly, isDraft, limits: policy.limits };
+      const [whoCan, freeze, limit, concerns, earlier] = await Promise.all([
+        read("who could approve", () => whoCouldApprove(permit, gateway), {}),
+        read("whether changes are frozen", () => store.freezeState(), undefined),
+        read("limits", () => store.limitRefusal(asked), undefined),
+        readConcerns(change, gateway, reader),
+        read("earlier runs", () => readEarlier(change, gateway), undefined),
+      ]);
+      const snapshot = facts && chosenSnapshot(facts);
+      const told: RehearsalFacts = {
+        command,
+        targets,
+        atOnce,
+        approval: undefined,
+        nobody: undefined,
+        ...whoCan,
+        freeze,
+        limit,
+        concerns,
+        earlier,
+        lost: lostBy({ command, targets, input, facts }, gateway.now()),
+        snapshotAt: snapshot?.at,
+        unread: reader.unread,
+      };
+      return tellRehearsal(told);
+    },
+  };
+}
+
+/** Reads the one target, and decides the permit again by that. Several are known from their lists. */
+async function readState(
+  given: Permit,
+  gateway: GatewayContext,
+  { read }: Reader,
+): Promise<{ permit: Permit; facts: DialogFacts | undefined }> {
+  const { command, targets, input } = given;
+  const [target, ...others] = targets;
+  if (!target || others.length > 0) return { permit: given, facts: undefined };
+  const gather = () => gatherFacts(command, target, input, gateway);
+  const facts = await read(`the state of ${target.name}`, gather, undefined);
+  if (!facts) return { permit: given, facts: undefined };
+  return { permit: await permitByFacts(given, facts, gateway), facts };
+}
+
+async function whoCouldApprove(permit: Permit, gateway: GatewayContext) {
+  const approvers = await approversOf(permit, gateway);
+  const { refused, needs = [] } = approvers;
+  if (refused) return { nobody: `${refused.text} ${refused.hint}` };
+  const words = approvalWords(permit, approvers, gateway);
+  const names = needs.flatMap(({ who = [] }) => who.map((one) => one.name));
+  const could =
+    names.length > 0 ? ` Now ${joined([...new Set(names)], "or", maxNamed)} could.` : "";
+  return { approval: words && `${words}${could}` };
+}
+
+function lostBy({ command, targets, input, facts }: Considered, now: number) {
+  const at = facts && chosenSnapshot(facts)?.at;
+  const lost = at === undefined ? undefined : { since: at, forMs: Math.max(0, now - at) };
+  const vms = facts?.vms ?? [];
+  const [only, ...others] = targets;
+  // A rollout's form says how many VMs it interrupts.
+  if (!only || others.length > 0) return [];
+  return command.risk?.({ target: only, input, vms, lost }) ?? [];
+}
+
+async function readEarlier({ command, targets }: Considered, { store }: GatewayContext) {
+  const [only, ...others] = targets;
+  const ofOne = only && others.length === 0 ? { targetId: only.id || only.name } : {};
+  const own = await store.getMany(await store.recentIds(ofOne, mostRead));
+  const found = earlierRuns(own, command, targets);
+  if (found.tookMs.length > 0 || !("targetId" in ofOne)) return found;
+  return earlierRuns(await store.getMany(await store.recentIds({}, mostRead)), command, targets);
+}
+
+async function concernsOfStatus(change: Considered, { store }: GatewayContext) {
+  const known = change.targets.map(async (target) => {
+    const status = change.facts?.seen?.status ?? target.status;
+    const last =
+      target.kind === "vm" && status === "ERROR"
+        ? await store.getMany(await store.recentIds({ targetId: target.id }, 20))
+        : [];
+    const isRefused = refusedInError({ vm: { status }, last }).has(change.command.name);
+    return concernOfStatus(change, target, { status, isRefused });
+  });
+  return (await Promise.all(known)).filter((concern) => concern !== undefined);
+}
+
+async function concernsOfLocks({ targets }: Considered, { store, commands }: GatewayContext) {
+  const open = await store.getMany(await store.recentIds({ open: true }, mostRead));
+  return targets.flatMap((target) => concernOfLocks(target, open, commands));
+}
+
+async function concernsOfPins(change: Considered, gateway: GatewayContext) {
+  const pinned = await pinnedAmong(change.targets, gateway);
+  return change.targets.flatMap((target) =>
+    pinned.has(target.id) ? (concernOfPins(change, target) ?? []) : [],
+  );
+}

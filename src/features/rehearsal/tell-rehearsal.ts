@@ -1,0 +1,119 @@
+import type { Rehearsed } from "../../commands/context.ts";
+import { frozenWords } from "../../core/cards/asking.ts";
+import type { Freeze } from "../../core/request/freeze.ts";
+import { type Markdown, counted, duration, md, name } from "../../messages/message.ts";
+import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
+import type { Target } from "../../registry/define.ts";
+import type { Concern } from "../../talk/contributions.ts";
+
+/** What is known of a change before it is requested. What couldn't be read is in `unread`. */
+export interface RehearsalFacts {
+  command: ChangeCommand;
+  targets: readonly Target[];
+  /** How many targets would be changed at a time. */
+  atOnce: number;
+  /** Who must approve it, in sentences. Undefined when nobody must. */
+  approval: string | undefined;
+  /** Why too few people could approve it. */
+  nobody: string | undefined;
+  freeze: Freeze | undefined;
+  /** The limit that would refuse it now, in sentences. */
+  limit: string | undefined;
+  concerns: readonly Concern[];
+  /** Undefined when they couldn't be read. */
+  earlier: EarlierRuns | undefined;
+  /** What is interrupted or lost, as the command says it. */
+  lost: readonly Markdown[];
+  /** When the snapshot to restore was taken (ms). */
+  snapshotAt: number | undefined;
+  /** Names of what couldn't be read: `open consoles`. */
+  unread: readonly string[];
+}
+
+/** Durations of earlier runs of the same command, from send to end (ms). */
+export interface EarlierRuns {
+  /** Runs on the targets themselves, or on others in their projects where they had none. */
+  on: "targets" | "projects";
+  tookMs: readonly number[];
+}
+
+const maxConcerns = 8;
+
+/** Says in sentences what would happen. Pure. */
+export function tellRehearsal(facts: RehearsalFacts): Rehearsed {
+  const { approval, nobody, freeze, limit, unread } = facts;
+  const concerns = facts.concerns.toSorted((a, b) => ranks[a.effect] - ranks[b.effect]);
+  const more = concerns.length - maxConcerns;
+  const isClear =
+    freeze === undefined &&
+    limit === undefined &&
+    nobody === undefined &&
+    unread.length === 0 &&
+    concerns.every(({ effect }) => effect === "note");
+  return {
+    approval: approvalLine(facts),
+    frozen: frozenWords(freeze),
+    lines: [
+      limit && md`🛑 A limit would refuse it now: ${lowerFirst(limit)}`,
+      ...concerns.slice(0, maxConcerns).map(concernLine),
+      more > 0 && md`…and ${counted(more, "other concern")}.`,
+      isClear && md`✅ Nothing is known that would stop it.`,
+      timeLine(facts),
+      ...facts.lost,
+      facts.snapshotAt !== undefined &&
+        approval !== undefined &&
+        md`What is written until the approval comes is lost, too.`,
+      unread.length > 0 && md`❔ Not known, because it can't be read now: ${unread.join(", ")}.`,
+    ].filter((line) => typeof line === "object"),
+  };
+}
+
+function approvalLine({ approval, nobody }: RehearsalFacts): Markdown | undefined {
+  if (nobody !== undefined) return md`🛑 ${nobody}`;
+  return approval === undefined ? undefined : md`👥 ${approval}`;
+}
+
+const ranks = { fails: 0, halts: 1, note: 2 } as const;
+const signs = { fails: "🛑", halts: "🔴", note: "⚠️" } as const;
+
+export const concernLine = ({ target, why, effect }: Concern): Markdown =>
+  md`${signs[effect]} ${name(calledName(target))} ${why}.`;
+
+/** How long it takes, by earlier runs. Undefined for what ends at once, when it is approved. */
+function timeLine(facts: RehearsalFacts): Markdown | undefined {
+  const { command, targets, earlier, atOnce } = facts;
+  if (!earlier || (command.on === "vm" && command.keeps)) return undefined;
+  const { tookMs } = earlier;
+  const where = placeWords(facts);
+  const noun = nounOf(command);
+  if (tookMs.length === 0)
+    return md`⏱️ How long it takes isn't known: no earlier ${noun} of ${nameOf(targets)}${where === "" ? "" : `, or ${where},`} is on record.`;
+  const sorted = tookMs.toSorted((a, b) => a - b);
+  const median = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+  const slowest = sorted.at(-1) ?? 0;
+  const of = earlier.on === "targets" ? `of ${nameOf(targets)}` : where;
+  const runs = `${counted(sorted.length, `earlier ${noun}`)} ${of}`;
+  const took =
+    sorted.length === 1
+      ? `${runs} took ${duration(median)}`
+      : `${runs} took ${duration(median)} (median), the slowest ${duration(slowest)}`;
+  if (targets.length < 2) return md`⏱️ ${took}.`;
+  const wholeMs = Math.ceil(targets.length / atOnce) * median;
+  return md`⏱️ ${took}; ${counted(targets.length, "VM")}, ${atOnce} at a time, take about ${duration(wholeMs)}.`;
+}
+
+function nameOf(targets: readonly Target[]): string {
+  const [only, ...others] = targets;
+  if (!only || only.name === "") return "its kind";
+  return others.length === 0 ? calledName(only) : "these VMs";
+}
+
+/** `in payments`, or `in their projects`. Empty where no project is known. */
+function placeWords({ targets }: RehearsalFacts): string {
+  const [only, ...others] = targets;
+  if (others.length > 0) return "in their projects";
+  const project = only && (projectOf(only) ?? (only.kind === "vm" ? only.projectName : undefined));
+  return project === undefined ? "" : `in ${project}`;
+}
+
+const lowerFirst = (text: string) => `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;

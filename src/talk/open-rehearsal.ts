@@ -1,0 +1,49 @@
+import type { ModalView } from "@slack/types";
+import type { Rehearsed } from "../commands/context.ts";
+import { deedOf } from "../core/cards/asking.ts";
+import type { Permit } from "../core/permit/permit.ts";
+import { context, counted, lines, md, section, when } from "../messages/message.ts";
+import type { Press } from "../slack/receive/interaction.ts";
+import { openView } from "./form.ts";
+import { modal } from "./form-view.ts";
+import { type Act, outdated } from "./gateway-context.ts";
+import { tooSlow } from "./reply-with-error.ts";
+
+const title = "What would happen?";
+
+/**
+ * Answers a form's “What would happen?” in a modal on top of the form, which keeps what was typed.
+ * `permitOf` returns the permit for what the form asks for.
+ */
+export async function openRehearsal(
+  permitOf: () => Promise<Permit>,
+  act: Act<Press>,
+  how: { atOnce?: number } = {},
+): Promise<void> {
+  const { gateway } = act;
+  const { rehearsal } = gateway.contributed;
+  if (!rehearsal) throw outdated();
+  const make = async () => {
+    const permit = await permitOf();
+    return rehearsalView(permit, await rehearsal.rehearse(permit, gateway, how), gateway.now());
+  };
+  if (!(await openView(title, make, act))) throw tooSlow();
+}
+
+function rehearsalView(
+  { command, targets, input }: Permit,
+  { approval, frozen, lines: told }: Rehearsed,
+  now: number,
+): ModalView {
+  const [only, ...others] = targets;
+  const deed =
+    only && others.length === 0
+      ? deedOf({ target: only, input }, command)
+      : `${command.say.verb} ${counted(targets.length, "VM")}`;
+  return modal(title, [
+    section(lines(md`*${deed}*`, frozen, approval, ...told)),
+    context(
+      md`Known at ${when(now, "{time}")}. Nothing was requested, sent, or counted against a limit.`,
+    ),
+  ]);
+}
