@@ -13,6 +13,7 @@ import { mcp } from "./mcp/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
+import { remedies } from "./remedies/index.ts";
 import { rollouts } from "./rollouts/index.ts";
 import { snapshots } from "./snapshots/index.ts";
 import { subscriptions } from "./subscriptions/index.ts";
@@ -24,6 +25,7 @@ export const features: readonly Feature[] = [
   snapshots,
   consoles,
   alerts,
+  remedies,
   proposals,
   reads,
   mcp,
