@@ -70,6 +70,11 @@ export const usualPace = {
   peopleCacheMs: 60_000,
   /** How often all names are read from the compute service. */
   inventoryRefreshMs: 60_000,
+  /**
+   * How long after a change an alert may take to end, so that the change counts as what ended it.
+   * Most alerts need some minutes of good values.
+   */
+  remedyMs: 5 * 60_000,
 };
 export type Pace = Readonly<typeof usualPace>;
 

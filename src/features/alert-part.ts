@@ -1,12 +1,6 @@
 import type { ButtonSpec } from "../messages/message.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 
-/**
- * How soon after a change an alert must have ended so that the change counts as what ended it (ms).
- * Most alerts need some minutes of good values until they end.
- */
-export const helpsWithinMs = 5 * 60_000;
-
 /** Whether the command changes the VM itself, so that it may end the VM's alerts. */
 export const isRemedy = (command: ChangeCommand): boolean =>
   command.on === "vm" &&

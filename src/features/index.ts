@@ -14,6 +14,7 @@ import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
 import { rehearsal } from "./rehearsal/index.ts";
+import { remedies } from "./remedies/index.ts";
 import { rollouts } from "./rollouts/index.ts";
 import { snapshots } from "./snapshots/index.ts";
 import { subscriptions } from "./subscriptions/index.ts";
@@ -25,6 +26,7 @@ export const features: readonly Feature[] = [
   snapshots,
   consoles,
   alerts,
+  remedies,
   proposals,
   reads,
   mcp,

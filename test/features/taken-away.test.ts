@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { features } from "../../src/features/index.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
+import { fire, startAlertWorld } from "./alerts/sending.ts";
 
 const without = (...taken: readonly string[]) =>
   features.filter(({ name }) => !taken.includes(name));
@@ -66,6 +67,19 @@ describe("messages after a feature was removed", () => {
     expect(wordsOf(refused)).not.toMatch(/\[Restore\]|\[Console\]/);
     const next = / Next: check its attestation or read the compute service's own logs\./;
     await hears(world.olivia, "ops", next);
+  });
+
+  it("is without remedies that an alert still says what became of a press, and nothing of earlier ones", async () => {
+    await using world = await startAlertWorld({
+      features: without("remedies"),
+      pace: { remedyMs: 200 },
+    });
+    await fire(world, [{}]);
+    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    await world.olivia.presses("Restart…", { in: card.ts });
+    const said = await hears(world.olivia, "ops", /Restarted web-2 in .*\. Still firing\./);
+    expect(wordsOf(said)).not.toMatch(/didn't help/);
+    expect(await world.client.keys(world.key("remed*"))).toEqual([]);
   });
 
   it("is without attestation's commands why a console is refused, and no command that isn't there", async () => {

@@ -74,7 +74,9 @@ describe("what is in Redis", () => {
     await world.olivia.types("ops", "/gatehouse digest now");
     await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
     await send(world, "prometheus", alertmanagerBody([{}]));
-    await hears(world.olivia, "ops", /HighCpu on web-2/);
+    const alert = await hears(world.olivia, "ops", /HighCpu on web-2/);
+    await world.olivia.presses("Start", { in: alert.ts });
+    await world.ended("vm start");
     await world.ada.types("ops", "/gatehouse freeze for the night");
     await hears(world.olivia, "ops", /ada froze all changes/);
 
@@ -101,6 +103,7 @@ describe("what is in Redis", () => {
       "notices, and posts to subscribed channels",
       "the same words again",
       "alerts",
+      "what was done about alerts, and if it helped",
       "audit trail",
       "evidence of VMs",
       "the queues",

@@ -52,6 +52,7 @@ export const testPace: Pace = {
   editMs: 200,
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 5_000,
+  remedyMs: 300_000,
 };
 
 const testDurations = {

@@ -352,7 +352,9 @@ export function alertSource(options: {
     });
     const presses = (await Promise.all(pressed)).flat();
     const instead = insteadInError(commands);
-    return { alert, vms: shown, offered, instead, presses, frozen, policy } satisfies View;
+    const { remedyMs: helpsWithinMs } = policy.timing;
+    const facts = { offered, instead, presses, frozen, helpsWithinMs, policy };
+    return { alert, vms: shown, ...facts } satisfies View;
   }
 
   /**

@@ -45,7 +45,7 @@ import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
 import { sentAtOf } from "../../core/request/stored-request.ts";
 import { isProtected } from "../../core/permit/permit.ts";
-import { type Advice, helpsWithinMs, isRemedy } from "../alert-part.ts";
+import { type Advice, isRemedy } from "../alert-part.ts";
 import type { LastChange } from "./last-change.ts";
 
 export interface View {
@@ -62,6 +62,8 @@ export interface View {
   /** The newest requests of its buttons. */
   presses: readonly Member[];
   frozen: Freeze | undefined;
+  /** How soon after a change the group must end so that the change may have ended it (ms). */
+  helpsWithinMs: number;
   policy: Pick<Policy, "confirm"> & Partial<Pick<Policy, "protect">>;
 }
 
@@ -240,7 +242,7 @@ const endedAtOf = (alert: StoredAlert, shown: ReturnType<typeof shownOf>) =>
   Math.max(0, ...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
 
 /** `; olivia had restarted it`: the last press that changed a VM shortly before the group ended. */
-function restartedBefore({ alert, presses, vms }: View): string {
+function restartedBefore({ alert, presses, vms, helpsWithinMs }: View): string {
   const { changedAt: endedAt } = alert;
   const last = presses.findLast(({ request, command }) => {
     const isInTime = endedAt - request.changedAt <= helpsWithinMs && sentAtOf(request) <= endedAt;

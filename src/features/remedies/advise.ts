@@ -1,0 +1,40 @@
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { RemedyPart } from "../alert-part.ts";
+import { type PastAttempt, sumUp } from "./judge-remedy.ts";
+import type { Remedies, StoredRemedy } from "./remedies.ts";
+import { adviceOn } from "./render-remedy.ts";
+
+/** Attempts at one alert that were judged, in the same order. */
+export const pastOf = (remedies: readonly StoredRemedy[], alertName: string): PastAttempt[] =>
+  remedies.flatMap(({ record: { command }, judgment }) => {
+    const verdict = judgment?.verdicts[alertName];
+    return judgment && verdict ? [{ command, verdict, at: judgment.changedAt }] : [];
+  });
+
+/** The alerts of a VM of which earlier attempts are read, and the sentences at most. */
+const mostNames = 3;
+const mostAdvice = 2;
+
+/** Says on an alert what helped before, or didn't. */
+export const remedyPart = (on: {
+  remedies: Pick<Remedies, "of">;
+  changes: readonly ChangeCommand[];
+}): RemedyPart => ({
+  async advise(vmId, alertNames) {
+    const names = alertNames.slice(0, mostNames);
+    const all = await Promise.all(
+      names.map(async (name) => sumUp(pastOf(await on.remedies.of(vmId, name), name))),
+    );
+    return all
+      .flatMap((sums, n) =>
+        sums.flatMap((sum) => {
+          const command = on.changes.find(({ name }) => name === sum.command);
+          if (!command) return [];
+          const advice = adviceOn(sum, command);
+          const of = names.length > 1 ? `${names[n] ?? ""}: ` : "";
+          return [{ ...advice, text: `${of}${advice.text}` }];
+        }),
+      )
+      .slice(0, mostAdvice);
+  },
+});

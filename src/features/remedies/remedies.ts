@@ -1,0 +1,129 @@
+import { hash } from "node:crypto";
+import { createOutbox } from "../../redis/outbox.ts";
+import { createRecords } from "../../redis/record.ts";
+import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
+import { keepFinalMs } from "../../core/request/record.ts";
+import type { Verdict } from "./judge-remedy.ts";
+
+/** An attempt to end alerts of a VM: a request that a button of their message made. */
+export interface RemedyRecord {
+  /** ID of the request, and of the remedy. */
+  request: string;
+  /** ID of the group of alerts. */
+  alert: string;
+  vmId: string;
+  /** Name of the command. */
+  command: string;
+  /** The names of the alerts that fired on the VM, each with its beginning (ms by its source). */
+  fired: Readonly<Record<string, number>>;
+}
+
+/**
+ * The life of a remedy, whose ID is that of its request.
+ *
+ *     open ──► judged   some minutes after the request ended, by whether each alert fires then
+ *       └────► void     the request changed nothing
+ */
+export interface StoredRemedy {
+  record: RemedyRecord;
+  state: "open" | "judged" | "void";
+  revision: number;
+  createdAt: number;
+  judgment: Judgment | undefined;
+  /** The mark of its message. */
+  said: string | undefined;
+}
+
+export interface Judgment {
+  /** By the name of the alert. */
+  verdicts: Readonly<Record<string, Verdict>>;
+  /** When the request ended, and when the alerts were looked at (ms by Redis). */
+  changedAt: number;
+  judgedAt: number;
+  /** A later attempt was made meanwhile, so the message about the end is about that one. */
+  isSuperseded: boolean;
+}
+
+/** The newest attempts that are kept for each alert of a VM. */
+const mostKept = 10;
+/** The most alerts of a VM that one attempt is about. */
+const mostNames = 10;
+
+export type Remedies = ReturnType<typeof createRemedies>;
+
+/**
+ * Stores remedies in Redis. The attempts at one alert of a VM are in a list of their IDs, which is
+ * written before the remedy: an ID without a remedy is skipped.
+ */
+export function createRemedies(redis: RedisClient, key: Keys) {
+  const outbox = createOutbox(redis, key, "remedy", (id) => key("remedy", id));
+  const records = createRecords(redis, key, { open: key("remedies", "open"), outbox });
+  const listOf = (vmId: string, alertName: string) =>
+    key("remedies", "of", hash("sha256", JSON.stringify([vmId, alertName])).slice(0, 20));
+
+  async function getMany(ids: readonly string[]): Promise<StoredRemedy[]> {
+    const found = await Promise.all(ids.map(async (id) => parseRemedy(await outbox.get(id))));
+    return found.filter((remedy) => remedy !== undefined);
+  }
+
+  async function move(
+    { record, revision }: Pick<StoredRemedy, "record" | "revision">,
+    state: StoredRemedy["state"],
+    fields: Readonly<Record<string, string>> = {},
+  ): Promise<boolean> {
+    const how = { id: record.request, revision, state, final: state !== "open", fields };
+    return (await records.move({ ...how, keptMs: keepFinalMs })) !== undefined;
+  }
+
+  return {
+    outbox,
+    now: () => redisNow(redis),
+    touch: records.touch,
+
+    get: async (id: string) => parseRemedy(await outbox.get(id)),
+
+    /** Begins to follow a request. Idempotent. */
+    async follow(record: RemedyRecord): Promise<void> {
+      const at = await redisNow(redis);
+      const names = Object.keys(record.fired).slice(0, mostNames);
+      for (const name of names) {
+        const list = listOf(record.vmId, name);
+        await redis
+          .multi()
+          .zadd(list, "NX", at, record.request)
+          .zremrangebyrank(list, 0, -mostKept - 1)
+          .pexpire(list, keepFinalMs)
+          .exec();
+      }
+      const fired = Object.fromEntries(names.map((name) => [name, record.fired[name] ?? 0]));
+      const kept = { ...record, fired };
+      await move({ record: kept, revision: 0 }, "open", { remedy: JSON.stringify(kept) });
+    },
+
+    judge: (remedy: StoredRemedy, judgment: Judgment): Promise<boolean> =>
+      move(remedy, "judged", { judgment: JSON.stringify(judgment) }),
+
+    /** Forgets a remedy whose request changed nothing. */
+    voided: (remedy: StoredRemedy): Promise<boolean> => move(remedy, "void"),
+
+    /** The attempts to end this alert of a VM, newest first. */
+    async of(vmId: string, alertName: string): Promise<readonly StoredRemedy[]> {
+      const all = await getMany(await redis.zrevrange(listOf(vmId, alertName), 0, mostKept - 1));
+      return all.filter(({ state }) => state !== "void");
+    },
+  };
+}
+
+/** Parses a stored remedy; undefined when it is gone. */
+export function parseRemedy(fields: Fields): StoredRemedy | undefined {
+  const { remedy, state, judgment } = fields;
+  if (!remedy || !state) return undefined;
+  return {
+    record: JSON.parse(remedy) as RemedyRecord,
+    state: state as StoredRemedy["state"],
+    revision: Number(fields["revision"]),
+    createdAt: Number(fields["createdAt"]),
+    judgment: judgment ? (JSON.parse(judgment) as Judgment) : undefined,
+    said: fields["said:end"],
+  };
+}

@@ -1,0 +1,117 @@
+import type { Owes, Source } from "../../core/deliver/deliver.ts";
+import { isSaid } from "../../core/deliver/post-once.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import { isAlready } from "../../core/request/stage.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import type { Policy } from "../../config/policy-file.ts";
+import type { Fields } from "../../redis/redis.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import type { AlertPart, AlertsOnVm } from "../alert-part.ts";
+import { judgeRemedy, sumUp } from "./judge-remedy.ts";
+import { type Judgment, parseRemedy, type Remedies, type StoredRemedy } from "./remedies.ts";
+import { pastOf } from "./advise.ts";
+import { renderStillFiring } from "./render-remedy.ts";
+
+/**
+ * Follows alerts after a press: some minutes after its request ended, each remedy is judged, and
+ * what still fires is told once in the alert's thread.
+ */
+export function remedySource(on: {
+  remedies: Remedies;
+  store: Pick<Journal, "get">;
+  changes: readonly ChangeCommand[];
+  config: { readonly policy: Pick<Policy, "timing"> };
+  /** Undefined where nothing tells of alerts. */
+  alerts(): AlertPart | undefined;
+}): Source {
+  const { remedies, store, changes } = on;
+
+  const readRemedy = async (id: string, fields: Fields): Promise<Owes | undefined> => {
+    const remedy = parseRemedy(fields);
+    if (!remedy) return undefined;
+    const { createdAt, revision, record, state } = remedy;
+    const owed = { createdAt, revision, messages: [] };
+    if (state === "void") return owed;
+    const request = await store.get(record.request);
+    // The end of the request wakes its remedy.
+    if (request && !request.final) return owed;
+    const readAgain = async () => readRemedy(id, await remedies.outbox.get(id));
+    if (!request || !hasChanged(request)) {
+      if (state === "open") await remedies.voided(remedy);
+      return state === "open" ? readAgain() : owed;
+    }
+    const alerts = await on.alerts()?.find(record.alert, record.vmId);
+    if (state === "open") {
+      const dueAt = request.changedAt + on.config.policy.timing.remedyMs;
+      const now = await remedies.now();
+      if (now < dueAt) return { ...owed, waitMs: dueAt - now };
+      await remedies.judge(remedy, await judgmentOf(remedy, request, alerts, now, dueAt));
+      return readAgain();
+    }
+    const { judgment, said } = remedy;
+    const command = changes.find(({ name }) => name === record.command);
+    if (!judgment || !command || isSaid(said)) return owed;
+    // What is known of the command now is on the alert's message as well.
+    await on.alerts()?.redraw(record.alert);
+    const names = namesToTell(judgment, alerts);
+    if (names.length === 0 || !alerts?.place) return owed;
+    const { channelId, ts: threadTs } = alerts.place;
+    const render = async () =>
+      renderStillFiring({
+        names,
+        alerts,
+        requester: request.record.requester.id,
+        command,
+        afterMs: judgment.judgedAt - judgment.changedAt,
+        isAgain: alerts.alerts.some((one) => one.since > (record.fired[one.name] ?? Infinity)),
+        failedBefore: await failuresBefore(remedy, names),
+      });
+    const place = { channelId, threadTs };
+    return { ...owed, messages: [{ key: "end", mark: said, place, render, urgency: "result" }] };
+  };
+
+  async function judgmentOf(
+    { record, createdAt }: StoredRemedy,
+    { changedAt }: StoredRequest,
+    now: AlertsOnVm | undefined,
+    judgedAt: number,
+    dueAt: number,
+  ): Promise<Judgment> {
+    const names = Object.keys(record.fired);
+    const others = await Promise.all(names.map((name) => remedies.of(record.vmId, name)));
+    const isSuperseded = others
+      .flat()
+      .some((one) => one.createdAt > createdAt && one.createdAt < dueAt);
+    const lateByMs = judgedAt - dueAt;
+    const verdicts = judgeRemedy(record.fired, { now, lateByMs, isSuperseded });
+    return { verdicts, changedAt, judgedAt, isSuperseded };
+  }
+
+  /** How many attempts with the same command failed in a row right before this one. */
+  async function failuresBefore({ record, createdAt }: StoredRemedy, names: readonly string[]) {
+    const [name = ""] = names;
+    const earlier = await remedies.of(record.vmId, name);
+    const past = pastOf(
+      earlier.filter((one) => one.createdAt < createdAt),
+      name,
+    );
+    return sumUp(past).find(({ command }) => command === record.command)?.failures ?? 0;
+  }
+
+  return { outbox: remedies.outbox, readSubject: readRemedy };
+}
+
+/** The alerts that were judged to fire and do so now: what has ended meanwhile isn't told. */
+function namesToTell(
+  { verdicts, isSuperseded }: Judgment,
+  alerts: AlertsOnVm | undefined,
+): readonly string[] {
+  if (isSuperseded) return [];
+  const firing = new Set(
+    alerts?.alerts.flatMap(({ name, state }) => (state === "firing" ? name : [])),
+  );
+  return Object.keys(verdicts).filter((name) => verdicts[name] === "failed" && firing.has(name));
+}
+
+const hasChanged = ({ state, stage }: StoredRequest): boolean =>
+  state === "done" && !isAlready(stage);
