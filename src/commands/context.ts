@@ -4,7 +4,7 @@ import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { DriftRecords } from "../monitor/drift-records.ts";
-import { type Message, duration, md, utc, when } from "../messages/message.ts";
+import { type Message, duration, md, dayAndTime } from "../messages/message.ts";
 import type { Asking, ServiceAsking } from "../core/permit/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
@@ -51,9 +51,7 @@ export const isKept = ({ isShared, channelId }: Pick<ReadContext, "isShared" | "
 
 /** `5 min ago`, or the time when the answer is kept. */
 export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "channelId" | "now">) =>
-  isKept(reading)
-    ? when(at, "{date_short_pretty} {time}", utc(at))
-    : md`${duration(reading.now() - at)} ago`;
+  isKept(reading) ? dayAndTime(at) : md`${duration(reading.now() - at)} ago`;
 
 /** The whole context of a read command, for one person in one place. */
 export interface ReadContext extends Surroundings {

@@ -1,6 +1,15 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
-import { Markdown, lines, md, name, plainText, section, when } from "../messages/message.ts";
+import {
+  Markdown,
+  lines,
+  md,
+  name,
+  plainText,
+  section,
+  when,
+  dayAndTime,
+} from "../messages/message.ts";
 import {
   type Argument,
   type ChangeCommand,
@@ -119,7 +128,7 @@ export function titleOf(command: ChangeCommand): string {
 function undoLine(undone: StoredRequest): Markdown {
   const { command, target, requester } = undone.record;
   const at = sentAtOf(undone);
-  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(callOf(undone.stage)?.safety?.snapshotId)}, taken right before that, at ${when(at, "{date_short_pretty} {time}")}.`;
+  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(callOf(undone.stage)?.safety?.snapshotId)}, taken right before that, ${dayAndTime(at)}.`;
 }
 
 function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {

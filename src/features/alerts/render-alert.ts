@@ -21,6 +21,7 @@ import {
   section,
   sentence,
   when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { askOnce, isToConfirm } from "../../core/permit/refusal.ts";
 import {
@@ -77,8 +78,6 @@ const mostNames = 3;
 
 const distinct = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ""))];
 const few = (texts: readonly string[]) => firstFew(distinct(texts), mostNames);
-const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
-
 /** The firing alerts, or all if none is known to fire, as in a group that has ended. */
 function shownOf({ record: { group } }: StoredAlert): ReturnType<typeof detailsOf> {
   const all = detailsOf(group);
@@ -156,12 +155,12 @@ function signOf({ state, record: { group, silence } }: StoredAlert): string {
 
 function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>, all: string): Markdown {
   const [first] = shown;
-  const since = first ? atTime(first.since) : md``;
+  const since = first ? dayAndTime(first.since) : md``;
   if (alert.state === "firing")
     return md`${all === "" ? "Firing" : `${all} firing,`} since ${since}`;
   const endedAt = Math.max(...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
   const how = shown.every(({ isMissing }) => isMissing) ? "No longer reported since" : "Ended";
-  return md`${how} ${atTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
+  return md`${how} ${dayAndTime(endedAt)}, fired ${since}${all && `, ${all}`}`;
 }
 
 /**
@@ -195,7 +194,7 @@ function silenceLine({ record: { group, silence, source } }: StoredAlert): Markd
   if (silence === undefined) return undefined;
   if (silence === "source-removed")
     return md`Nobody tells its end: ${source} is no longer a source in gatehouse.yml.`;
-  const since = md`Not heard of since ${atTime(group.told?.heardAt ?? 0)}`;
+  const since = md`Not heard of since ${dayAndTime(group.told?.heardAt ?? 0)}`;
   return silence === "quiet" ? md`${since}.` : md`${since}: taken as over.`;
 }
 
@@ -204,9 +203,9 @@ function pressLine({ request, command, note }: Member): Markdown {
   const { record, final, changedAt } = request;
   const { name: who } = record.requester;
   if (!final)
-    return md`👤 ${who} is on it: ${deedOf(record, command)}, ${atTime(record.createdAt)}`;
+    return md`👤 ${who} is on it: ${deedOf(record, command)}, ${dayAndTime(record.createdAt)}`;
   const { sign, text } = outcomeOf(request, command, note);
-  return md`${sign} ${text} (${who}, ${atTime(changedAt)})`;
+  return md`${sign} ${text} (${who}, ${dayAndTime(changedAt)})`;
 }
 
 function statusLine(vm: Vm, { instead }: Pick<View, "instead">): Markdown {
@@ -344,7 +343,7 @@ export function renderOverview(views: readonly View[], firing: number, ended: nu
     const [first] = shownOf(view.alert);
     const only = vm && others.length === 0 ? vm : undefined;
     const text = lines(
-      md`🔥 *${headline(view)}*${first ? md`, since ${atTime(first.since)}` : ""}`,
+      md`🔥 *${headline(view)}*${first ? md`, since ${dayAndTime(first.since)}` : ""}`,
       only && statusLine(only, view),
       ...view.presses.map(pressLine),
     );

@@ -32,7 +32,7 @@ import {
   md,
   name,
   plain,
-  when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { dayMs } from "../../verifier/appraise-evidence.ts";
 import { neededWords } from "../../verifier/reasons.ts";
@@ -85,8 +85,6 @@ export function renderAttestation(
     buttons(actions),
   );
 }
-
-const dayAndTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
 function measurementText({ evidence, report, matchesVm }: Appraisal["measurement"]): Markdown {
   const [first] = evidence?.split(",") ?? [report];
