@@ -1,4 +1,4 @@
-import { md, type Markdown, when } from "../messages/message.ts";
+import { md, type Markdown, dayAndTime } from "../messages/message.ts";
 import type { AttestationResult } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
 import { type Appraisal, type Verdict, evidenceName } from "./appraise.ts";
@@ -43,7 +43,7 @@ export function afterChange(
     const why = difference ? `Measurement: ${difference}` : capital(reasons.join("; "));
     if (before && before.reason === reasons[0]) {
       const but = isPin ? "its measurement still matches no pin" : "its attestation still fails";
-      const since = when(before.since, "{date_short_pretty} {time}");
+      const since = dayAndTime(before.since);
       return { line: md`🔴 ${why}. It failed before this change, since ${since}.`, but };
     }
     const but = isPin ? "its measurement no longer matches its pin" : "its attestation failed";

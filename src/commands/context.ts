@@ -10,8 +10,7 @@ import {
   type Message,
   duration,
   md,
-  utc,
-  when,
+  dayAndTime,
 } from "../messages/message.ts";
 import type { Asking, LackedRight, Permit, ServiceAsking } from "../core/permit/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -59,9 +58,7 @@ export const isKept = ({ isShared, channelId }: Pick<ReadContext, "isShared" | "
 
 /** `5 min ago`, or the time when the answer is kept. */
 export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "channelId" | "now">) =>
-  isKept(reading)
-    ? when(at, "{date_short_pretty} {time}", utc(at))
-    : md`${duration(reading.now() - at)} ago`;
+  isKept(reading) ? dayAndTime(at) : md`${duration(reading.now() - at)} ago`;
 
 /** The whole context of a read command, for one person in one place. */
 export interface ReadContext extends Surroundings {

@@ -7,6 +7,7 @@ import type {
   PlainTextElement,
 } from "@slack/types";
 import { unseen } from "../text/terminal.ts";
+import { clockWords, utcWords } from "../text/time-words.ts";
 
 /**
  * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut
@@ -690,18 +691,23 @@ export function channelLink(channelId: string): Markdown {
   return /^[CGD][A-Z0-9]{2,}$/.test(channelId) ? new Markdown(`<#${channelId}>`) : name(channelId);
 }
 
-/** A time for plain text, where Slack can't show the reader's time zone: `2026-11-20 03:12 UTC`. */
-export const utc = (at: number) =>
-  `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+/** Formats of Slack for a time in the reader's own zone. */
+type TimeFormat = "{time}" | "{time_secs}" | "{date_short_pretty} {time}" | "{date_short} {time}";
 
-/** A time in the reader's own zone, with UTC as fallback. `at` is in milliseconds. */
-export function when(
-  at: number,
-  format = "{time_secs}",
-  fallback = `${new Date(at).toISOString().slice(11, 19)} UTC`,
-): Markdown {
+/**
+ * A time in the reader's own zone. Notifications, and clients that can't show it, have UTC. `at` is
+ * in milliseconds.
+ */
+export function when(at: number, format: TimeFormat = "{time_secs}"): Markdown {
+  const hasSeconds = format === "{time_secs}";
+  const fallback = format.includes("date")
+    ? utcWords(at)
+    : `${clockWords(at, "UTC", { hasSeconds })} UTC`;
   return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`);
 }
+
+/** A time with its day in the reader's own zone: `today 9:00 AM`. */
+export const dayAndTime = (at: number): Markdown => when(at, "{date_short_pretty} {time}");
 
 /** A number with its noun: `1 VM`, `2,000 VMs`. */
 export function counted(count: number, one: string, many = `${one}s`): string {

@@ -10,6 +10,7 @@ import {
   plainText,
   section,
   when,
+  dayAndTime,
 } from "../messages/message.ts";
 import {
   type Argument,
@@ -142,7 +143,7 @@ export function titleOf(command: ChangeCommand): string {
 function undoLine(undone: StoredRequest): Markdown {
   const { command, target, requester } = undone.record;
   const at = sentAtOf(undone);
-  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(callOf(undone.stage)?.safety?.snapshotId)}, taken right before that, at ${when(at, "{date_short_pretty} {time}")}.`;
+  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(callOf(undone.stage)?.safety?.snapshotId)}, taken right before that, ${dayAndTime(at)}.`;
 }
 
 function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {

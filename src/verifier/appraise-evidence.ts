@@ -1,3 +1,4 @@
+import { dayNear } from "../text/time-words.ts";
 import { type Allowance, type AppraisalPolicy, matches } from "./appraisal-policy.ts";
 import type { AppraisalOptions, AttestationResult, Claims, Weighed } from "./attestation-result.ts";
 import { sentenceOf, standingOf, updateWords } from "./reasons.ts";
@@ -120,7 +121,7 @@ function weighHardware(
   if (facts?.tee === "snp" && product) weighFirmware(facts, product, policy, add);
   const { maxEndorsementAgeMs = Infinity } = policy;
   if (endorsedAt !== undefined && now - endorsedAt > maxEndorsementAgeMs) {
-    const says = `the vendor's lists are older than policy allows: of ${dayOf(endorsedAt)}`;
+    const says = `the vendor's lists are older than policy allows: they date from ${dayNear(endorsedAt, now)}`;
     add("lacks", "endorsement-age", says);
   }
 }
@@ -312,7 +313,7 @@ function notesOf(
     notes.push(`The service's own verdict (${said ? "verified" : "not verified"}) isn't used`);
   if (endorsedAt !== undefined) {
     const days = Math.floor((now - endorsedAt) / dayMs);
-    notes.push(`The vendor's lists are of ${dayOf(endorsedAt)} (${days} days old)`);
+    notes.push(`The vendor's lists date from ${dayNear(endorsedAt, now)} (${days} days ago)`);
   }
   return notes;
 }

@@ -48,7 +48,7 @@ function expectInert(message: Message) {
   for (const markup of markupOf(message)) {
     // The only token that is ours: what comes from elsewhere can't hold a `<`
     const text = markup.replaceAll(
-      /<!date\^-?\d+\^(\{time_secs\}|\{date_short\} \{time\})\|[\d: -]{8,16} UTC>/g,
+      /<!date\^-?\d+\^(\{time_secs\}|\{date_short\} \{time\})\|(?:[A-Z][a-z]{2} \d+, )?[\d:]{4,8} [AP]M UTC>/g,
       "",
     );
     expect(text).not.toMatch(/<[!@#a-z]/i);

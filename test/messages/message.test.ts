@@ -190,12 +190,12 @@ describe("a message", () => {
   it("mentions only those whom our own builders mention", () => {
     const made = sentence(md`${mention("U0OLIVIA")} ${"<@U0VICTIM>"} at ${when(0)}`);
     expect(controlsIn(made)).toEqual(["<@U0OLIVIA>", "<@U0OLIVIA>"]);
-    expect(made.text).toMatch(/^<@U0OLIVIA> &lt;@.?U0VICTIM&gt; at 00:00:00 UTC$/);
+    expect(made.text).toMatch(/^<@U0OLIVIA> &lt;@.?U0VICTIM&gt; at 12:00:00 AM UTC$/);
   });
 
   it("is read aloud in words: no stars, no dates in brackets", () => {
     expect(readable(md`*Restart* ${name("web-1")} at ${when(0)}`).value).toBe(
-      "Restart web-1 at 00:00:00 UTC",
+      "Restart web-1 at 12:00:00 AM UTC",
     );
   });
 

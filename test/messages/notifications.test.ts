@@ -162,7 +162,7 @@ const kinds: readonly Kind[] = [
     "a request for approval",
     "approver",
     (about) => renderCard(stored(about), restore),
-    "Approve by 03:12 UTC? ⚠️ Everything written to db-1 since 03:10 UTC is replaced. Undo: safety snapshot. olivia asks to restore db-1 (payments) from…",
+    "Approve by 3:12 AM UTC? ⚠️ Everything written to db-1 since 3:10 AM UTC is replaced. Undo: safety snapshot. olivia asks to restore db-1 (payments)…",
   ],
   [
     "a card",

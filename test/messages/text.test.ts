@@ -92,7 +92,7 @@ describe("mentions and links", () => {
 describe("times and lengths of time", () => {
   it("are shown in the reader's own zone, with UTC for those who can't", () => {
     expect(when(Date.UTC(2026, 10, 20, 12, 1, 7)).value).toBe(
-      "<!date^1795176067^{time_secs}|12:01:07 UTC>",
+      "<!date^1795176067^{time_secs}|12:01:07 PM UTC>",
     );
   });
 

@@ -72,7 +72,7 @@ it("says once that Redis is away, since when, and what can't be read meanwhile",
   expect(lines.filter((line) => line.includes("Redis"))).toEqual([
     "⚠️ Redis: Redis is down. Nothing can be changed until it is back. Until then these can't be read: Changes, Work, Processes, Clocks.",
     expect.stringMatching(
-      /^⚠️ Outages: Redis has been away for \d+ s\. Refused requests are reported when it is back\. \(since \d\d:\d\d:\d\d UTC\)$/,
+      /^⚠️ Outages: Redis has been away for \d+ s\. Refused requests are reported when it is back\. \(since \d+:\d\d:\d\d [AP]M UTC\)$/,
     ),
     expect.stringMatching(/^⚠️ Redis is unavailable: this answer was read without Redis/),
   ]);

@@ -108,7 +108,7 @@ describe("after Slack was away", () => {
     );
     expect(wordsOf(ops[0] as SeenMessage).split("\n")).toEqual([
       expect.stringMatching(
-        /^Slack was unavailable [\d:]+ UTC–[\d:]+ UTC \(\d+ s\)\. Meanwhile: 2 requests ran, 1 did not, 1 outcome unknown\.$/,
+        /^Slack was unavailable [\d:]+ [AP]M UTC–[\d:]+ [AP]M UTC \(\d+ s\)\. Meanwhile: 2 requests ran, 1 did not, 1 outcome unknown\.$/,
       ),
       `❓ Snapshot of web-1: outcome unknown. Check the target, then record what happened on its message · ${ids.get("payments web-1")}`,
       expect.stringMatching(

@@ -21,10 +21,10 @@ describe("restarting a VM from Slack", () => {
       expect(message?.text).toMatch(/^✅ Restarted web-2 in \d+ s\.$/);
     // The sentence is read once: below it stands the proof
     expect(card && wordsOf(card)).toMatch(
-      /^✅ Restarted web-2 in \d+ s\.\nin payments · requested by olivia at [\d:]+ UTC · r-/,
+      /^✅ Restarted web-2 in \d+ s\.\nin payments · requested by olivia at [\d:]+ [AP]M UTC · r-/,
     );
     expect(result && wordsOf(result)).toMatch(
-      /^✅ <@U0OLIVIA> sent [\d:]+ UTC · REBOOTING seen [\d:]+ UTC · RUNNING read [\d:]+ UTC/,
+      /^✅ <@U0OLIVIA> sent [\d:]+ [AP]M UTC · REBOOTING seen [\d:]+ [AP]M UTC · RUNNING read [\d:]+ [AP]M UTC/,
     );
     expect(world.olivia.mentions()).toHaveLength(1);
   });

@@ -20,7 +20,7 @@ describe("a card that waits for approval", () => {
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "corrupt index" });
     const card = await hears(world.amir, "ops", /Waiting for approval/);
     expect(wordsOf(card)).toMatch(
-      /Everything written to db-1 since \d\d:\d\d UTC is replaced\.[^]*Earlier request: 20\d\d-\d\d-\d\d \d\d:\d\d UTC, vm snapshot by olivia, done/,
+      /Everything written to db-1 since \d+:\d\d [AP]M UTC is replaced\.[^]*Earlier request: \w{3} \d+, \d+:\d\d [AP]M UTC, vm snapshot by olivia, done/,
     );
     expect(JSON.stringify(card)).not.toMatch(relative);
     await world.amir.types("ops", "/gatehouse approvals");
@@ -53,7 +53,7 @@ describe("a card that waits for approval", () => {
     const card = await hears(
       world.amir,
       "ops",
-      /Since the request: olivia restarted it, \d\d:\d\d:\d\d UTC; olivia took a snapshot of it as before, \d\d:\d\d:\d\d UTC\n[^]*Waiting for approval/,
+      /Since the request: olivia restarted it, \d+:\d\d [AP]M UTC; olivia took a snapshot of it as before, \d+:\d\d [AP]M UTC\n[^]*Waiting for approval/,
     );
     expect(card.ts).toBe(ts);
     // What was there when it was requested is told as that, and not again

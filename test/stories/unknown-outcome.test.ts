@@ -23,7 +23,7 @@ describe("the card of an unknown outcome", () => {
     await using world = await startWorld();
     const card = await lostSnapshot(world);
     expect(wordsOf(card)).toMatch(
-      /Outcome unknown\. Look in the compute service's own console for the snapshot of db-1 as before-x, sent at [\d:]+ UTC\. Then record what you found\./,
+      /Outcome unknown\. Look in the compute service's own console for the snapshot of db-1 as before-x, sent at [\d:]+ [AP]M UTC\. Then record what you found\./,
     );
     expect(wordsOf(card)).toContain(
       "[It happened] [It did not happen] [I can't tell yet] [Check again]",
@@ -94,8 +94,12 @@ describe("the card of an unknown outcome", () => {
     });
     const card = await lostSnapshot(world);
     await world.olivia.presses("I can't tell yet", { in: card.ts });
-    await hears(world.olivia, "ops", /Gatehouse asks again in its thread at [\d:]+ UTC\./);
-    await hears(world.olivia, "ops", /Outcome unknown\.[^]*• Gatehouse asks again at [\d:]+ UTC\./);
+    await hears(world.olivia, "ops", /Gatehouse asks again in its thread at [\d:]+ [AP]M UTC\./);
+    await hears(
+      world.olivia,
+      "ops",
+      /Outcome unknown\.[^]*• Gatehouse asks again at [\d:]+ [AP]M UTC\./,
+    );
     const asked = requestIn(await newestOf(world), "unknown");
     const inMs = (asked.stage.asksAgainAt ?? 0) - (await world.store.now());
     expect(inMs).toBeGreaterThan(29 * 60_000);
@@ -124,7 +128,7 @@ describe("what waits behind an unknown outcome", () => {
     const waiting = await hears(
       world.olivia,
       "status",
-      /Waiting for a person: did the snapshot of [\d:]+ UTC happen\?/,
+      /Waiting for a person: did the snapshot of [\d:]+ [AP]M UTC happen\?/,
     );
     expect(wordsOf(waiting)).toContain("[Record it] [Cancel]");
     await world.olivia.presses("Record it", { in: waiting.ts });

@@ -860,7 +860,7 @@ export function requiredCases(mints: Mints): readonly Case[] {
       row: 42,
       name: "endorsements five days old, vendor away",
       verdict: V,
-      note: "(5 days old)",
+      note: "(5 days ago)",
       judge: tdx({}),
     },
     {

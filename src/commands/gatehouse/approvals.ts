@@ -1,5 +1,6 @@
+import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
-import { md, rowsOverTable, sentence, table, utc } from "../../messages/message.ts";
+import { md, rowsOverTable, sentence, table } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
@@ -48,7 +49,7 @@ export const approvals = defineCommand({
       const { record } = request;
       const command = commandOf(request);
       const what = command ? deedOf(record, command) : `${record.command} ${record.target.name}`;
-      return [record.id, what, record.requester.name, utc(record.approval?.expiresAt ?? 0)];
+      return [record.id, what, record.requester.name, utcWords(record.approval?.expiresAt ?? 0)];
     });
     return rowsOverTable(head, drafts.length, rows, (from, room) =>
       table("More that wait", columns, cells.slice(from), room),

@@ -1,3 +1,4 @@
+import { utcWords } from "../../text/time-words.ts";
 import type { KnownBlock } from "@slack/types";
 import * as z from "zod";
 import {
@@ -8,7 +9,6 @@ import {
   section,
   sentence,
   table,
-  utc,
 } from "../../messages/message.ts";
 import { needsOf, voteRefusal } from "../../core/permit/approval-rule.ts";
 import { calledName, defineCommand, requestable } from "../../registry/define.ts";
@@ -49,7 +49,7 @@ export const jobs = defineCommand({
       calledName(record.target),
       record.command,
       stateWords(state),
-      utc(record.createdAt),
+      utcWords(record.createdAt),
       record.id,
     ]);
     const isMore = mine.length === most || newest.length === most;

@@ -17,7 +17,6 @@ import {
   plain,
   readable,
   section,
-  utc,
   when,
 } from "../../messages/message.ts";
 import { isProtected as isProtectedBy } from "../../core/permit/permit.ts";
@@ -142,7 +141,7 @@ export function timeField(label: string, time: string | undefined) {
   if (!time) return undefined;
   const at = parseTime(time);
   if (at === undefined) return [label, md`${time}`] as const;
-  return [label, when(at, "{date_short} {time}", utc(at))] as const;
+  return [label, when(at, "{date_short} {time}")] as const;
 }
 
 function attestationWords({ attestation }: Vm): Markdown {

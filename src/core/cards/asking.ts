@@ -1,4 +1,5 @@
 import type { KnownBlock } from "@slack/types";
+import { clockWords } from "../../text/time-words.ts";
 import { shortFingerprint } from "../permit/fingerprint.ts";
 import { capital } from "../../attestation/render-attestation.ts";
 import {
@@ -11,8 +12,8 @@ import {
   name,
   plainWords,
   section,
-  utc,
   when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { joined, maxNamed, needsInWords, numbers } from "../permit/approval-rule.ts";
 import {
@@ -86,7 +87,7 @@ function factLines({ record }: StoredRequest, command: ChangeCommand): Markdown[
   const all: Approval["evidence"] = [...parametersOf(record, command), ...more];
   return all.map(
     ([label, value, at]) =>
-      md`*${label}*: ${at === undefined ? "" : md`${when(at, "{date_short_pretty} {time}", utc(at))}, `}${value}`,
+      md`*${label}*: ${at === undefined ? "" : md`${dayAndTime(at)}, `}${value}`,
   );
 }
 
@@ -201,7 +202,7 @@ export function targetName(target: Target): Markdown {
 export function askingNews(request: StoredRequest, command: ChangeCommand): Markdown {
   const { record } = request;
   const { expiresAt = 0 } = record.approval ?? {};
-  const until = `${new Date(expiresAt).toISOString().slice(11, 16)} UTC`;
+  const until = `${clockWords(expiresAt)} UTC`;
   const deed = deedOf(record, command);
   const why = record.reason ? `: “${record.reason}”` : "";
   const asked = md`${record.requester.name} asks to ${deed.slice(0, 1).toLowerCase()}${deed.slice(1)}${why}`;

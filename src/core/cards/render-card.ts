@@ -20,8 +20,8 @@ import {
   news,
   section,
   sentence,
-  utc,
   when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { type Confirming, askOnce, canSkipApprovals, interruption } from "../permit/refusal.ts";
 import { boardOf } from "../../redis/board.ts";
@@ -146,7 +146,7 @@ function foundLine({ stage }: StoredRequest, command: ChangeCommand) {
 /** Says whether the review of a break-glass was signed: by whom, when, and with which words. */
 export function emergencyLine({ delivered: { review } }: StoredRequest): Markdown {
   const signed = review
-    ? md`review signed by ${review.by} at ${when(review.at, "{date_short_pretty} {time}", utc(review.at))}: “${review.why}”`
+    ? md`review signed by ${review.by} ${dayAndTime(review.at)}: “${review.why}”`
     : md`review pending`;
   return md`🚨 Break-glass: approval skipped; ${signed}.`;
 }

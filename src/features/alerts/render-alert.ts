@@ -25,6 +25,7 @@ import {
   section,
   sentence,
   when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { askOnce, isToConfirm } from "../../core/permit/refusal.ts";
 import {
@@ -98,7 +99,7 @@ const sameNightMs = 12 * 3600_000;
 /** A time on the group's message, with the date unless that is the message's own. */
 export function timeOn({ createdAt }: Pick<StoredAlert, "createdAt">, at: number): Markdown {
   const isNear = Math.abs(at - createdAt) < sameNightMs;
-  return when(at, isNear ? "{time}" : "{date_short_pretty} {time}");
+  return isNear ? when(at, "{time}") : dayAndTime(at);
 }
 
 /** The firing alerts, or all if none is known to fire, as in a group that has ended. */

@@ -2,7 +2,7 @@ import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { md, name, when } from "../../messages/message.ts";
+import { md, name, dayAndTime } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
 import type { HomePart } from "../home-part.ts";
@@ -28,20 +28,18 @@ function alertsOn<Alert extends FiringAlert>(
   });
 }
 
-const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
-
 const whereOf = ({ vm, label }: Pick<OnVm<FiringAlert>, "vm" | "label">) =>
   vm ? md` on ${name(vm.name)} in ${vm.projectName}` : label && md` on ${label}`;
 
 function firingLine(firing: OnVm<FiringAlert>): Line {
   const { key, name: alert, label, vm, since, quietSince } = firing;
-  const quiet = quietSince && md` Not heard of since ${atTime(quietSince)}.`;
-  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${atTime(since)}.${quiet ?? ""}`;
+  const quiet = quietSince && md` Not heard of since ${dayAndTime(quietSince)}.`;
+  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${dayAndTime(since)}.${quiet ?? ""}`;
   return { key, text, button: vm && showVm(vm) };
 }
 
 function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAlert>): Line {
-  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended at ${atTime(endedAt)}; it fired since ${atTime(since)}.`;
+  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${dayAndTime(endedAt)}; it fired since ${dayAndTime(since)}.`;
   return { key, text, button: vm && showVm(vm) };
 }
 

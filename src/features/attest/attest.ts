@@ -19,7 +19,7 @@ import {
   md,
   name,
   sentence,
-  when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import {
   type Answer,
@@ -122,7 +122,7 @@ async function sinceVerified(
   { appraiser, journal, commands }: ReadContext,
 ): Promise<Markdown> {
   const verifiedAt = await appraiser.lastVerified(vmId);
-  const at = (ms: number) => when(ms, "{date_short_pretty} {time}");
+  const at = (ms: number) => dayAndTime(ms);
   const recent = await recentRequests({ targetId: vmId, most: 20 }, journal);
   const changes = recent.flatMap(({ record, state, attempt, changedAt }) => {
     const one = commands.find((command) => command.name === record.command);

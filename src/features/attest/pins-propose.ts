@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { normalize, pinChange } from "../../attestation/pins.ts";
 import { md } from "../../messages/message.ts";
+import { dayNear } from "../../text/time-words.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 
 /**
@@ -69,7 +70,7 @@ export const pinsPropose = defineCommand({
       const [was] = before.values;
       if (was === values)
         return { is: "no", why: { text: `the pin of ${vm.name} already has these values` } };
-      const until = new Date(validUntil ?? 0).toISOString().slice(0, 10);
+      const until = dayNear(validUntil ?? 0, Date.now());
       const facts = [
         ...pinChange(values, was),
         ["Checked by Gatehouse", `${evidence ?? ""}; verified but for its pin, until ${until}`],

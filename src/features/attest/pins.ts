@@ -1,6 +1,7 @@
+import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
 import { type AcceptedPin, short, namesOf, pinsFor } from "../../attestation/pins.ts";
-import { md, name, plain, context, listing, sentence, table, utc } from "../../messages/message.ts";
+import { md, name, plain, context, listing, sentence, table } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
 
@@ -24,7 +25,7 @@ export const pins = defineCommand({
         plain(pin.vm.name, 100),
         values(pin.values),
         whoseWord(pin, pinsFor(policy.attestation.pins, namesOf(pin.vm)).length > 0),
-        pin.at > 0 ? utc(pin.at) : "",
+        pin.at > 0 ? utcWords(pin.at, { hasYear: true }) : "",
       ]),
       ...inFile.map(({ targets, measurements }) => [
         targets.join(" "),

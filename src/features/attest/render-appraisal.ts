@@ -33,7 +33,7 @@ import {
   md,
   name,
   plain,
-  when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { dayMs } from "../../verifier/appraise-evidence.ts";
 import { neededWords } from "../../verifier/reasons.ts";
@@ -86,8 +86,6 @@ export function renderAttestation(
     buttons(actions),
   );
 }
-
-const dayAndTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
 function measurementText({ evidence, report, matchesVm }: Appraisal["measurement"]): Markdown {
   const [first] = evidence?.split(",") ?? [report];

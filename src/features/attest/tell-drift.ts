@@ -1,4 +1,4 @@
-import { md, when } from "../../messages/message.ts";
+import { md, dayAndTime } from "../../messages/message.ts";
 import {
   createDriftRecords,
   type DriftRecord,
@@ -55,16 +55,14 @@ export function driftPart(
   };
 }
 
-const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
-
 function driftLines(records: readonly DriftRecord[], reportedSince: number): Line[] {
   return records.flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
     const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
     const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm) };
     if (mark !== "")
-      return [{ ...line, text: md`🔴 ${what} has failed since ${atTime(since)}: ${reason}.` }];
+      return [{ ...line, text: md`🔴 ${what} has failed since ${dayAndTime(since)}: ${reason}.` }];
     if (recoveredAt <= reportedSince) return [];
-    return [{ ...line, text: md`🟢 ${what} had failed; resolved at ${atTime(recoveredAt)}.` }];
+    return [{ ...line, text: md`🟢 ${what} had failed; resolved ${dayAndTime(recoveredAt)}.` }];
   });
 }
 
@@ -80,8 +78,8 @@ function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
     const text = isNextLevel
       ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${what}.`
       : endsAt === undefined
-        ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
-        : md`⏳ ${what} expires ${atTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
+        ? md`❔ ${vmsOf(lacking)} unverifiable since ${dayAndTime(since)}: ${what}.`
+        : md`⏳ ${what} expires ${dayAndTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
     const key = `${what}:${endsAt ?? since}:${stage}`;
     return { key, text, button: attestFirst(vms) };
   });

@@ -10,8 +10,7 @@ import {
   news,
   plain,
   section,
-  utc,
-  when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
@@ -79,7 +78,7 @@ export async function signReview(
   if (!(await reviews.close(request))) throw alreadySigned();
   const signed = reviewSigned({ ...review, checked: why }, person.name);
   await gateway.tell("audit", `review-signed-${request}`, signed);
-  const signedAt = when(signature.at, "{date_short_pretty} {time}", utc(signature.at));
+  const signedAt = dayAndTime(signature.at);
   const words = md`✅ Signed by ${person.name}: “${why}” · ${signedAt}`;
   await gateway.answerNotices(signReviewButton(request), words, asksForReview);
 }

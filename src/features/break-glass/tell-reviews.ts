@@ -1,5 +1,5 @@
 import { readAudit } from "../../audit/trail.ts";
-import { type Markdown, md, name, when } from "../../messages/message.ts";
+import { type Markdown, md, name, dayAndTime } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Target } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
@@ -89,15 +89,13 @@ export function reviewLines(
     all: [{ kind: "review", words, place: "review", isLasting: true, lines }],
     tellsOf: new Set(unsigned.map(({ request }) => request)),
     adds: new Map(
-      signed.map(({ request, by, at }) => [request, md`Review signed by ${by} at ${atTime(at)}.`]),
+      signed.map(({ request, by, at }) => [request, md`Review signed by ${by} ${dayAndTime(at)}.`]),
     ),
   };
 }
 
-const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
-
 function unapprovedWords({ command, target, at, by, reason, outcome }: UnsignedReview): Markdown {
   const why = reason ? md`: “${reason}”` : "";
   const ended = outcome === undefined ? "" : ` Outcome: ${outcome}.`;
-  return md`*${command}* ${name(target)} ran without approval at ${atTime(at)}${by ? `, requested by ${by}` : ""}${why}.${ended}`;
+  return md`*${command}* ${name(target)} ran without approval ${dayAndTime(at)}${by ? `, requested by ${by}` : ""}${why}.${ended}`;
 }

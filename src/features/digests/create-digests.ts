@@ -14,11 +14,12 @@ import { createSwitchReader } from "./switches.ts";
 import { type DigestFacts, itemsOf } from "./items.ts";
 import { type ReadHandover, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
 import type { RequestFact, RequestSource } from "./request-facts.ts";
-import { type Slot, createSchedules, localWords, seriesOf } from "./schedules.ts";
+import { type Slot, createSchedules, seriesOf } from "./schedules.ts";
 import { createSnoozes } from "./snoozes.ts";
 import { createStatusRecords } from "../../monitor/status-records.ts";
 import { defineService } from "../../registry/service-key.ts";
 import { lineOf } from "./line-buttons.ts";
+import { momentWords } from "../../text/time-words.ts";
 
 export type Digests = ReturnType<typeof createDigests>;
 
@@ -150,7 +151,7 @@ export function createDigests(options: DigestsOptions) {
       const all = isWhole ? new Set(itemsOf(found).map(lineOf)) : undefined;
       const snoozed = await snoozes.quiet(channel, now(), all);
       if (!slot) return renderDigest(found, { title: "Digest", snoozed });
-      const dueAt = localWords(slot.at, slot.rule.timezone);
+      const dueAt = momentWords(slot.at, slot.rule.timezone);
       const ms = now() - slot.at;
       const late = ms > onTimeMs ? { ms, dueAt } : undefined;
       return renderDigest(found, { title: `Digest, ${dueAt}`, snoozed, late });

@@ -3,7 +3,7 @@ import { sectionOf } from "../../config/policy-section.ts";
 import { weekdays } from "../../config/policy-values.ts";
 import { digestsOf } from "./create-digests.ts";
 import { type DigestRule, digestsSection } from "./digests-section.ts";
-import { readSchedule, daysWords, localWords, nextSlot } from "./schedules.ts";
+import { readSchedule, daysWords, nextSlot, timeOfRule } from "./schedules.ts";
 import { UserError } from "../../errors.ts";
 import {
   channelLink,
@@ -16,6 +16,7 @@ import {
   sentence,
 } from "../../messages/message.ts";
 import { scopeShownTo } from "../../core/permit/access.ts";
+import { momentWords } from "../../text/time-words.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../../commands/context.ts";
@@ -118,8 +119,8 @@ async function showSchedule(channel: string, context: ReadContext): Promise<Mess
 }
 
 function scheduleWords(rule: DigestRule, now: number): Markdown {
-  const { channel, at, timezone, days, targets } = rule;
+  const { channel, timezone, days, targets } = rule;
   const about = targets ? md` about ${targets.join(", ")}` : md``;
   const next = nextSlot(rule, now);
-  return md`A digest${about} is posted in ${channelLink(channel)} at ${at} ${timezone}, ${daysWords(days)}. ${next ? md`Next: ${localWords(next.at, timezone)}.` : md``}`;
+  return md`A digest${about} is posted in ${channelLink(channel)} at ${timeOfRule(rule)}, ${daysWords(days)}. ${next ? md`Next: ${momentWords(next.at, timezone)}.` : md``}`;
 }

@@ -1,6 +1,14 @@
 import { isTransitional } from "../../fleet/compute/compute.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { counted, type Markdown, md, name, when, listed } from "../../messages/message.ts";
+import {
+  counted,
+  type Markdown,
+  md,
+  name,
+  when,
+  listed,
+  dayAndTime,
+} from "../../messages/message.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import { showRequest, showVm } from "../../registry/command-buttons.ts";
@@ -70,7 +78,7 @@ const ownKinds = {
     lines: (facts) =>
       oldestFirst(facts, "unknown").map(({ id, command, target, requester, changedAt }) => ({
         key: id,
-        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${atTime(changedAt)}. Someone must record it.`,
+        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${dayAndTime(changedAt)}. Someone must record it.`,
         button: showRequest(id, aboutOf({ command, target })),
       })),
   },
@@ -149,8 +157,6 @@ export function itemsOf(facts: DigestFacts): Item[] {
 const aboutOf = ({ command, target }: Pick<RequestFact, "command" | "target">) =>
   `${command} ${target.name}`;
 const quoted = (reason: string | undefined) => (reason ? md`: “${reason}”` : md``);
-const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
-
 const lastRead = ({ unreadProjects }: DigestFacts, { projectName }: KnownVm) =>
   unreadProjects.includes(projectName) ? " when it was last read" : "";
 
@@ -158,7 +164,7 @@ function errorLines(facts: DigestFacts): Line[] {
   const inError = (facts.vms ?? []).filter(({ status }) => status === "ERROR");
   return inError.map((vm) => {
     const since = facts.statusSince.get(vm.id);
-    const from = since === undefined ? "" : md`, seen since ${atTime(since)}`;
+    const from = since === undefined ? "" : md`, seen since ${dayAndTime(since)}`;
     const text = md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead(facts, vm)}.`;
     return { key: vm.id, text, button: showVm(vm) };
   });
@@ -168,7 +174,7 @@ function stuckLines(facts: DigestFacts): Line[] {
   return (facts.vms ?? []).flatMap((vm) => {
     const since = isTransitional(vm.status) ? facts.statusSince.get(vm.id) : undefined;
     if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
-    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${atTime(since)}${lastRead(facts, vm)}.`;
+    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${dayAndTime(since)}${lastRead(facts, vm)}.`;
     return [{ key: `${vm.id}:${since}`, text, button: showVm(vm) }];
   });
 }
@@ -179,7 +185,7 @@ function oldestFirst({ open = [] }: DigestFacts, state: string): RequestFact[] {
 }
 
 function frozenLine({ by, reason, at }: Freeze): Line {
-  const text = md`🧊 *All changes are frozen* by ${by} since ${atTime(at)}${quoted(reason)}.`;
+  const text = md`🧊 *All changes are frozen* by ${by} since ${dayAndTime(at)}${quoted(reason)}.`;
   return { key: String(at), text, button: undefined };
 }
 
@@ -191,8 +197,8 @@ function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
     key: `${is} ${at}`,
     text:
       is === "freeze"
-        ? md`🧊 ${by} froze all changes at ${atTime(at)}${quoted(reason)}.`
-        : md`🧊 ${by} allowed changes again at ${atTime(at)}.`,
+        ? md`🧊 ${by} froze all changes ${dayAndTime(at)}${quoted(reason)}.`
+        : md`🧊 ${by} allowed changes again ${dayAndTime(at)}.`,
     button: undefined,
   }));
 }
@@ -220,7 +226,7 @@ const approvedWords = ({ approvedBy = [] }: Pick<RequestFact, "approvedBy">) =>
   approvedBy.length === 0 ? md`` : md`; approved by ${approvedBy.join(", ")}`;
 
 /** Says what was done, like `Restored `db-1` from nightly`, or how it ended instead. */
-function deedWords(request: RequestFact): Markdown {
+export function deedWords(request: RequestFact): Markdown {
   const { state, done, command, target, stateWords, detail, isUndo, why } = request;
   const what = md`${name(target.name)}${detail ? ` ${detail}` : ""}${isUndo ? " (undo)" : ""}`;
   if (state === "done") return md`*${done}* ${what}`;
@@ -230,7 +236,7 @@ function deedWords(request: RequestFact): Markdown {
 
 function emergencyWords(request: RequestFact): Markdown {
   const { requester, changedAt, reason } = request;
-  return md`${deedWords(request)} without approval (break-glass) at ${atTime(changedAt)}, requested by ${requester}${quoted(reason)}.`;
+  return md`${deedWords(request)} without approval (break-glass) ${dayAndTime(changedAt)}, requested by ${requester}${quoted(reason)}.`;
 }
 
 function emergencyLines(facts: DigestFacts): Line[] {
@@ -247,7 +253,7 @@ function recordedLines(facts: DigestFacts): Line[] {
     const happened = state === "not-applied" ? "did not happen" : "happened";
     return {
       key: id,
-      text: md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded at ${atTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}.`,
+      text: md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded ${dayAndTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}.`,
       button: showRequest(id, aboutOf({ command, target })),
     };
   });
@@ -258,7 +264,7 @@ function guardedLines(facts: DigestFacts): Line[] {
     const { id, command, target, requester, changedAt } = request;
     return {
       key: id,
-      text: md`✏️ ${deedWords(request)} · ${requester}, ${atTime(changedAt)}${approvedWords(request)}.`,
+      text: md`✏️ ${deedWords(request)} · ${requester}, ${dayAndTime(changedAt)}${approvedWords(request)}.`,
       button: showRequest(id, aboutOf({ command, target })),
     };
   });
@@ -269,8 +275,8 @@ function turnedAwayLines(facts: DigestFacts): Line[] {
     ({ id, command, target, requester, state, denied, changedAt, why }) => {
       const how =
         state === "denied"
-          ? md`${denied?.name ?? "someone"} denied it at ${atTime(changedAt)}${quoted(denied?.reason)}`
-          : md`${why ?? "nobody approved it in time"}, expired at ${atTime(changedAt)}`;
+          ? md`${denied?.name ?? "someone"} denied it ${dayAndTime(changedAt)}${quoted(denied?.reason)}`
+          : md`${why ?? "nobody approved it in time"}, expired ${dayAndTime(changedAt)}`;
       return {
         key: id,
         text: md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}.`,
@@ -290,7 +296,7 @@ function changeLines(facts: DigestFacts): Line[] {
     const because = why ? md`: ${why}` : "";
     return {
       key: id,
-      text: md`${signs.failed} *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${approvedWords(request)}${because}.`,
+      text: md`${signs.failed} *${command}* ${name(target.name)} failed ${dayAndTime(changedAt)}, requested by ${requester}${approvedWords(request)}${because}.`,
       button: showRequest(id, aboutOf({ command, target })),
     };
   });
@@ -320,5 +326,5 @@ function groupWords(group: readonly RequestFact[]): Markdown {
   const names = [...new Set(group.map(({ target }) => target.name))];
   const times = names.length === group.length ? "" : `, ${group.length} times`;
   const last = group.length === 1 ? "" : "last ";
-  return md`${newest.done} ${listed(names)} · ${newest.requester}${times}, ${last}${atTime(newest.changedAt)}`;
+  return md`${newest.done} ${listed(names)} · ${newest.requester}${times}, ${last}${dayAndTime(newest.changedAt)}`;
 }

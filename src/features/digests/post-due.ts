@@ -3,7 +3,8 @@ import type { Log } from "../../log/log.ts";
 import { type Message, channelLink, md, notice } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Digests } from "./create-digests.ts";
-import { type Slot, latestSlot, localWords } from "./schedules.ts";
+import { momentWords } from "../../text/time-words.ts";
+import { type Slot, latestSlot } from "./schedules.ts";
 
 /** Slots older than this aren't posted, because the next one covers them. */
 const mostLateMs = 24 * 3600_000;
@@ -65,7 +66,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
   }
 
   async function giveUp({ id, rule, at }: Slot): Promise<void> {
-    const due = localWords(at, rule.timezone);
+    const due = momentWords(at, rule.timezone);
     log.error("digest.failed", { slot: id });
     const text = md`⚠️ The digest for ${channelLink(rule.channel)}, due ${due}, could not be made: three attempts failed. See the log. The next digest is due as usual.`;
     await options.alarm(rule.channel, `${id}-failed`, notice(text));

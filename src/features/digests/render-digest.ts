@@ -7,13 +7,13 @@ import {
   divider,
   header,
   list,
-  listing,
+  lineList,
+  readable,
   message,
   type Message,
   news,
   section,
   sentence,
-  table,
   counted,
   duration,
   lines,
@@ -22,10 +22,11 @@ import {
   when,
   name,
   listed,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import type { HandoverList } from "../digest-part.ts";
-import { type DigestFacts, type Item, itemsOf } from "./items.ts";
+import { type DigestFacts, type Item, deedWords, itemsOf } from "./items.ts";
 import type { RequestFact } from "./request-facts.ts";
 import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
 
@@ -56,7 +57,7 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   const late =
     frame.late && md`⏰ Late by ${duration(frame.late.ms)}: it was due ${frame.late.dueAt}.`;
   const counts = countWords(facts);
-  const since = when(facts.since, "{date_short_pretty} {time}");
+  const since = dayAndTime(facts.since);
   const snoozes = hidden > 0 && md`😴 ${counted(hidden, "line is", "lines are")} snoozed here.`;
   const unsnooze = hidden > 0 ? buttons([unsnoozeAll]) : undefined;
   if (heard.length === 0 && !missing && !intro) {
@@ -171,7 +172,7 @@ function missingWords({
     stale &&
       (refreshedAt === undefined
         ? md`⚠️ *The compute service has not been read yet*, so information about VMs is incomplete.`
-        : md`⚠️ *The compute service does not answer.* Information about VMs was read ${when(refreshedAt, "{date_short_pretty} {time}")}.`),
+        : md`⚠️ *The compute service does not answer.* Information about VMs was read ${dayAndTime(refreshedAt)}.`),
   );
   return said.value === "" ? undefined : said;
 }
@@ -209,7 +210,7 @@ export function renderHandover(
     ?.filter(({ state }) => underWay.has(state))
     .map(
       ({ command, target, requester, stateWords, createdAt }) =>
-        md`• ${command} ${name(target.name)}: ${stateWords}, requested by ${requester} at ${when(createdAt, "{date_short_pretty} {time}")}`,
+        md`• ${command} ${name(target.name)}: ${stateWords}, requested by ${requester} ${dayAndTime(createdAt)}`,
     );
   const more = (running?.length ?? 0) - most;
   const intro = lines(
@@ -224,25 +225,16 @@ export function renderHandover(
   return renderDigest(facts, { title: "Handover", isPrivate: true, intro });
 }
 
-const maxChanges = 99;
-
-/** Renders a table of everything that was done. */
+/** Renders a list of everything that was done. */
 export function renderChanges(ended: readonly RequestFact[]): Message {
   const done = ended.filter(({ state }) => state === "done" || state === "failed");
   if (done.length === 0) return sentence(md`No change is on record for that time.`);
-  const { block, shown } = table(
-    "Changes",
-    ["Target", "What", "By", "Time (UTC)", "Request"],
-    done
-      .slice(0, maxChanges)
-      .map(({ target, done: words, state, command, requester, changedAt, id, isBreakGlass }) => [
-        target.name,
-        `${state === "failed" ? `${signs.failed} ${command} failed` : words}${isBreakGlass ? ", 🚨 break-glass" : ""}`,
-        requester,
-        new Date(changedAt).toISOString().slice(5, 16).replace("T", " "),
-        id,
-      ]),
-  );
   const head = md`*${counted(done.length, "change")}*, newest first`;
-  return listing(head, done.length, shown, block);
+  const rows = done.map((request) => {
+    const { requester, changedAt, id, isBreakGlass } = request;
+    const alone = isBreakGlass ? md` without approval (break-glass)` : md``;
+    const sign = request.state === "failed" ? `${signs.failed} ` : "";
+    return md`• ${dayAndTime(changedAt)} · ${sign}${deedWords(request)}${alone} · ${requester} · ${name(id)}`;
+  });
+  return message(readable(head), section(head), lineList(rows));
 }

@@ -10,6 +10,7 @@ import {
 } from "../../config/policy-values.ts";
 import { UserError } from "../../errors.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { clockWords, zoneWords } from "../../text/time-words.ts";
 import { type DigestRule, digestsIn } from "./digests-section.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */
@@ -92,18 +93,11 @@ export function scheduleName(rule: DigestRule): string {
   return `digest ${seriesOf(rule)} ${at.replace(":", "")} ${timezone} ${days.join(",")}`;
 }
 
-/** The local time as text: `Thu 25 Mar, 09:00`. */
-export function localWords(at: number, timezone: string): string {
-  return new Intl.DateTimeFormat("en-GB", {
-    timeZone: timezone,
-    weekday: "short",
-    day: "numeric",
-    month: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
-  }).format(at);
-}
+/** The rule's time of day: `9:00 AM (Paris)`. */
+export const timeOfRule = ({ at, timezone }: Pick<DigestRule, "at" | "timezone">): string => {
+  const local = Temporal.PlainDate.from("2000-01-01").toPlainDateTime(at);
+  return `${clockWords(local.toZonedDateTime("UTC").epochMilliseconds)} (${zoneWords(timezone)})`;
+};
 
 /** The days as text: `daily`, `mon-fri`, or `mon, wed`. */
 export function daysWords(days: readonly Weekday[]): string {

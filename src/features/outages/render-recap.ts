@@ -8,6 +8,7 @@ import {
   md,
   name,
   when,
+  dayAndTime,
   lineList,
   type Message,
   message,
@@ -131,8 +132,10 @@ function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteracti
 
 /** The time of the outage in the reader's time zone, without the date if it was short. */
 function span({ since, until }: Past): Markdown {
-  const format = until - since < 12 * 3600_000 ? "{time}" : "{date_short_pretty}, {time}";
-  return md`${when(since, format)}–${when(until, format)}`;
+  const [from, to] = [since, until].map((at) =>
+    until - since < 12 * 3600_000 ? when(at, "{time}") : dayAndTime(at),
+  );
+  return md`${from}–${to}`;
 }
 
 /** The command to type for a retry: `/vm resize payments/web-2 --cpu 4 --memory 16`. */

@@ -12,6 +12,7 @@ import {
   news,
   section,
   when,
+  dayAndTime,
 } from "../../messages/message.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -89,7 +90,7 @@ function stateLine(proposal: StoredProposal, beside: Beside): Markdown {
   if (dismissal)
     return md`🚫 Dismissed by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
   if (state === "expired") return md`⌛ Expired: no one ran it in time. Nothing was done.`;
-  const until = md`Until ${when(record.expiresAt, "{date_short_pretty} {time}")}. The person who runs it requests it, with their own rights and the usual approvals.`;
+  const until = md`Until ${dayAndTime(record.expiresAt)}. The person who runs it requests it, with their own rights and the usual approvals.`;
   return lines(frozenWords(frozen), until, runInLine(proposal, beside));
 }
 

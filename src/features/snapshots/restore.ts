@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { counted, type Markdown, md, name, utc, when } from "../../messages/message.ts";
+import { counted, dayAndTime, type Markdown, md, name, when } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../../commands/effects.ts";
 import { withSnapshotId } from "./resolve-snapshot.ts";
@@ -79,7 +79,5 @@ export const restore = defineCommand({
 
 /** The time, with the date if it isn't clear which day it was. */
 function day(at: number, agoMs: number): Markdown {
-  return agoMs < 12 * 3600_000
-    ? when(at, "{time}", utc(at).slice(11))
-    : when(at, "{date_short_pretty} at {time}", utc(at));
+  return agoMs < 12 * 3600_000 ? when(at, "{time}") : dayAndTime(at);
 }

@@ -1,5 +1,6 @@
+import { utcWords } from "../../text/time-words.ts";
 import type { Metrics } from "../compute/compute.ts";
-import { duration, plain, type ChartBlock, utc } from "../../messages/message.ts";
+import { duration, plain, type ChartBlock } from "../../messages/message.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 
@@ -141,7 +142,7 @@ export function usageWords(usage: Metrics): string {
     if (!last) return `${name}: no samples.`;
     const sorted = points.map(({ value }) => value).toSorted((a, b) => a - b);
     const [least, most] = [sorted.at(0) ?? 0, sorted.at(-1) ?? 0].map(shortNumber);
-    return `${name}: minimum ${least}, maximum ${most}, last ${shortNumber(last.value)} at ${utc(last.at)}.`;
+    return `${name}: minimum ${least}, maximum ${most}, last ${shortNumber(last.value)} at ${utcWords(last.at)}.`;
   });
   return [...lines, `Disk: ${disk}.`].join(" ");
 }

@@ -1,5 +1,5 @@
 import type { Specs } from "../compute/compute.ts";
-import { utc } from "../../messages/message.ts";
+import { utcWords } from "../../text/time-words.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 
 /** A snapshot that Gatehouse remembers, because the service can't list snapshots. */
@@ -28,7 +28,8 @@ export interface KnownSnapshot {
   claimed?: { id: string; by: string };
 }
 
-export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) => utc(at);
+/** With its year: of two snapshots with one name, people restore one. */
+export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) => utcWords(at, { hasYear: true });
 
 /** The snapshot's name, with time and ID when another snapshot of the VM has the same name. */
 export function snapshotName(one: KnownSnapshot, all: readonly KnownSnapshot[]): string {

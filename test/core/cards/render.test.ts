@@ -111,8 +111,8 @@ describe("the card of a request that waits for approval", () => {
     expect(shownText({ text: "", blocks: loss && top ? [loss, top] : [] })).toBe(
       [
         "⚠️ *Data of db-1 is replaced* since 1795175918000.",
-        "*Restore* `db-1` in payments from snap-42, requested by olivia at <!date^1795176000^{time_secs}|12:00:00 UTC>: “corrupt index”",
-        "Waiting for approval until <!date^1795176900^{time}|12:15:00 UTC>. Two other people must approve: every full member can.",
+        "*Restore* `db-1` in payments from snap-42, requested by olivia at <!date^1795176000^{time_secs}|12:00:00 PM UTC>: “corrupt index”",
+        "Waiting for approval until <!date^1795176900^{time}|12:15 PM UTC>. Two other people must approve: every full member can.",
       ].join("\n"),
     );
   });

@@ -55,10 +55,12 @@ it("tells firing and ended alerts, each once, of the VMs that it is about", asyn
   expect(asked).toEqual([["a-1"]]);
   expect(lines).toEqual([
     [
-      "🔥 *HighCpu* fires on `web-1` in shop since 05:00:00 UTC.",
-      "🔥 *HighMemory* fires on `web-1` in shop since 05:00:00 UTC.",
+      "🔥 *HighCpu* fires on `web-1` in shop since Nov 20, 5:00 AM UTC.",
+      "🔥 *HighMemory* fires on `web-1` in shop since Nov 20, 5:00 AM UTC.",
     ],
-    ["✅ *DiskFull* on `web-1` in shop ended at 06:00:00 UTC; it fired since 05:00:00 UTC."],
+    [
+      "✅ *DiskFull* on `web-1` in shop ended Nov 20, 6:00 AM UTC; it fired since Nov 20, 5:00 AM UTC.",
+    ],
   ]);
   expect(counts).toBe(", 🔥 1 with an alert firing");
   // A reader who sees everything also gets alerts whose label names no VM.

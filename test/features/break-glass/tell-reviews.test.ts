@@ -31,8 +31,8 @@ describe("a review in digests", () => {
       [],
     );
     expect(all.flatMap(({ lines }) => lines.map(({ text }) => plain(text.value)))).toEqual([
-      "🚨 *vm restore* `db-1` ran without approval at 07:00:00 UTC. Another administrator or approver must sign the review.",
-      "🚨 *vm restore* `db-1` ran without approval at 07:00:00 UTC, requested by olivia: “corrupt index”. Outcome: done. Another administrator or approver must sign the review.",
+      "🚨 *vm restore* `db-1` ran without approval Nov 20, 7:00 AM UTC. Another administrator or approver must sign the review.",
+      "🚨 *vm restore* `db-1` ran without approval Nov 20, 7:00 AM UTC, requested by olivia: “corrupt index”. Outcome: done. Another administrator or approver must sign the review.",
     ]);
     expect(all.flatMap(({ lines }) => lines.map(({ button }) => button?.action))).toEqual([
       "review:sign",
@@ -44,7 +44,7 @@ describe("a review in digests", () => {
   it("adds to the line of its request who signed it", () => {
     const { adds } = reviewLines([], [{ request: "r-emergency", by: "amir", at }]);
     expect(plain(adds?.get("r-emergency")?.value ?? "")).toBe(
-      "Review signed by amir at 07:00:00 UTC.",
+      "Review signed by amir Nov 20, 7:00 AM UTC.",
     );
   });
 

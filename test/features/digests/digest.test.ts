@@ -33,7 +33,7 @@ describe("/gatehouse digest", () => {
     await world.olivia.presses("Un-snooze all", { in: next.ts });
     await hears(world.olivia, "ops", /shows every line again/);
     await world.vera.presses("Details", { in: next.ts });
-    await hears(world.vera, "ops", /1 change, newest first[^]*web-2 \| Restarted \| olivia/);
+    await hears(world.vera, "ops", /1 change, newest first[^]*· Restarted web-2 · olivia/);
   });
 
   it("doesn't claim a snapshot that the service accepted without an ID", async () => {
@@ -51,7 +51,7 @@ describe("/gatehouse digest", () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/gatehouse digest on 9:00 Europe/Paris mon-fri");
     const on = await hears(world.olivia, "ops", /A digest is posted in/);
-    expect(wordsOf(on)).toMatch(/at 09:00 Europe\/Paris, mon-fri\. Next: /);
+    expect(wordsOf(on)).toMatch(/at 9:00 AM \(Paris\), mon-fri\. Next: /);
     await world.olivia.types("ops", "/gatehouse digest on 07:30 C02STATUS");
     await hears(world.olivia, "ops", /Only an administrator can do that for another channel/);
     await world.olivia.types("ops", "/gatehouse digest off");
@@ -118,13 +118,13 @@ describe("/gatehouse digest", () => {
     const handover = wordsOf(await hears(olivia, "ops", /Handover/));
     for (const said of [digest, handover]) {
       expect(said).toMatch(
-        /🚨 vm restore db-1 ran without approval at .*, requested by ada: “the index is corrupt”\. Outcome: done\. Another administrator or approver must sign the review\./,
+        /🚨 vm restore db-1 ran without approval .*, requested by ada: “the index is corrupt”\. Outcome: done\. Another administrator or approver must sign the review\./,
       );
       expect(said).toMatch(/✏️ Restored db-1 from nightly · olivia, .*; approved by amir\./);
-      expect(said).toMatch(/⛔ project delete staging, requested by olivia: amir denied it at /);
-      expect(said).toMatch(/🧊 ada froze all changes at .*: “storage is failing”\./);
-      expect(said).toMatch(/🧊 ada allowed changes again at /);
-      expect(said).toMatch(/✅ HighCpu on web-2 in payments ended at .*; it fired since /);
+      expect(said).toMatch(/⛔ project delete staging, requested by olivia: amir denied it \w{3} /);
+      expect(said).toMatch(/🧊 ada froze all changes \w{3} .*: “storage is failing”\./);
+      expect(said).toMatch(/🧊 ada allowed changes again \w{3} /);
+      expect(said).toMatch(/✅ HighCpu on web-2 in payments ended .*; it fired since /);
     }
     await ada.types("ops", "/gatehouse freeze again");
     await hears(ada, "ops", /ada froze all changes: again/);

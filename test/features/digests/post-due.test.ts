@@ -56,7 +56,7 @@ describe("digests on a schedule", () => {
     await scene.said();
     const [late, ...others] = scene.posted();
     expect(others).toEqual([]);
-    expect(late && wordsOf(late)).toContain("Late by 3 h: it was due Fri 20 Nov, 09:00.");
+    expect(late && wordsOf(late)).toContain("Late by 3 h: it was due Fri, Nov 20, 9:00 AM (UTC).");
   });
 
   it("does not begin in the past when it is new", async () => {

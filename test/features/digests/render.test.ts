@@ -97,7 +97,7 @@ describe("a digest", () => {
     const message = renderDigest(facts(), frame);
     expect(message.blocks).toHaveLength(1);
     expect(message.text).toBe("Digest: nothing new");
-    expect(words(message)).toContain("☀️ Nothing new since 08:00:00 UTC. 2 VMs: 2 RUNNING.");
+    expect(words(message)).toContain("☀️ Nothing new since Nov 19, 8:00 AM UTC. 2 VMs: 2 RUNNING.");
     expect(chartIn(message)).toBeUndefined();
   });
 
@@ -139,14 +139,14 @@ describe("a digest", () => {
     );
     const plain = sections.map((text) => text.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1"));
     expect(plain).toEqual([
-      "🔴 *web-1* in shop is in ERROR, seen since 05:00:00 UTC.",
-      "🟡 *web-2* in shop has been REBOOTING since 07:20:00 UTC.",
-      "🔴 *db-1* in shop: attestation has failed since 07:00:00 UTC: its measurement matches no pin.",
-      "❓ *vm restart* `web-1`, requested by olivia: outcome unknown since 07:00:00 UTC. Someone must record it.",
+      "🔴 *web-1* in shop is in ERROR, seen since Nov 20, 5:00 AM UTC.",
+      "🟡 *web-2* in shop has been REBOOTING since Nov 20, 7:20 AM UTC.",
+      "🔴 *db-1* in shop: attestation has failed since Nov 20, 7:00 AM UTC: its measurement matches no pin.",
+      "❓ *vm restart* `web-1`, requested by olivia: outcome unknown since Nov 20, 7:00 AM UTC. Someone must record it.",
       "✉️ A letter to sign.",
-      "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 09:00:00 UTC.",
-      "❌ *vm restart* `web-1` failed at 07:00:00 UTC, requested by olivia: the VM is in ERROR.",
-      "✏️ Restarted `web-1`, `web-3` · olivia, last 07:00:00 UTC; Resized `web-1` · amir, 07:00:00 UTC",
+      "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 9:00 AM UTC.",
+      "❌ *vm restart* `web-1` failed Nov 20, 7:00 AM UTC, requested by olivia: the VM is in ERROR.",
+      "✏️ Restarted `web-1`, `web-3` · olivia, last Nov 20, 7:00 AM UTC; Resized `web-1` · amir, Nov 20, 7:00 AM UTC",
       "📦 A parcel for `db-1`.",
     ]);
     expect(message.text).toBe(
@@ -197,14 +197,16 @@ describe("a digest", () => {
     const message = renderDigest(facts({ vms, seen: 12, ended }), frame);
     expect(words(message)).toContain("2 of your 12 VMs: 1 ERROR, 1 RUNNING.");
     expect(chartIn(message)).toBeUndefined();
-    expect(words(message)).toContain("✏️ Restarted `web-1` · olivia, 07:00:00 UTC");
+    expect(words(message)).toContain("✏️ Restarted `web-1` · olivia, Nov 20, 7:00 AM UTC");
     expect(words(message)).toContain(
-      "🚨 *Restarted* `web-1` without approval (break-glass) at 07:00:00 UTC, requested by olivia.",
+      "🚨 *Restarted* `web-1` without approval (break-glass) Nov 20, 7:00 AM UTC, requested by olivia.",
     );
     expect(words(message)).toContain(
-      "🚨 *vm restart* `web-1` failed without approval (break-glass) at 07:00:00 UTC, requested by olivia.",
+      "🚨 *vm restart* `web-1` failed without approval (break-glass) Nov 20, 7:00 AM UTC, requested by olivia.",
     );
-    expect(shownText(renderChanges(ended))).toContain("web-1 | Restarted, 🚨 break-glass | olivia");
+    expect(shownText(renderChanges(ended))).toContain(
+      "*Restarted* `web-1` without approval (break-glass) · olivia · `r-eeeeeeeeee`",
+    );
   });
 
   it("keeps the button of a line whose VM has an ID too long for a menu", () => {
@@ -221,12 +223,12 @@ describe("a digest", () => {
       request("r-gggggggggg", { state: "failed", why: "it broke" }),
       request("r-hhhhhhhhhh", { state: "cancelled" }),
     ];
+    const time = "<!date^1795158000^{date_short_pretty} {time}|Nov 20, 7:00 AM UTC>";
     expect(shownText(renderChanges(ended))).toBe(
       [
         "*2 changes*, newest first",
-        "Target | What | By | Time (UTC) | Request",
-        "web-1 | Restarted | olivia | 11-20 07:00 | r-dddddddddd",
-        "web-1 | ❌ vm restart failed | olivia | 11-20 07:00 | r-gggggggggg",
+        `• ${time} · *Restarted* \`web-1\` · olivia · \`r-dddddddddd\``,
+        `• ${time} · ❌ *vm restart* \`web-1\` failed (it broke) · olivia · \`r-gggggggggg\``,
       ].join("\n"),
     );
   });
@@ -338,14 +340,14 @@ describe("a fact that the person in charge must know", () => {
     ],
   };
   const expected = [
-    "🚨 *Restored* `db-1` from nightly without approval (break-glass) at 07:00:00 UTC, requested by olivia: “corrupt index”. It was noted.",
-    "🧊 ada allowed changes again at 06:00:00 UTC.",
-    "🧊 Gatehouse froze all changes at 05:00:00 UTC: “the key was refused”.",
-    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it happened: “seen in the console”.",
-    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded at 07:00:00 UTC that it did not happen.",
-    "✏️ *Restored* `db-1` from nightly · olivia, 07:00:00 UTC; approved by amir, bea.",
-    "⛔ *vm restore* `db-1`, requested by olivia: amir denied it at 07:00:00 UTC: “not on a Friday”.",
-    "⛔ *vm restore* `db-1`, requested by olivia: nobody approved it in time, expired at 07:00:00 UTC.",
+    "🚨 *Restored* `db-1` from nightly without approval (break-glass) Nov 20, 7:00 AM UTC, requested by olivia: “corrupt index”. It was noted.",
+    "🧊 ada allowed changes again Nov 20, 6:00 AM UTC.",
+    "🧊 Gatehouse froze all changes Nov 20, 5:00 AM UTC: “the key was refused”.",
+    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded Nov 20, 7:00 AM UTC that it happened: “seen in the console”.",
+    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded Nov 20, 7:00 AM UTC that it did not happen.",
+    "✏️ *Restored* `db-1` from nightly · olivia, Nov 20, 7:00 AM UTC; approved by amir, bea.",
+    "⛔ *vm restore* `db-1`, requested by olivia: amir denied it Nov 20, 7:00 AM UTC: “not on a Friday”.",
+    "⛔ *vm restore* `db-1`, requested by olivia: nobody approved it in time, expired Nov 20, 7:00 AM UTC.",
     "📦 A parcel came.",
   ];
 
@@ -383,8 +385,10 @@ describe("a fact that the person in charge must know", () => {
     ];
     const message = renderDigest(facts({ frozen, switches }), frame);
     const lines = words(message);
-    expect(lines).toContain("🧊 *All changes are frozen* by ada since 07:00:00 UTC: “storage”.");
-    expect(lines).toContain("🧊 bea allowed changes again at 04:00:00 UTC.");
+    expect(lines).toContain(
+      "🧊 *All changes are frozen* by ada since Nov 20, 7:00 AM UTC: “storage”.",
+    );
+    expect(lines).toContain("🧊 bea allowed changes again Nov 20, 4:00 AM UTC.");
     expect(lines).not.toContain("ada froze");
   });
 
@@ -425,7 +429,7 @@ describe("a hand-over", () => {
     );
     expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
     expect(words(message)).toContain(
-      "• vm restart `web-1`: running, requested by olivia at 06:00:00 UTC",
+      "• vm restart `web-1`: running, requested by olivia Nov 20, 6:00 AM UTC",
     );
     expect(words(message)).toContain(
       "*Parcels at the gate:*\\n• One for `db-1`.\\n*Letters:* none.",
@@ -460,10 +464,10 @@ describe("evidence for VMs", () => {
 
   it("is reported before and after it expires, with the number of affected VMs", () => {
     expect(shown({ parts: [drifting(lacking(ending(now + 6 * day)))] })).toContain(
-      "⏳ AMD's list expires 08:00:00 UTC; after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
+      "⏳ AMD's list expires Nov 26, 8:00 AM UTC; after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
     );
     expect(shown({ parts: [drifting(lacking(ending(undefined)))] })).toContain(
-      "❔ 22 pinned VMs unverifiable since 07:00:00 UTC: AMD's list has expired.",
+      "❔ 22 pinned VMs unverifiable since Nov 20, 7:00 AM UTC: AMD's list has expired.",
     );
   });
 

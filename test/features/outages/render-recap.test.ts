@@ -92,7 +92,7 @@ describe("a recap", () => {
       { id: "2", channelId: "C", userId: "U0B", teamId: "T" },
     ];
     expect(shown(outage, all, refused, changes).split("\n")).toEqual([
-      "*Slack was unavailable* 02:10:00 UTC–02:41:00 UTC (31 min). Meanwhile: 1 request ran, 1 failed, 4 did not, 1 outcome unknown, 1 still in progress, 1 still waiting for approval.",
+      "*Slack was unavailable* 2:10 AM UTC–2:41 AM UTC (31 min). Meanwhile: 1 request ran, 1 failed, 4 did not, 1 outcome unknown, 1 still in progress, 1 still waiting for approval.",
       "❓ Restart of `c`: outcome unknown. Check the target, then record what happened on its message · `r-c`",
       expect.stringMatching(/^❌ Restart of `g` failed: the compute service reports/),
       "❌ Restart of `b` expired before it started: it could not begin in time. Again: `/vm restart payments/b` · `r-b`",

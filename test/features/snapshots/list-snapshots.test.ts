@@ -37,7 +37,7 @@ describe("/vm snapshots", () => {
     const again = { ...of, name: "nightly", by: "U0OLA" };
     await at.snapshots.remember({ ...again, id: "snap-2", at: now - 7_140_000 });
     expect(shownText(await at.reads("vm snapshots db-1"))).toMatch(
-      /nightly \| snap-2 \| 2026-11-20 10:01 UTC [^]*nightly \| snap-1 \| 2026-11-20 10:00 UTC /,
+      /nightly \| snap-2 \| Nov 20, 2026, 10:01 AM UTC [^]*nightly \| snap-1 \| Nov 20, 2026, 10:00 AM UTC /,
     );
   });
 });

@@ -48,7 +48,7 @@ describe("the picker of snapshots", () => {
     expect(all.map(({ value }) => value).toSorted()).toEqual(ids);
     // Two snapshots with one name must be distinguishable, even after one was chosen.
     expect(all.find(({ value }) => value === "snap-3")?.label).toBe(
-      "weekly (2026-11-20 11:00 UTC, snap-3)",
+      "weekly (Nov 20, 2026, 11:00 AM UTC, snap-3)",
     );
     expect(all.find(({ value }) => value === "snap-1")?.label).toBe("nightly");
     expect(all.find(({ value }) => value === "snap-2")?.description).toBe(

@@ -3,6 +3,7 @@ import { sentAtOf } from "../../../src/core/request/stored-request.ts";
 import { snapshotIdOf } from "../../core/asking.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
 import { policyWith, startWorld, testPolicy } from "../../support/start-world.ts";
+import { utcWords } from "../../../src/text/time-words.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
 describe("restoring a snapshot with approval", () => {
@@ -53,10 +54,9 @@ describe("restoring a snapshot with approval", () => {
         })
         .toBe(count);
       const taken = await world.ended("vm snapshot");
-      const at = new Date(sentAtOf(taken)).toISOString();
       return {
         id: snapshotIdOf(taken),
-        at: `${at.slice(0, 16).replace("T", " ")} UTC`,
+        at: utcWords(sentAtOf(taken), { hasYear: true }),
       };
     };
     const first = await takes("/vm snapshot db-1 nightly", 1);
@@ -88,7 +88,7 @@ describe("restoring a snapshot with approval", () => {
     await world.amir.presses("Approve", { in: card.ts });
     const { record } = await world.ended("vm restore");
     expect(record.input["snapshot"]).toBe(first.id);
-    await hears(world.olivia, "ops", /Restored db-1 from nightly \(\d/);
+    await hears(world.olivia, "ops", /Restored db-1 from nightly \(\w{3} \d/);
   });
 
   it("needs one approval for each list and one more for an old snapshot, even if the lists overlap", async () => {

@@ -158,7 +158,7 @@ describe("a chart or a table in words", () => {
       diskUsage: 8_190_000_000,
     };
     expect(usageWords(usage)).toBe(
-      "CPU: minimum 10, maximum 80.3, last 30 at 2026-11-20 10:02 UTC. Memory: no samples. Disk: 8.19G.",
+      "CPU: minimum 10, maximum 80.3, last 30 at Nov 20, 10:02 AM UTC. Memory: no samples. Disk: 8.19G.",
     );
     expect(usageWords({ cpuUsage: [], memoryUsage: [] })).toBe(
       "CPU: no samples. Memory: no samples. Disk: no value.",
