@@ -7,6 +7,7 @@ import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
+import type { Explains } from "./cause.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { HomePart } from "./home-part.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
@@ -104,6 +105,8 @@ export interface RunningFeature {
   digest?: DigestPart;
   /** What a handover lists of it beside what runs. */
   handover?: HandoverPart;
+  /** What it knows to be wrong with a VM, as `/gatehouse why` says it. */
+  explains?: Explains;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */

@@ -11,6 +11,9 @@ const button = (label: string, command: string, input: Record<string, unknown>):
 
 export const showVm = (vm: string) => button("Show", "vm.show", { vm });
 
+/** Says what is wrong with the VM, where the feature is there that does. */
+export const whyVm = (vm: string) => button("Why?", "gatehouse.why", { request: vm });
+
 /** A menu that opens one VM of a list. */
 export const showOneOf = (vms: readonly { id: string; name: string; projectName?: string }[]) =>
   menu({

@@ -46,6 +46,7 @@ const layers = [
   "commands",
   "talk",
   "api",
+  "features/cause.ts",
   "features/digest-part.ts",
   "features/home-part.ts",
   "features/define-feature.ts",
