@@ -131,7 +131,7 @@ export function appraise(input: AppraisalInput) {
     evidence: facts && evidenceName(facts, product),
     /** How long this result holds, unless a vendor decides otherwise earlier (ms). */
     validUntil: validity?.until,
-    /** The name of the endorsement that ends then: `AMD's revocation list of Genoa`. */
+    /** The name of the endorsement that ends then: `AMD's revocation list for Genoa`. */
     endsWith: validity?.endsWith,
     /** The compute service's own statement, which never counts in the VM's favor. */
     service: wordOfService(reportIn(input), now),

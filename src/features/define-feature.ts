@@ -8,6 +8,7 @@ import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
 import type { AlertPart, RemedyPart } from "./alert-part.ts";
+import type { Explains } from "./cause.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { ConcernPart } from "./concern-part.ts";
 import type { HomePart } from "./home-part.ts";
@@ -118,6 +119,8 @@ export interface RunningFeature {
   alerts?: AlertPart;
   /** What it adds to the messages of alerts about what helped before. At most one feature has this. */
   remedies?: RemedyPart;
+  /** What it knows to be wrong with a VM, as `/gatehouse why` says it. */
+  explains?: Explains;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */

@@ -6,6 +6,7 @@ import { attestation } from "./attest/index.ts";
 import { breakGlass } from "./break-glass/index.ts";
 import { consoles } from "./consoles/index.ts";
 import { type Feature, commandsWith } from "./define-feature.ts";
+import { diagnosis } from "./diagnosis/index.ts";
 import { freezes } from "./freeze/index.ts";
 import { digests } from "./digests/index.ts";
 import { home } from "./home/index.ts";
@@ -36,6 +37,7 @@ export const features: readonly Feature[] = [
   rehearsal,
   digests,
   subscriptions,
+  diagnosis,
   home,
 ];
 

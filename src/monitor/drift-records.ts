@@ -15,6 +15,8 @@ export interface DriftRecord {
   mark: string;
   /** Why it fails, as a sentence without full stop. */
   reason: string;
+  /** Whether it would verify if what it measures were pinned. */
+  isPinnable?: boolean;
   /** Since when this has been so (ms). */
   since: number;
   recoveredAt?: number;
@@ -25,6 +27,10 @@ export interface DriftRecord {
 export interface Lack {
   /** A sentence without full stop if it can't be verified now; otherwise what ends. */
   what: string;
+  /** What to do about it, as a sentence without full stop. */
+  way?: string;
+  /** It ran out, so it has to be renewed. */
+  isExpired?: boolean;
   /** When it ends (ms). Undefined if it can't be verified already. */
   endsAt?: number;
   /** True if it is fine now and fails once Intel's next level counts. */

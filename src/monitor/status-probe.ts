@@ -1,12 +1,13 @@
 import { hash } from "node:crypto";
 import { unreadable } from "../fleet/compute/compute.ts";
-import { showVm } from "../registry/command-buttons.ts";
+import { showVm, whyVm } from "../registry/command-buttons.ts";
 import type { SeenStatus, SeenStatuses, createStatusRecords } from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
 import { statusSign } from "../fleet/inventory/known.ts";
 import {
   type Markdown,
   type Message,
+  buttons,
   context,
   duration,
   lines,
@@ -25,7 +26,7 @@ import type { News } from "./news.ts";
  * A request that ended this recently may explain a status, because lists are read about once a
  * minute (ms).
  */
-const echoMs = 5 * 60_000;
+export const echoMs = 5 * 60_000;
 const maxNamed = 10;
 
 interface StatusProbeOptions extends Telling {
@@ -36,6 +37,8 @@ interface StatusProbeOptions extends Telling {
   store: Pick<Journal, "recentIds" | "getMany">;
   /** How often the fleet is read (ms). Messages mention it. */
   readEveryMs: number;
+  /** Whether something can say why a VM is red. */
+  hasWhy?: boolean;
   now(): number;
   /** Called with the VMs whose status has changed, requested or not. */
   onMoved?(vms: readonly KnownVm[]): Promise<void>;
@@ -93,7 +96,7 @@ async function isTouched(
  */
 async function tell(
   changes: readonly StatusChange[],
-  { store, alarms, follow, readEveryMs, now }: StatusProbeOptions,
+  { store, alarms, follow, readEveryMs, hasWhy, now }: StatusProbeOptions,
 ): Promise<void> {
   const unasked: StatusChange[] = [];
   for (const change of changes)
@@ -103,7 +106,7 @@ async function tell(
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
     const all = some.map(({ key }) => key).toSorted();
     const id = `vm-states-${hash("sha256", all.join("\n")).slice(0, 24)}`;
-    const channelId = await alarms.tell(id, renderUnasked(some, readEveryMs), place);
+    const channelId = await alarms.tell(id, renderUnasked(some, readEveryMs, hasWhy), place);
     for (const change of some) toldIn.set(change, channelId);
   }
   const trouble = changes.filter(isTrouble).map((change): News => {
@@ -119,20 +122,26 @@ async function tell(
   await follow(trouble);
 }
 
-export function renderUnasked(changes: readonly StatusChange[], everyMs: number): Message {
+export function renderUnasked(
+  changes: readonly StatusChange[],
+  everyMs: number,
+  hasWhy = false,
+): Message {
   const shown = changes.slice(0, maxNamed);
   const many = md`*${changes.length} VMs changed without a request to Gatehouse:*`;
   const isOne = changes.length === 1;
+  const rowOf = (change: StatusChange) => {
+    const { vm } = change;
+    if (!isOne || !hasWhy) return section(sentenceOf(change), showVm(vm));
+    return [section(sentenceOf(change)), ...buttons([whyVm(vm), showVm(vm)])];
+  };
   return message(
     news(isOne ? lines(...shown.map(sentenceOf)) : many),
     isOne ? undefined : section(many),
-    list(
-      shown.map((change) => section(sentenceOf(change), showVm(change.vm))),
-      {
-        beyond: changes.length - shown.length,
-        rest: (left) => md`… and ${left} more. ${"/vm list"} shows all, problems first.`,
-      },
-    ),
+    list(shown.map(rowOf), {
+      beyond: changes.length - shown.length,
+      rest: (left) => md`… and ${left} more. ${"/vm list"} shows all, problems first.`,
+    }),
     context(md`No Gatehouse request did this. Detected within about ${duration(everyMs)}.`),
   );
 }
@@ -181,9 +190,13 @@ function compareStatuses(
     const readableVms = vms.filter((vm) => vm.status !== unreadable || asItWas(vm));
     const moved = readableVms.filter((vm) => !asItWas(vm));
     if (was && moved.length === 0 && Object.keys(was).length === readableVms.length) continue;
+    const newStatus = ({ id: vmId, status }: KnownVm): SeenStatus => {
+      const from = was?.[vmId]?.[0];
+      return from === undefined ? [status, now] : [status, now, from];
+    };
     const seen = readableVms.map((vm): [string, SeenStatus] => [
       vm.id,
-      asItWas(vm) ?? [vm.status, now],
+      asItWas(vm) ?? newStatus(vm),
     ]);
     after.set(id, Object.fromEntries(seen));
     for (const vm of was ? moved : []) {

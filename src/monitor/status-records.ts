@@ -2,8 +2,11 @@ import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createKnownRecords } from "./known-records.ts";
 
-/** The status in which a VM was last seen, and since when (ms). */
-export type SeenStatus = readonly [status: string, since: number];
+/**
+ * The status in which a VM was last seen, since when (ms), and from which one it was seen to come.
+ * Without that one, it had this status when it was first seen.
+ */
+export type SeenStatus = readonly [status: string, since: number, from?: string];
 /** The statuses of all VMs of one project, by VM ID. */
 export type SeenStatuses = Readonly<Record<string, SeenStatus>>;
 

@@ -1,3 +1,4 @@
+import { diagnosis } from "../commands/diagnosis.ts";
 import { createAlarms } from "../monitor/alarms.ts";
 import { createMonitor } from "../monitor/monitor.ts";
 import { statusProbe } from "../monitor/status-probe.ts";
@@ -16,7 +17,7 @@ const endMs = 1_500;
 
 type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "stopping";
 type Stored = "redis" | "key" | "connected" | "queues" | "store";
-type Watched = "inventory" | "askingAbout" | "announce" | "features";
+type Watched = "inventory" | "askingAbout" | "announce" | "features" | "services";
 
 /** What one worker does for all: reads the fleet, watches it, announces the audit trail's head, and what features do. */
 export async function startWorkerSchedules(
@@ -32,6 +33,7 @@ export async function startWorkerSchedules(
       ...watching,
       records: createStatusRecords(redis, key),
       readEveryMs: timing.inventoryRefreshMs,
+      hasWhy: diagnosis.ifAny(on) !== undefined,
       // Cards that wait for approval must say that the status has changed.
       async onMoved(vms) {
         for (const vm of vms) await redraw(await on.askingAbout({ kind: "vm", ...vm }), on.store);

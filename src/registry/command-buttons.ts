@@ -7,6 +7,10 @@ import { runButton } from "./define.ts";
 export const showVm = ({ id, name }: { id: string; name: string }) =>
   runButton("Show", "vm.show", { vm: id }, name);
 
+/** Says what is wrong with the VM, where the feature is there that does. */
+export const whyVm = ({ id, name }: { id: string; name: string }) =>
+  runButton("Why?", "gatehouse.why", { request: id }, name);
+
 /** A menu that opens one VM of a list. */
 export const showOneOf = (vms: readonly { id: string; name: string; projectName?: string }[]) =>
   menu({

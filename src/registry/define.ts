@@ -282,6 +282,11 @@ export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends Chang
   openedBy?: string;
   /** The statuses in which a VM's card has a button for it. */
   offeredIn?: readonly string[];
+  /**
+   * The way back to how the VM was before. A command has it that can change what the VM measures:
+   * where its pin no longer matches, the request explains that, and the way back is offered.
+   */
+  back?: { label: string; input(before: Vm): Input | undefined };
 }
 
 type Input = Record<string, unknown>;

@@ -11,6 +11,8 @@ export interface WithServices {
 export interface ServiceKey<Service> {
   /** The service that this context carries. Throws when nothing provides it. */
   (context: WithServices): Service;
+  /** The service, or undefined when nothing provides it. */
+  ifAny(context: WithServices): Service | undefined;
   /** An entry for `Services`. */
   providedBy(service: Service): readonly [symbol, unknown];
 }
@@ -21,10 +23,16 @@ export interface ServiceKey<Service> {
  */
 export function defineService<Service>(name: string): ServiceKey<Service> {
   const key = Symbol(name);
-  const of = ({ services }: WithServices): Service => {
-    if (!services.has(key)) throw new Error(`nothing provides ${name} here`);
+  const ifAny = ({ services }: WithServices): Service | undefined =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only `providedBy` knows the key
-    return services.get(key) as Service;
+    services.get(key) as Service | undefined;
+  const of = (context: WithServices): Service => {
+    if (!context.services.has(key)) throw new Error(`nothing provides ${name} here`);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is there
+    return ifAny(context) as Service;
   };
-  return Object.assign(of, { providedBy: (service: Service) => [key, service] as const });
+  return Object.assign(of, {
+    ifAny,
+    providedBy: (service: Service) => [key, service] as const,
+  });
 }

@@ -177,7 +177,7 @@ describe("a VM's attestation", () => {
       "lists that ran out",
       () => good({ now: now + 31 * dayMs, says: { timestamp: new Date(now).toISOString() } }),
       "could not verify",
-      /revocation list of Genoa has expired/,
+      /revocation list for Genoa has expired/,
     ],
     ["no endorsements", () => good({ endorsements: {} }), "could not verify", /is missing/],
   ];

@@ -119,7 +119,9 @@ describe("attestation check in a terminal", () => {
     expect(none.code).toBe(2);
     const late = join(vectorFolder, genoa.evidence);
     const expired = await at.check(late, "--at", "2026-11-01T00:00:00Z", "--pin", pinOf(genoa));
-    expect(expired.said).toMatch(/^Could not verify: AMD's revocation list of Genoa has expired\./);
+    expect(expired.said).toMatch(
+      /^Could not verify: AMD's revocation list for Genoa has expired\./,
+    );
     const unpinned = await at.check(late, "--at", genoa.at);
     expect(unpinned.said).toMatch(/^Could not verify: no measurement is pinned for this VM\./);
     const noise = await at.check(await at.put("noise.txt", "not base64!"), "--at", genoa.at);

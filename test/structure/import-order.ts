@@ -48,6 +48,7 @@ const layers = [
   "api",
   "features/alert-part.ts",
   "features/concern-part.ts",
+  "features/cause.ts",
   "features/digest-part.ts",
   "features/home-part.ts",
   "features/define-feature.ts",

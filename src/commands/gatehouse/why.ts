@@ -3,6 +3,7 @@ import { shortFingerprint } from "../../core/permit/fingerprint.ts";
 import { UserError } from "../../errors.ts";
 import {
   type Markdown,
+  type Message,
   context,
   lines,
   md,
@@ -12,7 +13,7 @@ import {
   when,
 } from "../../messages/message.ts";
 import { needsInWords } from "../../core/permit/approval-rule.ts";
-import { defineCommand, target } from "../../registry/define.ts";
+import { type Target, defineCommand, target } from "../../registry/define.ts";
 import { recentRequests } from "../../core/request/lists.ts";
 import { namedNeeds } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
@@ -21,14 +22,16 @@ import { stateWords, whyOf } from "../../core/request/stage.ts";
 import { missingWords } from "../../core/cards/asking.ts";
 import { emergencyLine } from "../../core/cards/render-card.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
+import { diagnosis } from "../diagnosis.ts";
 import { withNames } from "../known-people.ts";
+import { show } from "../vm/show.ts";
 
 const maxSteps = 25;
 
 export const why = defineCommand({
   name: "gatehouse why",
-  summary: "Show a request's history, step by step; alone, that of your last one",
-  example: "/gatehouse why",
+  summary: "Say what is wrong with a VM, or show a request's history; alone, that of your last one",
+  example: "/gatehouse why web-2",
   class: "read",
   votersToo: true,
   readsRequests: true,
@@ -36,40 +39,51 @@ export const why = defineCommand({
   args: z.object({
     request: target("vm")
       .optional()
-      .describe("its ID, or a VM or project for the last request on it; by default your last one"),
+      .describe("a VM, or a request by its ID or its project; by default your last one"),
   }),
   async answer({ request: words }, reading: ReadContext) {
-    const { journal, nameOf, learnNames } = reading;
-    const request = await requestMeant(words, reading);
-    const { record, votes, state, stage } = request;
-    const reasonNow = whyOf(stage);
-    const { approval, target: of, requester } = record;
-    const history = await journal.history(record.id);
-    await learnNames(history.flatMap(({ actor }) => actor ?? []));
-    const called = (id: string) => votes.find(({ voterId }) => voterId === id)?.name ?? nameOf(id);
-    const steps = history.map(({ at, state: reached, why: reason }) => {
-      // A step's reason is often just its state again.
-      const because = reason === "" || reason === reached ? "" : `: ${withNames(reason, called)}`;
-      return md`• ${when(at)} ${stateWords(reached)}${because}`;
-    });
-    const voteLines = votes.map(
-      ({ at, name: voter, vote }) =>
-        md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
-    );
-    const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${reasonNow ? md`: ${reasonNow}` : ""}.`;
-    return sentence(
-      head,
-      approval &&
-        context(
-          md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,
-          ...needLines(request),
-        ),
-      isReviewed(record) ? context(emergencyLine(request)) : undefined,
-      votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
-      steps.length > 0 ? section(lines(md`*Steps*`, ...steps.slice(-maxSteps))) : undefined,
-    );
+    const diagnose = diagnosis.ifAny(reading);
+    const isRequest = words === undefined || requestId.test(words);
+    const meant = isRequest ? undefined : await targetMeant(words, reading);
+    // Who may only vote on a request learns nothing else of its VM.
+    if (diagnose && meant?.kind === "vm" && reading.mayRun(show, [meant]))
+      return diagnose(meant, reading);
+    return historyOf(await requestMeant(words, meant, reading), reading);
   },
 });
+
+const requestId = /^r-[a-z0-9]{4,20}$/;
+
+async function historyOf(request: StoredRequest, reading: ReadContext): Promise<Message> {
+  const { journal, nameOf, learnNames } = reading;
+  const { record, votes, state, stage } = request;
+  const reasonNow = whyOf(stage);
+  const { approval, target: of, requester } = record;
+  const history = await journal.history(record.id);
+  await learnNames(history.flatMap(({ actor }) => actor ?? []));
+  const called = (id: string) => votes.find(({ voterId }) => voterId === id)?.name ?? nameOf(id);
+  const steps = history.map(({ at, state: reached, why: reason }) => {
+    // A step's reason is often just its state again.
+    const because = reason === "" || reason === reached ? "" : `: ${withNames(reason, called)}`;
+    return md`• ${when(at)} ${stateWords(reached)}${because}`;
+  });
+  const voteLines = votes.map(
+    ({ at, name: voter, vote }) =>
+      md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
+  );
+  const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${reasonNow ? md`: ${reasonNow}` : ""}.`;
+  return sentence(
+    head,
+    approval &&
+      context(
+        md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,
+        ...needLines(request),
+      ),
+    isReviewed(record) ? context(emergencyLine(request)) : undefined,
+    votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
+    steps.length > 0 ? section(lines(md`*Steps*`, ...steps.slice(-maxSteps))) : undefined,
+  );
+}
 
 /**
  * Lists the approvals that the request needs: from whom, who could give them, and which are
@@ -91,7 +105,11 @@ function needLines(request: StoredRequest): Markdown[] {
  * The request by its ID, or the last one on a VM or project, or the person's last one. Throws
  * UserError.
  */
-async function requestMeant(words: string | undefined, reading: ReadContext) {
+async function requestMeant(
+  words: string | undefined,
+  meant: Target | undefined,
+  reading: ReadContext,
+) {
   const { journal, person } = reading;
   const kept = "Requests are kept for 90 days.";
   if (words === undefined) {
@@ -99,12 +117,11 @@ async function requestMeant(words: string | undefined, reading: ReadContext) {
     if (!last) throw new UserError("You have requested nothing yet.", kept);
     return last;
   }
-  if (/^r-[a-z0-9]{4,20}$/.test(words)) {
+  if (requestId.test(words)) {
     const found = await journal.get(words);
     if (found) return found;
     throw new UserError(`There is no request ${words}.`, kept);
   }
-  const meant = await targetMeant(words, reading);
   // Something that is gone can be found only by its ID.
   const [last] = await recentRequests({ targetId: meant?.id ?? words, most: 1 }, journal);
   if (last) return last;

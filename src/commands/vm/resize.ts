@@ -50,6 +50,13 @@ export const resize = defineCommand({
       keepsSpecs(now.specs, before?.specs, args),
   },
   perform: (vm, { cpu, memory }, { compute }) => compute.vms.resize(vm.id, { cpu, memory }),
+  back: {
+    label: "Resize back",
+    input({ specs: { cpu, memory } = {} }) {
+      if (cpu === undefined || memory === undefined) return undefined;
+      return { cpu: String(cpu), memory: String(memory) };
+    },
+  },
   told: (what, before, after) => {
     const changed = specsChanged(before?.specs, after?.specs);
     const stands = after && statusFacts(after.status).isStopped ? "; still stopped" : "";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ComputeError, type Vm, unreadable } from "../../fleet/compute/compute.ts";
+import { ComputeError, type Vm, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { failsWords, statusSign } from "../../fleet/inventory/known.ts";
 import {
@@ -30,6 +30,7 @@ import {
   target,
   targetArgument,
 } from "../../registry/define.ts";
+import { whyVm } from "../../registry/command-buttons.ts";
 import { recentRequests } from "../../core/request/lists.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
@@ -37,6 +38,7 @@ import { insteadInError, refusedInError } from "../../core/cards/render-result.t
 import { targetOfVm } from "../../core/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import type { ReadContext } from "../context.ts";
+import { diagnosis } from "../diagnosis.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { isoTime, readAt, vmShape } from "../shapes.ts";
 import { specsWords } from "../specs-words.ts";
@@ -68,7 +70,8 @@ export const show = defineCommand({
     const mayRun = (command: Command) => context_.mayRun(command, [found]);
     const isProtected = (command: Command) => isProtectedBy({ command, targets: [found] }, policy);
     const may = { commands, policy, mayRun, isProtected };
-    return vmCard({ vm, failure, projectName, open, last, ...may, now: now() });
+    const hasWhy = diagnosis.ifAny(context_) !== undefined;
+    return vmCard({ vm, failure, projectName, open, last, hasWhy, ...may, now: now() });
   },
   data: {
     at: "/v1/vms/{vm}",
@@ -93,6 +96,8 @@ interface Card {
   open: readonly StoredRequest[];
   /** The newest requests on the VM, newest first. */
   last?: readonly StoredRequest[] | undefined;
+  /** Whether something can say what is wrong with the VM. */
+  hasWhy?: boolean;
   commands: readonly Command[];
   policy: Pick<Policy, "confirm">;
   mayRun: (command: Command) => boolean;
@@ -153,15 +158,23 @@ function runningWords({ record, state }: StoredRequest, now: number): Markdown {
   return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
 }
 
-function lookButtons({ vm, commands, mayRun }: Card): ButtonSpec[] {
+function lookButtons(card: Card): ButtonSpec[] {
+  const { vm, commands, mayRun } = card;
   const { id, name: called } = vm;
+  const explains = commands.some((one) => one.kind === "read" && one.readsRequests && mayRun(one));
   const offered = commands.flatMap((command) =>
     command.kind === "read" && command.onCard !== undefined && mayRun(command)
       ? [runButton(command.onCard, dottedName(command), { vm: id }, called)]
       : [],
   );
-  return [...offered, runButton("Refresh", "vm.show", { vm: id }, called)];
+  const why = isRed(card) && card.hasWhy === true && explains ? [whyVm(vm)] : [];
+  return [...why, ...offered, runButton("Refresh", "vm.show", { vm: id }, called)];
 }
+
+const isRed = ({ vm, failure, open }: Card): boolean =>
+  failure !== undefined ||
+  statusFacts(vm.status).isAlarming ||
+  open.some(({ state }) => state === "unknown");
 
 /**
  * The changes that this person may make and that can work in the VM's status, and why others are

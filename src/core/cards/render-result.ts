@@ -318,9 +318,13 @@ export function refusedInError({
 }
 
 export function insteadInError(commands: readonly Command[]): string {
+  return `The compute service refuses this while the VM is in ERROR. ${nextInError(commands)}`;
+}
+
+/** Says what may help with a VM in ERROR. */
+export function nextInError(commands: readonly Command[]): string {
   const ways = helpersInError(commands).flatMap(({ helpsInError = [] }) => helpsInError);
-  const next = anyOf.format([...ways, "read the compute service's own logs"]);
-  return `The compute service refuses this while the VM is in ERROR. Next: ${next}.`;
+  return `Next: ${anyOf.format([...ways, "read the compute service's own logs"])}.`;
 }
 
 const anyOf = new Intl.ListFormat("en-US", { type: "disjunction" });

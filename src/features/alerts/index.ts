@@ -7,7 +7,7 @@ import { judgeSources } from "./judge-sources.ts";
 import { pressAlert } from "./press-alert.ts";
 import { alertRoute } from "./receive-alerts.ts";
 import { sourcesSection } from "./sources.ts";
-import { alertsAtHome, alertsInDigests } from "./tell-alerts.ts";
+import { alertsAtHome, alertsExplain, alertsInDigests } from "./tell-alerts.ts";
 
 /** How often Gatehouse looks for alerts whose source went silent (ms). */
 const unheardEveryMs = 60_000;
@@ -49,6 +49,7 @@ export const alerts = defineFeature({
         },
       ],
       home: alertsAtHome(groups),
+      explains: alertsExplain(groups),
       digest: alertsInDigests({ alerts: groups, redis, key }),
       async untold() {
         const untold = await groups.untold();

@@ -5,7 +5,9 @@ import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { md, name, dayAndTime } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
+import type { Explains } from "../cause.ts";
 import type { HomePart } from "../home-part.ts";
+import { timeWords } from "../../core/cards/deed-words.ts";
 
 /** Enough for the deliveries of a busy day. Older ones aren't read. */
 const mostRecords = 1_000;
@@ -94,3 +96,15 @@ export const alertsAtHome =
     const firing = alertsOn(vms, await alerts.firing(), seesAll);
     return { title: "Alerts", lines: firing.toReversed().map(firingLine) };
   };
+
+/** Alerts that fire on a VM, for `/gatehouse why`. */
+export const alertsExplain =
+  (alerts: Pick<Alerts, "firing">): Explains =>
+  async ({ vm, reading }) =>
+    (await alerts.firing())
+      .filter(({ vmId }) => vmId === vm.id)
+      .map(({ name: alert, since }) => ({
+        place: "alert",
+        sign: "🔥",
+        text: md`${alert} fires on ${name(vm.name)} since ${timeWords(since, reading.now())}.`,
+      }));

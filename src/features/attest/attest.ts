@@ -35,6 +35,7 @@ import { stateWords } from "../../core/request/stage.ts";
 import { vmsNamed } from "../../core/submit/resolve-targets.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { ReadContext } from "../../commands/context.ts";
+import { changesSince } from "./changes-since.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { appraisalShape, isoTime } from "../../commands/shapes.ts";
 
@@ -124,15 +125,12 @@ async function sinceVerified(
   const verifiedAt = await appraiser.lastVerified(vmId);
   const at = (ms: number) => dayAndTime(ms);
   const recent = await recentRequests({ targetId: vmId, most: 20 }, journal);
-  const changes = recent.flatMap(({ record, state, attempt, changedAt }) => {
-    const one = commands.find((command) => command.name === record.command);
-    const mayMatter = one?.kind === "change" && one.on === "vm" && (one.attestAfter || one.keeps);
-    const wasDone = state === "done" || attempt > 0;
-    if (!mayMatter || !wasDone || changedAt < (verifiedAt ?? 0)) return [];
-    const what = state === "done" ? one.say.done : `${one.say.verb} (${stateWords(state)})`;
-    const { requester, id } = record;
-    return [md`• ${what} at ${at(changedAt)} by ${requester.name}, request ${name(id)}`];
-  });
+  const changes = changesSince(verifiedAt ?? 0, recent, commands).map(
+    ({ request: { record, state, changedAt }, command: { say } }) => {
+      const what = state === "done" ? say.done : `${say.verb} (${stateWords(state)})`;
+      return md`• ${what} at ${at(changedAt)} by ${record.requester.name}, request ${name(record.id)}`;
+    },
+  );
   const since = verifiedAt
     ? md`since it last verified, ${at(verifiedAt)}`
     : md`on record; it never verified before`;

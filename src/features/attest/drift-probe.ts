@@ -20,6 +20,8 @@ import {
 } from "../../monitor/drift-records.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import { attestFirst, attestVm } from "./attest-button.ts";
+import { untilWords } from "./lacking-words.ts";
+import { isExpiry, wayOut } from "./way-out.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, KnownVm } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
@@ -30,7 +32,6 @@ import {
   lines,
   md,
   message,
-  name,
   readable,
   section,
   sentence,
@@ -202,7 +203,8 @@ function compareDrift(
   const isOpen = !isFailed && gateRefusal(appraisal) !== undefined;
   if (isOpen) return { after: new Map([[id, known]]), changes: [] };
   const mark = isFailed ? hashOf([...reasons, measurement.report ?? ""].join("\n")) : "";
-  const record = { ...known, reason: reasons[0] ?? "" };
+  const { isPinnable } = appraisal;
+  const record = { ...known, reason: reasons[0] ?? "", isPinnable: isFailed && isPinnable };
   if (mark === known.mark) return { after: new Map([[id, record]]), changes: [] };
   const since = isFailed ? { since: now } : { since: now, recoveredAt: now };
   const change: Change = {
@@ -272,7 +274,14 @@ export function compareLacks(
 function lacksIn(appraisal: Appraisal, now: number): Omit<Lack, "since">[] {
   const { verdict, reasons, soon, endsWith, validUntil = Infinity } = appraisal;
   const isOpen = verdict !== "failed" && gateRefusal(appraisal) !== undefined;
-  const missing = isOpen ? reasons.map((what) => ({ what })) : [];
+  const way = wayOut(appraisal);
+  const missing = isOpen
+    ? reasons.map((what, index) => ({
+        what,
+        ...(way === undefined ? {} : { way }),
+        ...(isExpiry(appraisal.codes[index]) ? { isExpired: true } : {}),
+      }))
+    : [];
   const next = soon === undefined ? [] : [{ what: soon, isNextLevel: true }];
   const isEnding = verdict === "verified" && validUntil - now <= warnDays[0] * dayMs;
   const ending = isEnding && endsWith !== undefined ? [{ what: endsWith, endsAt: validUntil }] : [];
@@ -295,14 +304,21 @@ const hashOf = (text: string) => hash("sha256", text).slice(0, 16);
 
 function renderLacking(lacking: Lacking): Change {
   const { place, vms } = lacking;
-  const words = (some: readonly unknown[]) =>
-    md`❔ *${vmsOf({ vms: some })} can't be verified*: ${lacking.what}.`;
-  const more = md`${vmNamesIn(lacking)}. ${name("/vm attest")} says what to do. Until then rollouts and consoles on them stop.`;
+  const words = (some: readonly { name: string }[]) => {
+    const [only = { name: "" }, ...others] = some;
+    const which = others.length === 0 ? only.name : vmsOf({ vms: some });
+    return md`❔ *${which} can't be verified*: ${lacking.what}.`;
+  };
+  const more = vms.length === 1 ? undefined : md`${vmNamesIn(lacking)}.`;
   const text = words(vms);
   return {
     id: idOf(lacking),
     place,
-    alarm: message(readable(text), section(lines(text, more)), buttons([attestFirst(vms)])),
+    alarm: message(
+      readable(text),
+      section(lines(text, more, md`${untilWords(lacking)}`)),
+      buttons([attestFirst(vms)]),
+    ),
     news: {
       about: vms.map((vm) => ({ kind: "vm", ...vm })),
       line: (some) => ({ text: words(some).value, button: attestFirst(some) }),

@@ -1,6 +1,7 @@
 import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
 import { attest } from "./attest.ts";
+import { explainAttestation } from "./explain-failure.ts";
 import { driftProbe, rememberVerdicts } from "./drift-probe.ts";
 import { pinsDrop } from "./pins-drop.ts";
 import { pinsPropose } from "./pins-propose.ts";
@@ -40,6 +41,7 @@ export const attestation = defineFeature({
       afterAppraisal: rememberVerdicts(telling),
       digest: driftInDigests(records),
       concerns: attestationConcerns(records),
+      explains: explainAttestation({ records, appraiser: on.appraiser }),
     };
   },
 });

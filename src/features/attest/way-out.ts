@@ -12,6 +12,10 @@ export function wayOut(appraisal: Appraisal): string | undefined {
   }
 }
 
+/** Whether something of a vendor's ran out, or is older than gatehouse.yml accepts. */
+export const isExpiry = (code: Appraisal["codes"][number] | undefined): boolean =>
+  code !== undefined && /expired|endorsement-age/.test(code);
+
 function wayOutOf({ codes, absent, measurement }: Appraisal): string | undefined {
   const { pinDoubt, evidence } = measurement;
   if (codes.includes("no-endorsements"))
@@ -20,7 +24,7 @@ function wayOutOf({ codes, absent, measurement }: Appraisal): string | undefined
     return `Missing in the folder of endorsements: ${absent.join(", ")}; docs/attestation.md says where each comes from`;
   if (codes.some((code) => /^((crl|collateral)-malformed|vek-missing)$/.test(code)))
     return "Replace it in the folder of endorsements: `node gatehouse.mjs attestation status` names the file, docs/attestation.md where it comes from";
-  if (codes.some((code) => /expired|endorsement-age/.test(code)))
+  if (codes.some(isExpiry))
     return "Renew the vendor's lists in the folder of endorsements; docs/attestation.md says where each comes from";
   if (pinDoubt === "forged")
     return "If nobody replaced the bot token, somebody wrote to Redis: see `node gatehouse.mjs audit verify`. `/gatehouse pins propose` asks others to approve what it measures now, `pins drop` to drop what is there";

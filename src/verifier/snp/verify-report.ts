@@ -99,7 +99,7 @@ function checkLists(
   // Both lists of a product are signed by its ARK, which may number each list separately.
   const of = `list of ${product}, ${kind}`;
   const by = { issuer: ark, scheme: amdScheme, of };
-  const revoked = examineList(`AMD's revocation list of ${product}`, crl, by, exam);
+  const revoked = examineList(`AMD's revocation list for ${product}`, crl, by, exam);
   for (const { serial, commonName } of [issuer, ark])
     if (revoked.has(serial.toString("hex"))) exam.add("revoked", commonName);
 }

@@ -53,7 +53,7 @@ describe("/vm attest", () => {
 
   it("says what it couldn't judge, why, and what to do", async () => {
     const ranOut = await says("/vm attest ledger-4", /Could not verify: ledger-4/);
-    expect(ranOut).toContain("AMD's revocation list of Turin has expired");
+    expect(ranOut).toContain("AMD's revocation list for Turin has expired");
     expect(ranOut).toContain("Renew the vendor's lists");
     const unpinned = await says("/vm attest vault-1", /Could not verify: vault-1/);
     expect(unpinned).toContain("No measurement is pinned for this VM");

@@ -153,7 +153,7 @@ describe("a vendor's list that ran out", () => {
     await at.run([at.web2, ...vms]);
     await at.run([at.web2, ...vms]);
     expect(at.texts()).toEqual([
-      "❔ 4 pinned VMs can't be verified: AMD's revocation list of Turin has expired.",
+      "❔ 4 pinned VMs can't be verified: AMD's revocation list for Turin has expired.",
     ]);
     // A failure doesn't end while nothing can be read.
     at.service.weather({ match: "GET /v1/vms/:id/attestation", status: 503 });
@@ -162,7 +162,7 @@ describe("a vendor's list that ran out", () => {
     await writeEndorsements(folder);
     await at.run([at.web2, ...vms]);
     expect(at.texts().slice(1)).toEqual([
-      "🟢 Resolved for all pinned VMs: AMD's revocation list of Turin has expired.",
+      "🟢 Resolved for all pinned VMs: AMD's revocation list for Turin has expired.",
     ]);
     expect((await at.known()).flatMap(({ lacks }) => lacks)).toEqual([]);
     await rm(folder, { recursive: true });

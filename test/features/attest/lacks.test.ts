@@ -4,6 +4,7 @@ import { type DriftRecord, lackingIn } from "../../../src/monitor/drift-records.
 import { compareLacks } from "../../../src/features/attest/drift-probe.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { running } from "../../support/known-vm.ts";
+import { shownText } from "../../commands/shown-text.ts";
 import { good, now, unread as missing } from "../../attestation/reports.ts";
 
 const dayMs = 86_400_000;
@@ -44,7 +45,7 @@ describe("evidence for VMs", () => {
     expect(changes).toEqual([]);
     expect(inShort(after)).toEqual([
       {
-        what: "AMD's revocation list of Genoa",
+        what: "AMD's revocation list for Genoa",
         endsAt: now + 30 * dayMs,
         since: at,
         place: "access",
@@ -58,9 +59,12 @@ describe("evidence for VMs", () => {
     const ended = compareLacks(knownAt(first30), judgedAt(at, 22), on(at));
     const [news, ...more] = ended.changes;
     expect(news?.alarm.text).toBe(
-      "❔ 22 pinned VMs can't be verified: AMD's revocation list of Genoa has expired.",
+      "❔ 22 pinned VMs can't be verified: AMD's revocation list for Genoa has expired.",
     );
     expect(more).toEqual([]);
+    expect(news && shownText(news.alarm)).toContain(
+      "has expired.\n`web-0`, `web-1`, `web-2` and 19 more.\nUntil it is renewed, no consoles and no rollouts there.",
+    );
     // Another VM has the same lack and the first no longer does: the lack stays the same.
     const here = { ...on(at + dayMs), pinned: new Set(first30.slice(1).map(({ id }) => id)) };
     const later = compareLacks(ended.after, judgedAt(at + dayMs, 23), here);
@@ -87,7 +91,7 @@ describe("evidence for VMs", () => {
     const off = good({ vm: { attestation: { enabled: false } } });
     const judged = [{ vm: vm(0), appraisal: appraise(off) }];
     expect(compareLacks(knownAt(first30), judged, on(now)).changes[0]?.alarm.text).toBe(
-      "❔ 1 pinned VM can't be verified: attestation is not enabled for this VM, says the compute service, but it is pinned.",
+      "❔ web-0 can't be verified: attestation is not enabled for this VM, says the compute service, but it is pinned.",
     );
   });
 });
@@ -108,9 +112,12 @@ describe("evidence for VMs of two teams", () => {
     const ended = compareLacks(knownAt(vms), judged(at), { ...on(at), placeOf });
     const said = ended.changes;
     expect(said.map(({ place, alarm }) => [place, alarm.text])).toEqual([
-      ["teams.a", "❔ 2 pinned VMs can't be verified: AMD's revocation list of Genoa has expired."],
-      ["teams.b", "❔ 1 pinned VM can't be verified: AMD's revocation list of Genoa has expired."],
-      ["access", "❔ 1 pinned VM can't be verified: AMD's revocation list of Genoa has expired."],
+      [
+        "teams.a",
+        "❔ 2 pinned VMs can't be verified: AMD's revocation list for Genoa has expired.",
+      ],
+      ["teams.b", "❔ web-2 can't be verified: AMD's revocation list for Genoa has expired."],
+      ["access", "❔ web-3 can't be verified: AMD's revocation list for Genoa has expired."],
     ]);
     expect(new Set(said.map(({ id }) => id)).size).toBe(3);
     // The alarm for VMs without a team has an ID without a team.
@@ -119,7 +126,7 @@ describe("evidence for VMs of two teams", () => {
     const others = new Set(["vm-2", "vm-3"]);
     const over = compareLacks(ended.after, [], { ...on(at), placeOf, pinned: others });
     expect(over.changes.map(({ alarm }) => alarm.text)).toEqual([
-      "🟢 Resolved for all pinned VMs of the team a: AMD's revocation list of Genoa has expired.",
+      "🟢 Resolved for all pinned VMs of the team a: AMD's revocation list for Genoa has expired.",
     ]);
     const [among] = lackingIn([...ended.after.values()].filter(({ vm: { id } }) => id === "vm-1"));
     expect(among?.[1].vms).toMatchObject([{ name: "web-1", id: "vm-1" }]);

@@ -150,7 +150,7 @@ describe("an attestation in Slack", () => {
     const endorsements = { amd: { ...evidence.endorsements.amd, crl } };
     const shown = renderAttestation({ name: "a" }, appraise(good({ evidence, endorsements })));
     expect(shown.text).toBe(
-      "Could not verify: a. AMD's revocation list of Genoa, which is an HTML page, can't be read.",
+      "Could not verify: a. AMD's revocation list for Genoa, which is an HTML page, can't be read.",
     );
     const words = JSON.stringify(shown.blocks);
     expect(words).not.toContain("🚨");

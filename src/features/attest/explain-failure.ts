@@ -1,0 +1,117 @@
+import type { Appraiser } from "../../attestation/appraiser.ts";
+import { atWords, deedWords, timeWords } from "../../core/cards/deed-words.ts";
+import { wayBack } from "../../core/cards/way-back.ts";
+import { isAlready } from "../../core/request/stage.ts";
+import { sentAtOf } from "../../core/request/stored-request.ts";
+import { hintOf, md, name } from "../../messages/message.ts";
+import { type DriftRecord, type Lack, isMissing } from "../../monitor/drift-records.ts";
+import { dottedName, evidenceReader, isPin, runButton } from "../../registry/define.ts";
+import type { AskedAbout, Cause, Explains, Way } from "../cause.ts";
+import { attestVm } from "./attest-button.ts";
+import { type Change, changesSince } from "./changes-since.ts";
+import { pinsPropose } from "./pins-propose.ts";
+import { untilWords } from "./lacking-words.ts";
+
+/** Says why a VM fails attestation or can't be verified, as the last appraisal of it left on record. */
+export const explainAttestation =
+  (on: {
+    records: { readRecords(ids: readonly string[]): Promise<ReadonlyMap<string, DriftRecord>> };
+    appraiser: Pick<Appraiser, "lastVerified" | "pinsOf">;
+  }): Explains =>
+  async (asked) => {
+    const { vm } = asked;
+    const record = (await on.records.readRecords([vm.id])).get(vm.id);
+    if (!record) return [];
+    const unverified = record.lacks.filter(isMissing).map((lack) => explainLack(lack, asked));
+    if (record.mark === "") return unverified;
+    const verifiedAt = (await on.appraiser.lastVerified(vm.id)) ?? 0;
+    const { from } = await on.appraiser.pinsOf(vm);
+    return [explainFailure(record, { ...asked, verifiedAt, isInFile: from === "gatehouse.yml" })];
+  };
+
+interface Known extends AskedAbout {
+  /** When it last verified (ms); 0 for never. */
+  verifiedAt: number;
+  /** Its pin is in gatehouse.yml. */
+  isInFile: boolean;
+}
+
+/** The one failure of a VM, with the request behind it where exactly one can be. Pure. */
+export function explainFailure(record: DriftRecord, known: Known): Cause {
+  const { vm, last, reading, verifiedAt, isInFile } = known;
+  const { isPinnable = false, reason, since } = record;
+  const now = reading.now();
+  const change = changeBehind(record, changesSince(verifiedAt, last, reading.commands));
+  const fails = md`${name(vm.name)} fails attestation`;
+  const cause = { place: "attestation", sign: "🔴" } as const;
+  const ways = [
+    ...(change ? waysBack(change) : []),
+    ...(isPinnable ? [newPin(vm.id, isInFile)] : []),
+  ];
+  const look: Way[] = isPinnable ? [] : attestWay(known);
+  if (!change) {
+    const verified =
+      verifiedAt === 0 ? "" : md` since it last verified ${atWords(verifiedAt, now)}`;
+    const text = md`${fails} since ${timeWords(since, now)}: ${reason}. No single request to Gatehouse explains it${verified}.`;
+    return { ...cause, text, ways: [...ways, ...look] };
+  }
+  const deed = deedWords(change.request, change.command, now);
+  if (!isPinnable)
+    return { ...cause, text: md`${fails} since ${deed}: ${reason}.`, ways: [...ways, ...look] };
+  const [changed, stayed] = isPin(change.command) ? ["pin", "measurement"] : ["measurement", "pin"];
+  return {
+    ...cause,
+    text: md`${fails} because ${deed}: its ${changed} changed, its ${stayed} didn't.`,
+    ways,
+  };
+}
+
+/**
+ * The only change that can be behind the failure. Where the pin alone doesn't match, that is one
+ * that can change what the VM measures, or its pin; a restart can't.
+ */
+function changeBehind(
+  { isPinnable = false, since }: DriftRecord,
+  changes: readonly Change[],
+): Change | undefined {
+  const [only, ...others] = changes.filter(
+    ({ request, command }) =>
+      request.state === "done" &&
+      !isAlready(request.stage) &&
+      sentAtOf(request) <= since &&
+      (isPinnable ? isPin(command) || (command.on === "vm" && command.back) : !isPin(command)),
+  );
+  return others.length === 0 ? only : undefined;
+}
+
+function waysBack({ request, command }: Change): Way[] {
+  const button = wayBack(request, command);
+  return button ? [{ command: dottedName(command), button }] : [];
+}
+
+/** The value for gatehouse.yml is shown by the answer to *Attest*, freshly read. */
+function newPin(vmId: string, isInFile: boolean): Way {
+  if (isInFile)
+    return {
+      command: "vm.attest",
+      button: runButton("Copy the new pin", "vm.attest:pin", { vm: vmId }),
+    };
+  const command = dottedName(pinsPropose);
+  return { command, button: runButton("Pin what it measures now", command, { vm: vmId }) };
+}
+
+function attestWay({ vm, reading }: Pick<AskedAbout, "vm" | "reading">): Way[] {
+  const reader = evidenceReader(reading.commands);
+  return reader ? [{ command: dottedName(reader), button: attestVm(vm) }] : [];
+}
+
+function explainLack(lack: Lack, { vm, reading }: AskedAbout): Cause {
+  const since = timeWords(lack.since, reading.now());
+  return {
+    place: "unverified",
+    sign: "❔",
+    text: md`${name(vm.name)} can't be verified since ${since}: ${lack.what}. ${untilWords(lack)}`,
+    next: hintOf(lack.way && `${lack.way}.`),
+    ways: attestWay({ vm, reading }),
+  };
+}

@@ -1,0 +1,217 @@
+import { isTransitional, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
+import { type Markdown, md, name } from "../../messages/message.ts";
+import { echoMs } from "../../monitor/status-probe.ts";
+import type { SeenStatus } from "../../monitor/status-records.ts";
+import { requestButton } from "../../core/cards/asking.ts";
+import { atWords, deedWords, requestWords, timeWords } from "../../core/cards/deed-words.ts";
+import { nextInError, refusedInError } from "../../core/cards/render-result.ts";
+import type { Freeze } from "../../core/request/freeze.ts";
+import { statusOf } from "../../core/request/seen.ts";
+import { afterOf, beforeOf, callOf, stateWords } from "../../core/request/stage.ts";
+import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  type Target,
+  dottedName,
+  freezeEnder,
+  helpersInError,
+  labelOnCard,
+  runButton,
+} from "../../registry/define.ts";
+import type { Cause, Way } from "../cause.ts";
+
+/** A request with its command, which this release knows. */
+export interface Known {
+  request: StoredRequest;
+  command: ChangeCommand;
+}
+
+/** What the layers below features know of a VM. */
+export interface Facts {
+  /** Its status is the one that was just read. */
+  vm: Target;
+  /** As the status monitor last saw it. Undefined if that was another status. */
+  seen: SeenStatus | undefined;
+  /** The newest requests on it and on its project, newest first. */
+  requests: readonly Known[];
+  freeze: Freeze | undefined;
+  commands: readonly Command[];
+  now: number;
+}
+
+/** The causes that need no feature: outcomes, the status, the freeze, and what is under way. Pure. */
+export function causesOf(facts: Facts): readonly Cause[] {
+  return [...unknownOutcomes(facts), ...badStatus(facts), ...frozen(facts), ...underWay(facts)];
+}
+
+function unknownOutcomes({ vm, requests, now }: Facts): readonly Cause[] {
+  return requests.flatMap(({ request, command }): Cause[] => {
+    const { record, state } = request;
+    if (state !== "unknown") return [];
+    const its = record.target.id === vm.id ? "" : md` of its project ${name(record.target.name)}`;
+    const way = (label: string, action: string): Way => ({
+      command: dottedName(command),
+      button: requestButton(label, action, request),
+      isRecord: true,
+    });
+    return [
+      {
+        place: "outcome",
+        sign: "❓",
+        text: md`${name(vm.name)} is locked for changes: nobody has recorded whether ${requestWords(request, command)}${its}, sent ${atWords(sentAtOf(request), now)}, happened.`,
+        next: md`Look in the compute service's own console, then record what you found.`,
+        ways: [
+          way("It happened", "request:happened"),
+          way("It did not happen", "request:not-happened"),
+        ],
+      },
+    ];
+  });
+}
+
+function badStatus(facts: Facts): readonly Cause[] {
+  const { vm } = facts;
+  const { isAlarming, isStopped } = statusFacts(vm.status);
+  if (vm.status === unreadable)
+    return [
+      {
+        place: "status",
+        sign: "⚠️",
+        text: md`The compute service gives no status of ${name(vm.name)} that can be read.`,
+        next: md`Until it does, nothing is sent to it.`,
+      },
+    ];
+  if (isAlarming) return [inError(facts)];
+  return isStopped ? [stopped(facts)] : [];
+}
+
+function inError(facts: Facts): Cause {
+  const { vm, seen, requests, commands, now } = facts;
+  const by = behindStatus(facts);
+  const said = by && callOf(by.request.stage)?.answer?.message;
+  const last = requests.map(({ request }) => request);
+  const refused = refusedInError({ vm, last });
+  const helping = helpersInError(commands).filter(({ name: called }) => !refused.has(called));
+  const since = seen === undefined ? "" : md` since ${timeWords(seen[1], now)}`;
+  return {
+    place: "status",
+    sign: "🔴",
+    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by) : unasked(seen)}.${said === undefined ? "" : md` The compute service said: “${said}”.`}`,
+    next: md`${nextInError(commands)}`,
+    ways: helping.map((command) => ({
+      command: dottedName(command),
+      button: runButton(labelOnCard(command), dottedName(command), { vm: vm.id }),
+    })),
+  };
+}
+
+function stopped(facts: Facts): Cause {
+  const { vm, seen, now } = facts;
+  const by = behindStatus(facts);
+  const isIts = by?.request.state === "done" && statusOf(afterOf(by.request.stage)) === vm.status;
+  const since = seen === undefined ? "" : md` since ${timeWords(seen[1], now)}`;
+  const why = !by
+    ? md`${since}${unasked(seen)}`
+    : isIts
+      ? md`: ${deedWords(by.request, by.command, now)}`
+      : md`${since}${after(by)}`;
+  const input = { vms: [vm.id] };
+  return {
+    place: "stopped",
+    sign: "⚪",
+    text: md`${name(vm.name)} is STOPPED${why}.`,
+    ways: [{ command: "vm.start", button: runButton("Start", "vm.start", input) }],
+  };
+}
+
+/** `, after olivia's restart (r-…), which failed`. */
+function after({ request, command }: Known): Markdown {
+  const what = md`, after ${requestWords(request, command)}`;
+  switch (request.state) {
+    case "done":
+      return what;
+    case "failed":
+      return md`${what}, which failed`;
+    case "unknown":
+      return md`${what}, whose outcome is unknown`;
+    default:
+      return md`${what}, which is ${stateWords(request.state)}`;
+  }
+}
+
+/** What the status monitor knows when no request explains a status. */
+function unasked(seen: SeenStatus | undefined): Markdown {
+  const [, , from] = seen ?? [];
+  if (seen === undefined) return md`; Gatehouse doesn't know since when`;
+  if (from === undefined) return md` or before, when Gatehouse first saw it`;
+  return md`, when it was seen to change from ${from}: no request to Gatehouse did that`;
+}
+
+/**
+ * Finds the request behind the present status: the one that was seen to bring it about, or else one
+ * that was under way when the status changed, as far as the monitor's reads tell.
+ */
+function behindStatus({ vm, seen, requests }: Facts): Known | undefined {
+  const around = requests.filter(({ request }) => {
+    const { stage, final, changedAt } = request;
+    if (callOf(stage) === undefined) return false;
+    if (seen === undefined) return true;
+    return sentAtOf(request) <= seen[1] && (!final || changedAt >= seen[1] - echoMs);
+  });
+  const newest = around.find(({ request: { stage, record } }) => {
+    return record.target.id === vm.id && afterOf(stage) !== undefined;
+  });
+  const [before, left] = newest
+    ? [beforeOf(newest.request.stage), afterOf(newest.request.stage)].map(statusOf)
+    : [];
+  const brought = left === vm.status && before !== vm.status ? newest : undefined;
+  // Without the monitor, a request that merely was on the VM explains nothing.
+  return brought ?? (seen?.[2] === undefined ? undefined : around[0]);
+}
+
+function frozen({ freeze, commands, now }: Facts): readonly Cause[] {
+  if (!freeze) return [];
+  const ender = freezeEnder(commands);
+  const reason = freeze.reason === "" ? "" : md`: “${freeze.reason}”`;
+  const ways = ender && [
+    {
+      command: dottedName(ender),
+      button: {
+        ...runButton("Thaw", dottedName(ender), {}),
+        confirm: {
+          title: "Allow changes again?",
+          text: "Everyone may then change VMs again.",
+          confirm: "Thaw",
+        },
+      },
+      isRecord: true,
+    },
+  ];
+  return [
+    {
+      place: "freeze",
+      sign: "🧊",
+      text: md`All changes are frozen by ${freeze.by} since ${timeWords(freeze.at, now)}${reason}.`,
+      next: md`Until the freeze ends, nothing is sent.`,
+      ways: ways ?? [],
+    },
+  ];
+}
+
+function underWay({ vm, requests }: Facts): readonly Cause[] {
+  const open = requests.filter(({ request }) => !request.final && request.state !== "unknown");
+  if (open.length === 0 && isTransitional(vm.status) && vm.status !== unreadable)
+    return [
+      {
+        place: "under way",
+        sign: statusFacts(vm.status).sign,
+        text: md`${name(vm.name)} is ${vm.status}, and no request to Gatehouse is under way.`,
+      },
+    ];
+  return open.map(({ request, command }): Cause => ({
+    place: "under way",
+    sign: "⏳",
+    text: md`${name(vm.name)} is ${vm.status}: ${requestWords(request, command)} is ${stateWords(request.state)}.`,
+  }));
+}

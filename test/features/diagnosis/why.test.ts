@@ -1,0 +1,177 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { launchMeasurement } from "../../../sandbox/compute/records.ts";
+import type { PersonActions } from "../../../sandbox/slack/actions.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { startWorld, testPolicy } from "../../support/start-world.ts";
+
+/** Two teams; web-2 is pinned to what it measures with its four CPUs. */
+const policy = `${testPolicy.replace('view: ["*"]', 'view: ["U0VERA"]')}teams:
+  payments: { projects: ["payments"], view: ["U0VERA"], operate: ["S01ONCALL"], channel: C01OPS }
+  other: { projects: ["other"], view: ["U0AMIR"], operate: ["U0AMIR"] }
+attestation:
+  endorsements: endorsements
+  pins: [{ targets: ["payments/web-2"], measurements: ["${launchMeasurement("web-2 v1", 4)}"] }]
+`;
+const world = await startWorld({ policy, pace: { inventoryRefreshMs: 300 } });
+afterAll(() => world.close());
+const { olivia, vera, amir, ada } = world;
+
+/** What a person reads in answer to these words, and nothing older. */
+async function told(
+  person: PersonActions,
+  text: string,
+  words: RegExp,
+  channel = "ops",
+): Promise<string> {
+  const before = person.seesChannel(channel).messages.length;
+  const find = () =>
+    person
+      .seesChannel(channel)
+      .messages.slice(before)
+      .map(wordsOf)
+      .find((one) => words.test(one));
+  await person.types(channel, text);
+  await person.until(() => find() !== undefined);
+  return find() ?? "";
+}
+
+/** The newest request once it has ended, where `make` makes it. */
+async function made(make: () => Promise<unknown>) {
+  const before = new Set(await world.store.recentIds({}, 200));
+  await make();
+  await expect
+    .poll(async () => (await world.store.recentIds({}, 1)).some((id) => !before.has(id)))
+    .toBe(true);
+  return world.ended();
+}
+
+const why = (person: PersonActions, vm: string) =>
+  told(person, `/gatehouse why ${vm}`, new RegExp(`${vm}|frozen|There is no`));
+
+describe("/gatehouse why <vm>", () => {
+  it("says that nothing is wrong, and what was changed last", async () => {
+    expect(await why(olivia, "web-2")).toMatch(
+      /^🟢 web-2 is RUNNING; nothing is wrong with it\.\nGatehouse has no change of it on record\.\n\[Show\]/,
+    );
+    const { record } = await made(() => olivia.types("ops", "/vm restart web-2"));
+    expect(await why(olivia, "web-2")).toMatch(
+      new RegExp(
+        `nothing is wrong with it\\.\\nLast change: olivia restarted it at .* \\(${record.id}\\)\\.\\n\\[History\\] \\[Show\\]`,
+      ),
+    );
+    const before = olivia.seesChannel("ops").messages.length;
+    await olivia.presses("History");
+    await olivia.until(() => olivia.seesChannel("ops").messages.length > before);
+    expect(wordsOf(await hears(olivia, "ops", /Steps/))).toContain(record.id);
+  });
+
+  it("says who stopped it, and starts it", async () => {
+    const { record } = await made(() => olivia.types("ops", "/vm stop web-2"));
+    const text = await why(olivia, "web-2");
+    expect(text).toMatch(
+      new RegExp(`^⚪ web-2 is STOPPED: olivia stopped it at .* \\(${record.id}\\)\\.`),
+    );
+    expect(text).toContain("[Start] [History] [Show]");
+    await made(() => olivia.presses("Start"));
+    expect(world.compute.vm("web-2").status).toBe("RUNNING");
+    // Who can't start it gets no button.
+    expect(await why(vera, "web-2")).toMatch(/nothing is wrong[^]*\n\[History\] \[Show\]/);
+  });
+
+  it("says after whose request it stopped, where the request itself left it running", async () => {
+    world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "STOPPED" });
+    await expect
+      .poll(() => why(olivia, "web-2"), { timeout: 8_000 })
+      .toMatch(/^⚪ web-2 is STOPPED since .*, after olivia's start \(r-\w+\)\./);
+    world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "RUNNING" });
+  });
+
+  it("says when it stopped without a request, as the monitor saw it", async () => {
+    world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
+    await expect
+      .poll(() => why(olivia, "db-1"), { timeout: 8_000 })
+      .toMatch(
+        /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
+      );
+    world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
+  });
+
+  it("says that it is in ERROR, since when, after which request, and what may help", async () => {
+    world.compute.weather({ match: "POST /v1/vms/:id/restart", times: 1, goesTo: "ERROR" });
+    const { record, state } = await made(() => olivia.types("ops", "/vm restart db-1"));
+    expect(state).toBe("failed");
+    await expect
+      .poll(() => why(olivia, "db-1"), { timeout: 8_000 })
+      .toMatch(
+        new RegExp(
+          `^🔴 db-1 is in ERROR since .*, after olivia's restart \\(${record.id}\\), which failed\\.\nNext: `,
+        ),
+      );
+    expect(await told(olivia, "/vm show db-1", /db-1 is ERROR/)).toContain("[Why?]");
+    const viewed = await told(vera, "/gatehouse why db-1", /in ERROR/);
+    expect(viewed).not.toContain("[Console]");
+    world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
+  });
+
+  it("says whose request broke its pin, and offers both ways to end that", async () => {
+    await olivia.types("ops", "/vm resize web-2 --cpu 8 --memory 32");
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
+    const { record } = await made(() => olivia.submits({}));
+    await hears(olivia, "ops", /🔴 .*Resized web-2/);
+    const text = await why(olivia, "web-2");
+    expect(text).toMatch(
+      new RegExp(
+        `^🔴 web-2 fails attestation because olivia resized it at .* \\(${record.id}\\): its measurement changed, its pin didn't\\.`,
+      ),
+    );
+    expect(text).toContain("[Resize back] [Copy the new pin] [History] [Show]");
+    expect(await why(vera, "web-2")).toContain("\n[Copy the new pin] [History] [Show]");
+    expect(await told(olivia, "/vm show web-2", /web-2 is RUNNING/)).toContain("[Why?] [");
+    await olivia.presses("Resize back");
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
+    expect(JSON.stringify(olivia.sees().modals)).toContain("CPU 8 → 4");
+    await made(() => olivia.submits({}));
+    await hears(olivia, "ops", /✅ .*Resized web-2/);
+    await expect
+      .poll(() => why(olivia, "web-2"))
+      .toMatch(/^🟢 web-2 is RUNNING; nothing is wrong with it/);
+  });
+
+  it("asks for the outcome that holds its lock", async () => {
+    world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost: "after", times: 1 });
+    const { record } = await made(() => olivia.types("ops", "/vm snapshot db-1 before-x"));
+    const text = await why(olivia, "db-1");
+    expect(text).toMatch(
+      new RegExp(
+        `^❓ db-1 is locked for changes: nobody has recorded whether olivia's snapshot \\(${record.id}\\), sent at .*, happened\\.\nLook in`,
+      ),
+    );
+    expect(text).toContain("[It happened] [It did not happen] [History] [Show]");
+    expect(await why(vera, "db-1")).toContain("\n[History] [Show]");
+    await olivia.presses("It did not happen");
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Record it"));
+    await olivia.submits({ reason: "the console shows none" });
+    await world.settled();
+    expect(await why(olivia, "db-1")).toMatch(/^🟢 db-1 is RUNNING; nothing is wrong/);
+  });
+
+  it("says who froze all changes, and offers no change until the freeze ends", async () => {
+    world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
+    await ada.types("random", "/gatehouse freeze storage is failing");
+    await expect
+      .poll(() => why(olivia, "db-1"), { timeout: 8_000 })
+      .toMatch(
+        /^⚪ db-1 is STOPPED[^\n]*\n🧊 All changes are frozen by ada since .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
+      );
+    expect(await why(ada, "db-1")).toContain("[Thaw]");
+    world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
+    await ada.presses("Thaw");
+    await expect.poll(() => world.store.freezeState()).toBeUndefined();
+  });
+
+  it("tells nobody of another team", async () => {
+    expect(await told(amir, "/gatehouse why web-2", /There is no|web-2/)).toMatch(
+      /There is no VM called web-2/,
+    );
+  });
+});
