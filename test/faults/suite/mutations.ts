@@ -177,13 +177,6 @@ export const mutations: readonly Mutation[] = [
     rows: "R8d",
   },
   {
-    name: "what a living gateway has in hand is taken over",
-    file: "src/queue/interactions.ts",
-    was: "return Math.max(0, deadAfterMs - sinceBeatMs);",
-    is: "return Math.min(0, sinceBeatMs);",
-    rows: "C3c",
-  },
-  {
     name: "what was handled is handled again when its job is back",
     file: "src/queue/interactions.ts",
     was: 'if (mark === "handled") return;',
