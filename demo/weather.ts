@@ -78,7 +78,7 @@ export function createDemoWeather(world: {
       label: "An alert fires: web-2's CPU is high",
       text: "/gatehouse digest now",
       holds:
-        "Restart web-2 on its message in #ops: 20 s later that says it didn't help. Turn it off: it has ended.",
+        "Restart web-2 on its message in #ops: 20 s later its thread says that it didn't help. Turn it off: it has ended.",
       ...firing(() => world.processes.find(({ apiPort }) => apiPort)?.apiPort ?? 0, "web-2"),
     },
     ...evidenceLevers(world),
