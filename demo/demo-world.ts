@@ -34,6 +34,7 @@ export const demoPace: Pace = {
   restartMarkMs: 30_000,
   heartbeatMs: 500,
   sweepMs: 1_000,
+  remedyMs: 20_000,
 };
 
 export const pinnedOfWeb2 = launchMeasurement("web-2 v1", 4);

@@ -27,24 +27,35 @@ ${servicesPolicy}`;
 /** Sends what Alertmanager sends when this VM's alert begins (ISO 8601), or has ended. Rejects unless it was taken. */
 export async function sendAlert(
   apiPort: number,
-  { vm, startsAt, endsAt }: { vm: string; startsAt: string; endsAt?: string },
+  {
+    vm,
+    startsAt,
+    endsAt,
+    name = "HighCpu",
+  }: { vm: string; startsAt: string; endsAt?: string; name?: string },
 ): Promise<void> {
   const status = endsAt === undefined ? "firing" : "resolved";
-  const labels = { alertname: "HighCpu", severity: "critical", vm };
-  const annotations = { summary: `CPU of ${vm} above 95% for 5 min` };
+  const labels = { alertname: name, severity: "critical", vm };
+  const what = name === "HighCpu" ? "CPU" : "Memory";
+  const annotations = {
+    summary: `${what} of ${vm} above 95% for 5 min`,
+    description: "Requests wait longer than 2 s. The runbook says what to try.",
+    runbook_url: `https://runbooks.example/${name}`,
+  };
   const times = { startsAt, endsAt: endsAt ?? "0001-01-01T00:00:00Z" };
-  const fingerprint = hash("sha256", vm).slice(0, 16);
+  const fingerprint = hash("sha256", `${name} ${vm}`).slice(0, 16);
+  const generatorURL = `https://prometheus.example/graph?g0.expr=${name}`;
   const body = {
     version: "4",
-    groupKey: `{}:{alertname="HighCpu", vm="${vm}"}`,
+    groupKey: `{}:{alertname="${name}", vm="${vm}"}`,
     truncatedAlerts: 0,
     status,
     receiver: "gatehouse",
-    groupLabels: { alertname: "HighCpu" },
+    groupLabels: { alertname: name },
     commonLabels: labels,
     commonAnnotations: annotations,
     externalURL: "http://alertmanager.example",
-    alerts: [{ status, labels, annotations, ...times, generatorURL: "", fingerprint }],
+    alerts: [{ status, labels, annotations, ...times, generatorURL, fingerprint }],
   };
   const taken = await fetch(`http://127.0.0.1:${apiPort}/alerts/prometheus`, {
     method: "POST",

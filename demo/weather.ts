@@ -77,7 +77,8 @@ export function createDemoWeather(world: {
       id: "alert",
       label: "An alert fires: web-2's CPU is high",
       text: "/gatehouse digest now",
-      holds: "#ops shows it, with buttons that act on web-2. Turn it off: it has ended.",
+      holds:
+        "Restart web-2 on its message in #ops: 20 s later its thread says that it didn't help. Turn it off: it has ended.",
       ...firing(() => world.processes.find(({ apiPort }) => apiPort)?.apiPort ?? 0, "web-2"),
     },
     ...evidenceLevers(world),

@@ -13,6 +13,7 @@ const lines: string[] = [];
 const { prepare, slack, ...demo } = demoWorld({ restartExpires: "40s" });
 const world = await buildWorld({
   ...demo,
+  pace: { ...demo.pace, remedyMs: 2_500 },
   compute: { transitionMs: [900, 1500], consoleMs: 2500 },
   slack: { ...slack, rateLimits: "off" },
   roles: ["gateway", "worker"],

@@ -33,11 +33,42 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     const result = await tour.sees(olivia, "ops", /in thread\): ✅ .*Restarted web-2 in/);
     tour.holds("the result is in the alert's thread", result.threadTs === card.ts);
     await sendAlert(apiPortOf(tour), { vm: "web-2", startsAt, endsAt: new Date().toISOString() });
-    await tour.sees(olivia, "ops", /in thread.*Ended: HighCpu on web-2/);
-    const ended = await tour.sees(olivia, "ops", /^(?!.*in thread).*HighCpu on web-2[\s\S]*Ended/);
+    const end = /HighCpu on web-2 ended.*; olivia had restarted it\./;
+    await tour.sees(olivia, "ops", new RegExp(`in thread.*${end.source}`));
+    const ended = await tour.sees(olivia, "ops", new RegExp(`^(?!.*in thread).*${end.source}`));
     tour.holds("it is the same message, edited", ended.ts === card.ts);
-    tour.holds("its buttons only look", buttonsOf(ended).join() === "Show,Metrics");
+    tour.holds("its buttons only look", buttonsOf(ended).join() === "Show,Metrics,Runbook,Graph");
     tour.holds("web-2 was restarted exactly once", restarts() === before + 1);
+  },
+  async (tour) => {
+    const olivia = tour.world.slack.person("olivia");
+    const alert = { vm: "db-1", name: "HighMemory" };
+    const startsAt = new Date().toISOString();
+    tour.scene(
+      "The next alert is one that a restart doesn't end. Gatehouse looks again, says so in its thread, and remembers it.",
+    );
+    await sendAlert(apiPortOf(tour), { ...alert, startsAt });
+    const card = await tour.sees(
+      olivia,
+      "ops",
+      /HighMemory on db-1[\s\S]*Last change: [\s\S]*Restart/,
+    );
+    await tour.presses(olivia, "Restart…");
+    await tour.sees(olivia, "ops", /Restarted db-1 in [^\n]* Still firing\./);
+    const still = await tour.sees(
+      olivia,
+      "ops",
+      /in thread.*HighMemory on db-1 still fires, \d+ s after the restart\. A restart didn't help\./,
+    );
+    tour.holds("it is in the alert's thread", still.threadTs === card.ts);
+    await tour.sees(
+      olivia,
+      "ops",
+      /HighMemory on db-1[\s\S]*A restart didn't help the last time\./,
+    );
+    await sendAlert(apiPortOf(tour), { ...alert, startsAt, endsAt: new Date().toISOString() });
+    const ended = await tour.sees(olivia, "ops", /^(?!.*in thread).*HighMemory on db-1 ended/);
+    tour.holds("its end is on the same message", ended.ts === card.ts);
   },
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");
