@@ -17,7 +17,7 @@ import {
 } from "../core/permit/permit.ts";
 import type { PolicyRefusal } from "../core/permit/refusal.ts";
 import { withNames } from "../core/permit/with-names.ts";
-import type { ChangeCommand, Command, Target } from "../registry/define.ts";
+import { type ChangeCommand, type Command, type Target, freezeEnder } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { frozenWords } from "../core/cards/asking.ts";
@@ -175,6 +175,20 @@ export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "stand
     "The policy changed, and this process of Gatehouse doesn't have the new one yet, so it changes nothing. Nothing was done.",
     "Try again in a minute. If it stays so, report to the team that runs Gatehouse: `/gatehouse status` says why.",
   );
+}
+
+/**
+ * Throws Refused while changes are frozen. A freeze that begins later cancels the request at the
+ * gate, or ends in the claim.
+ */
+export async function refuseWhileFrozen(act: RefusedAct, gateway: GatewayContext): Promise<void> {
+  const freeze = await gateway.store.freezeState();
+  if (!freeze) return;
+  const { by, reason } = freeze;
+  const ender = freezeEnder(gateway.commands);
+  const text = `All changes are frozen by ${by}${reason && `: ${reason.replace(/\.$/, "")}`}. Nothing was done.`;
+  const hint = `Request again ${ender ? `after \`/${ender.name}\`` : "once the freeze has ended"}.`;
+  await refuse(act, { rule: "freeze", text, hint }, gateway);
 }
 
 /** An act that a rule refused, as the audit trail records it. */

@@ -26,7 +26,7 @@ import { say } from "../slack/error-reply.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
 import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
-import { authorize, authorizeTargets } from "./authorize.ts";
+import { authorize, authorizeTargets, refuseWhileFrozen } from "./authorize.ts";
 import { confirmFirst } from "./confirm-first.ts";
 import { openForm } from "./form.ts";
 import { type Act, personOf } from "./gateway-context.ts";
@@ -115,7 +115,8 @@ export async function run(
 /**
  * Runs a change. Several VMs are handed to the feature that handles them. A change that interrupts
  * or destroys is confirmed first, in a form or by a press. Break-glass always opens a form and then
- * waits for no approval; protection and the freeze still apply.
+ * waits for no approval; protection and the freeze still apply. During a freeze nothing is asked:
+ * only the requester reads that.
  */
 async function change(
   invocation: ChangeInvocation & { breakGlass?: string },
@@ -125,6 +126,7 @@ async function change(
   const { command, input, breakGlass } = invocation;
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
+  await refuseWhileFrozen({ ...asking, targets: [] }, gateway);
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
   if (several) {
     const handle = gateway.contributed.several;

@@ -15,7 +15,7 @@ import { targetOfVm } from "../core/submit/resolve-targets.ts";
 import { type Details, submit } from "../core/submit/submit.ts";
 import { say } from "../slack/error-reply.ts";
 import type { Place } from "../slack/web.ts";
-import { noteRefusal } from "./authorize.ts";
+import { noteRefusal, refuseWhileFrozen } from "./authorize.ts";
 import { chosenSnapshot, gatherFacts, labelsOf, unread } from "./dialog-facts.ts";
 import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts";
 import { approversOf } from "./approvers-of.ts";
@@ -30,8 +30,9 @@ interface Made extends Pick<Details, "threadTs" | "reason"> {
 
 /**
  * Stores a permitted request with the approvals that its permit requires. A duplicate isn't stored;
- * the person is told the state of the first one. Every request of a person passes here. `read`: the
- * facts that the permit was decided by; read now when missing. Throws UserError.
+ * the person is told the state of the first one. Every request of a person passes here. During a
+ * freeze none is stored. `read`: the facts that the permit was decided by; read now when missing.
+ * Throws UserError.
  */
 export async function submitChange(
   given: Permit,
@@ -40,6 +41,7 @@ export async function submitChange(
   read?: DialogFacts,
 ): Promise<{ id: string; isNew: boolean }> {
   const { command, person, target } = given;
+  await refuseWhileFrozen({ command, person, targets: [target] }, gateway);
   const facts = read ?? (await factsFor(given, gateway));
   const { prepared, permit } = await prepare(raiseByFacts(given, facts, gateway), gateway);
   const losesVms = command.on === "project" && command.deletes && facts.vms.length > 0;

@@ -179,16 +179,14 @@ describe("a freeze", () => {
     channel = "ops";
   });
 
-  it("is told once where people wait for something, stands in forms, and what it turned away can be requested again", async () => {
+  it("is told once where people wait for something, and what it turned away can be requested again", async () => {
+    // It waits, so that the freeze comes between the request and its send
+    world.compute.weather({ match: "GET /v1/vms/vm-ml-gpu-1", status: 503 });
+    await world.olivia.types(channel, "/vm start gpu-1");
+    await hears(world.olivia, "ops", /Start gpu-1[^]*Waiting: /);
     await world.ada.types("random", "/gatehouse freeze storage is failing");
     await hears(world.vera, "ops", /ada froze all changes: storage is failing/);
-    await world.olivia.types(channel, "/vm resize web-2 --cpu 8 --memory 32");
-    const form = await world.olivia.until((seen) =>
-      describeSeen(seen).includes("*All changes are frozen* by ada: storage is failing."),
-    );
-    expect(form.modals.map(({ submit }) => submit)).toEqual(["Resize"]);
-    await world.olivia.closes();
-    await world.olivia.types(channel, "/vm start gpu-1");
+    world.compute.clear();
     const card = await hears(
       world.olivia,
       "ops",
@@ -204,5 +202,38 @@ describe("a freeze", () => {
       .seesChannel("ops")
       .messages.filter(({ text }) => /froze all changes|allowed again/.test(text));
     expect(news).toHaveLength(2);
+  });
+
+  it("refuses what is typed then to its requester alone, and takes the changes off a VM's card", async () => {
+    await world.ada.types("random", "/gatehouse freeze storage is failing");
+    await expect.poll(() => world.store.freezeState()).toBeDefined();
+    await world.settled();
+    const before = new Set(world.vera.seesChannel("ops").messages.map(({ ts }) => ts));
+    const requests = await world.store.recentIds({}, 200);
+    for (const words of ["/vm resize web-2 --cpu 8 --memory 32", "/vm restart web-2 db-1"]) {
+      await world.olivia.types(channel, words);
+      const refusal = await hears(world.olivia, "ops", /^All changes are frozen by ada: storage/);
+      expect(refusal.ephemeral).toBe(true);
+      expect(wordsOf(refusal)).toBe(
+        "All changes are frozen by ada: storage is failing. Nothing was done.\nRequest again after /gatehouse thaw.",
+      );
+    }
+    expect(world.olivia.sees().modals).toEqual([]);
+    // Break-glass skips approvals, not the freeze
+    await world.ada.types(channel, "/vm stop web-2 --break-glass the disk burns");
+    await hears(world.ada, "ops", /^All changes are frozen by ada: storage/);
+    expect(world.ada.sees().modals).toEqual([]);
+    await world.olivia.types(channel, "/vm show web-2");
+    const shown = wordsOf(await hears(world.olivia, "ops", /web-2 is RUNNING[^]*Frozen by/));
+    expect(shown).toMatch(
+      /🧊 Frozen by ada since .*: storage is failing\. Until that ends, no changes\./,
+    );
+    expect(shown).toMatch(/\[Metrics\][^\n]*\[Refresh\]/);
+    expect(shown).not.toMatch(/\[(Stop|Restart|Resize|Snapshot|Restore)\]/);
+    expect(await world.store.recentIds({}, 200)).toEqual(requests);
+    const after = world.vera.seesChannel("ops").messages.filter(({ ts }) => !before.has(ts));
+    expect(after.map(wordsOf)).toEqual([]);
+    await world.ada.types("random", "/gatehouse thaw");
+    await expect.poll(() => world.store.freezeState()).toBeUndefined();
   });
 });

@@ -176,7 +176,12 @@ describe("a day on which something else is down", () => {
     );
     world.compute.clear();
     await world.olivia.types("ops", "/vm restart db-1");
-    await hears(world.olivia, "ops", /db-1 was canceled: all changes are frozen by Gatehouse/);
+    const refusal = await hears(
+      world.olivia,
+      "ops",
+      /All changes are frozen by Gatehouse: the compute/,
+    );
+    expect(refusal.ephemeral).toBe(true);
     const warnings = world.lines.filter((line) => line.includes('"event":"changes.frozen"'));
     expect(warnings.map((line) => JSON.parse(line) as object)).toMatchObject([
       { level: "warn", by: "Gatehouse", reason: expect.stringContaining("(401)") },

@@ -31,11 +31,12 @@ describe("freezing all changes", () => {
     await world.ada.types("ops", "/gatehouse freeze storage is failing");
     await world.ada.until((seen) => describeSeen(seen).includes("All changes are frozen"));
     await world.olivia.types("ops", "/vm restart web-2");
-    const refused = await world.ended();
-    expect(refused).toMatchObject({
-      state: "cancelled",
-      stage: { why: "all changes are frozen by ada: storage is failing" },
-    });
+    const refusal = await hears(world.olivia, "ops", /All changes are frozen by ada: storage/);
+    expect(wordsOf(refusal)).toBe(
+      "All changes are frozen by ada: storage is failing. Nothing was done.\nRequest again after /gatehouse thaw.",
+    );
+    expect(refusal.ephemeral).toBe(true);
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
     expect(world.compute.writes()).toEqual([]);
     await world.olivia.types("ops", "/vm show web-2");
     await world.olivia.until((seen) => describeSeen(seen).includes("*web-2* is *RUNNING*"));

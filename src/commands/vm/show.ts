@@ -31,6 +31,7 @@ import {
   targetArgument,
 } from "../../registry/define.ts";
 import { whyVm } from "../../registry/command-buttons.ts";
+import type { Freeze } from "../../core/request/freeze.ts";
 import { recentRequests } from "../../core/request/lists.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
@@ -56,9 +57,10 @@ export const show = defineCommand({
   async answer({ vm: words }, context_: ReadContext) {
     const { compute, inventory, drift, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
-    const [vm, failing, open, last] = await Promise.all([
+    const [vm, failing, freeze, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
       drift.failing([found.id]),
+      journal.freezeState().catch(() => undefined),
       // Without Redis, only the running requests are missing on the card.
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
@@ -71,7 +73,7 @@ export const show = defineCommand({
     const isProtected = (command: Command) => isProtectedBy({ command, targets: [found] }, policy);
     const may = { commands, policy, mayRun, isProtected };
     const hasWhy = diagnosis.ifAny(context_) !== undefined;
-    return vmCard({ vm, failure, projectName, open, last, hasWhy, ...may, now: now() });
+    return vmCard({ vm, failure, projectName, open, last, freeze, hasWhy, ...may, now: now() });
   },
   data: {
     at: "/v1/vms/{vm}",
@@ -96,6 +98,8 @@ interface Card {
   open: readonly StoredRequest[];
   /** The newest requests on the VM, newest first. */
   last?: readonly StoredRequest[] | undefined;
+  /** While it stands, the card offers no change. */
+  freeze?: Freeze | undefined;
   /** Whether something can say what is wrong with the VM. */
   hasWhy?: boolean;
   commands: readonly Command[];
@@ -108,7 +112,7 @@ interface Card {
 
 /** One VM, with buttons for what its status allows and this person may do. */
 export function vmCard(card: Card): Message {
-  const { vm, failure, open, now } = card;
+  const { vm, failure, open, freeze, now } = card;
   const { offered, withheld } = choicesOn(card);
   const measurement = vm.attestation?.measurement;
   const [called, status, projectName] = [vm.name, vm.status, card.projectName].map((text) =>
@@ -130,6 +134,7 @@ export function vmCard(card: Card): Message {
     ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
     withheld.value === "" ? undefined : context(withheld),
+    freeze && context(frozenLine(freeze)),
     vm.status === unreadable
       ? context(
           md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
@@ -137,9 +142,13 @@ export function vmCard(card: Card): Message {
       : undefined,
     context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
     buttons(lookButtons(card)),
-    ...changeButtons(card, offered).map((specs) => buttons(specs)),
+    ...(freeze ? [] : changeButtons(card, offered).map((specs) => buttons(specs))),
   );
 }
+
+/** `🧊 Frozen by ada since 11:54 AM: storage is failing`, in place of the changes. */
+const frozenLine = ({ by, at, reason }: Freeze): Markdown =>
+  md`🧊 Frozen by ${by} since ${when(at, "{time}", utc(at))}${reason && `: ${reason}`}. Until that ends, no changes.`;
 
 /** A card's field for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {

@@ -79,7 +79,7 @@ export const serviceStateRows: Row[] = [
             "nobody tried again",
             journal.every((one) => one.attempt - (one.stage.setbacks?.returned ?? 0) <= 1),
           ],
-          [`what was asked afterwards was not sent (${last?.state})`, last?.state === "cancelled"],
+          [`what was asked afterwards was refused at once (${last?.state})`, last === undefined],
         ]);
       }),
   },
