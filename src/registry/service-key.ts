@@ -11,6 +11,8 @@ export interface WithServices {
 export interface ServiceKey<Service> {
   /** The service that this context carries. Throws when nothing provides it. */
   (context: WithServices): Service;
+  /** Whether the context carries it: its feature may have been taken away. */
+  isIn(context: WithServices): boolean;
   /** An entry for `Services`. */
   providedBy(service: Service): readonly [symbol, unknown];
 }
@@ -26,5 +28,8 @@ export function defineService<Service>(name: string): ServiceKey<Service> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only `providedBy` knows the key
     return services.get(key) as Service;
   };
-  return Object.assign(of, { providedBy: (service: Service) => [key, service] as const });
+  return Object.assign(of, {
+    isIn: ({ services }: WithServices) => services.has(key),
+    providedBy: (service: Service) => [key, service] as const,
+  });
 }

@@ -81,7 +81,7 @@ async function viewOfOne(
   const facts = await gatherFacts(command, target, input, gateway);
   const permit = await permitByFacts(given, facts, gateway);
   // Show the refusal instead of a form that would be refused once it is filled in.
-  const { refused: few, who, needs } = await approversOf(permit, gateway);
+  const { refused: few, who, needs } = await approversOf(permit, meta.origin, gateway);
   const refused = notNow(command, facts) ?? few;
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);

@@ -263,9 +263,9 @@ function listRefusal(asked: Asked, list: AccessList): PolicyRefusal {
  */
 export function deedInWords({ command, targets }: Pick<Judged, "command" | "targets">): string {
   const [target, ...others] = targets;
-  const isNamed = target !== undefined && others.length === 0 && target.name !== "";
+  const isKnown = target !== undefined && others.length === 0 && target.name !== "";
   const project = target && projectOf(target);
-  const called = isNamed
+  const called = isKnown
     ? `${calledName(target)}${project === undefined ? "" : ` (${project})`}`
     : undefined;
   if (command.kind === "read" || command.class === "secret")
