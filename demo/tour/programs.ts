@@ -91,7 +91,11 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.program("deploy", "asks what became of it", `${told.state}: ${told.result ?? ""}`);
     tour.holds("the job is told that it is done", told.state === "done");
     tour.holds("and by whom: by Olivia, who pressed Run", told.by === "olivia");
-    await tour.sees(olivia, "ops", /deploy proposes[\s\S]*Run by olivia/);
+    await tour.sees(
+      olivia,
+      "ops",
+      /deploy proposes[\s\S]*✅ Took a snapshot of db-1[\s\S]*\(olivia\)/,
+    );
     tour.holds("one snapshot of db-1 was taken", snapshots() === before + 1);
   },
   async (tour) => {

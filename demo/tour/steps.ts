@@ -53,7 +53,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     const amir = tour.world.slack.person("amir");
     const heard = amir
       .seesChannel("ops")
-      .messages.some((message) => /can't run/.test(message.text));
+      .messages.some((message) => /can restart web-2/.test(message.text));
     tour.holds("no one else sees the refusal", !heard);
   },
   ...otherTeamSteps,

@@ -2,6 +2,7 @@ import type { Policy } from "../config/policy-file.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
 import { operationsOf } from "../core/permit/approval-rule.ts";
 import { alerts } from "./alerts/index.ts";
+import { ask } from "./ask/index.ts";
 import { attestation } from "./attest/index.ts";
 import { breakGlass } from "./break-glass/index.ts";
 import { consoles } from "./consoles/index.ts";
@@ -29,6 +30,7 @@ export const features: readonly Feature[] = [
   alerts,
   remedies,
   proposals,
+  ask,
   reads,
   mcp,
   outages,

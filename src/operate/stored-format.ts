@@ -9,7 +9,7 @@ import { processName, readProcesses } from "./presence.ts";
  * number, so that processes with different forms never read or write the same records. Ledgers and
  * sealed records of every format stay readable.
  */
-export const storedFormat = "5";
+export const storedFormat = "6";
 
 /**
  * Takes Redis for this format. Throws a ConfigError while another format is in use there: its

@@ -676,6 +676,24 @@ export function flagName(key: string): string {
   return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
+/** The command as somebody types it: `vm resize payments/web-2 --cpu 4 --memory 8`. */
+export function wordsFor(
+  command: Command,
+  input: Readonly<Record<string, unknown>>,
+  { kind, name: called, projectName }: Pick<Target, "kind" | "name" | "projectName">,
+): string {
+  const whole = kind === "vm" && projectName ? `${projectName}/${called}` : called;
+  const words = argumentsOf(command).flatMap(({ key, isFlag, isSwitch, ...argument }) => {
+    const value = argument.target === undefined ? input[key] : whole;
+    if (value === undefined || value === false) return [];
+    if (isSwitch) return [flagName(key)];
+    const word = [value].flat().map(String).join(" ");
+    const typed = /\s/.test(word) ? `"${word}"` : word;
+    return isFlag ? [flagName(key), typed] : [typed];
+  });
+  return [command.name, ...words].join(" ");
+}
+
 /**
  * `/vm list [project] [--status STATUS]`, with an ellipsis in place of arguments beyond `most`
  * characters.

@@ -96,7 +96,7 @@ function readContext(
     takesSeveral: gateway.contributed.several !== undefined,
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
-    rehearse: rehearsal && ((permit) => rehearsal.rehearse(permit, gateway)),
+    rehearse: rehearsal && ((permit) => rehearsal.rehearse({ permit }, gateway)),
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
     linkTo: (posted) => linkTo(posted, gateway),

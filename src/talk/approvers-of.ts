@@ -8,6 +8,7 @@ import {
 } from "../core/permit/approval-rule.ts";
 import { mustApprove } from "../core/cards/asking.ts";
 import type { Permit } from "../core/permit/permit.ts";
+import { type Origin, askerOf } from "../core/request/origin.ts";
 import { snapshotLister } from "../registry/define.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
@@ -15,10 +16,14 @@ import type { GatewayContext } from "./gateway-context.ts";
 const maxNamed = 20;
 
 /**
- * Finds who could approve what this permit is for. `refused` says why nobody could, so that it is
- * known before a form is filled in.
+ * Finds who could approve what this permit is for, if `origin` makes the request. `refused` says
+ * why nobody could, so that it is known before a form is filled in.
  */
-export async function approversOf({ approvals, person }: Permit, gateway: GatewayContext) {
+export async function approversOf(
+  { approvals, person }: Permit,
+  origin: Origin | undefined,
+  gateway: GatewayContext,
+) {
   const { votes, raised } = approvals;
   const requesterId = person.id;
   if (votes.length === 0) return {};
@@ -28,7 +33,10 @@ export async function approversOf({ approvals, person }: Permit, gateway: Gatewa
   const membersOf = await gateway.membersOf(entries);
   const personOrNothing = (id: string) => gateway.person(id, ourTeamId).catch(() => undefined);
   const requester = (await personOrNothing(requesterId)) ?? { id: requesterId };
-  const unable = new Set<string>();
+  const askerId = origin && askerOf({ origin });
+  const asker = askerId === undefined ? undefined : await personOrNothing(askerId);
+  const others = [requester, ...(asker ? [asker] : [])];
+  const unable = new Set(askerId === undefined ? [] : [askerId]);
   const needs = await Promise.all(
     votes.map(async (need) => {
       const { everyone, users, groups } = whoAre(need.from);
@@ -39,7 +47,7 @@ export async function approversOf({ approvals, person }: Permit, gateway: Gatewa
         // Slack couldn't look this person up: the name isn't shown, but the person may still be
         // able to approve.
         if (!one) return [];
-        if (isFullMember(one, ourTeamId) && !isSamePerson(one, requester))
+        if (isFullMember(one, ourTeamId) && !others.some((other) => isSamePerson(one, other)))
           return [{ id: one.id, name: one.name }];
         unable.add(one.id);
         return [];

@@ -6,7 +6,6 @@ import {
   type LackedRight,
   type Permit,
   type Question,
-  type Rules,
   askAndPermit,
   lackedBy,
   mayAsk,
@@ -22,7 +21,7 @@ import type { Person } from "../registry/invocation.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { frozenWords } from "../core/cards/asking.ts";
 import { namesWithin, targetOfRefused } from "../core/submit/resolve-targets.ts";
-import type { GatewayContext } from "./gateway-context.ts";
+import { type GatewayContext, outdated } from "./gateway-context.ts";
 
 /** Refused by policy, and recorded in the audit trail. */
 export class Refused extends UserError {
@@ -72,24 +71,49 @@ async function ask<C extends Command>(
 
 /**
  * Says a refusal of the first question as exactly as this person may learn it: over the target, if
- * the words name one that they see, and with the names of those who may. Names are looked up only
- * for someone who sees names, and never outside of what they see.
+ * the words name one that they see, and with the names of those who may.
  */
-export async function explainRefusal(
+async function explainRefusal(
   question: Question,
-  gateway: Pick<GatewayContext, keyof Rules | "inventory" | "learnNames">,
+  gateway: GatewayContext,
 ): Promise<{ targets: readonly Target[]; refused: PolicyRefusal }> {
-  const { person, command, input = {} } = question;
   const { refused } = await withNames(() => mayAsk(question, gateway), gateway);
-  if (!refused) throw new Error(`${command.name} isn't refused`);
+  if (!refused) throw new Error(`${question.command.name} isn't refused`);
   const isForLackOfRight = refused.allowed !== undefined || refused.toldAs === "";
-  const viewing = isForLackOfRight ? mayView(person, gateway) : undefined;
+  const seen = isForLackOfRight ? await askOverSeenTarget(question, gateway) : undefined;
+  return seen?.refused
+    ? { targets: [seen.target], refused: seen.refused }
+    : { targets: [], refused };
+}
+
+/**
+ * Asks both questions over the target that the words name. Undefined alike for a name that nobody
+ * has and for one that this person doesn't see; no name is looked up for someone who sees none.
+ */
+async function askOverSeenTarget(question: Question, gateway: GatewayContext) {
+  const { person, command, input = {} } = question;
+  const viewing = mayView(person, gateway);
   const target = viewing && (await targetOfRefused(viewing, { command, input }, gateway));
-  if (!target) return { targets: [], refused };
-  const targets = [target];
-  const about = { targets, vmNames: await namesWithin(targets, gateway) };
-  const over = await withNames(() => askAndPermit(question, about, gateway), gateway);
-  return { targets, refused: over.refused ?? refused };
+  if (!target) return undefined;
+  const about = { targets: [target], vmNames: await namesWithin([target], gateway) };
+  return { target, ...(await withNames(() => askAndPermit(question, about, gateway), gateway)) };
+}
+
+/**
+ * Returns the right that a person lacks now for a change of a target that they see, and who has it.
+ * Undefined when they have it themselves. Throws UserError when others couldn't do it either, and
+ * for a target that they don't see.
+ */
+export async function lackedRight(
+  question: Question,
+  gateway: GatewayContext,
+): Promise<LackedRight | undefined> {
+  const seen = await askOverSeenTarget(question, gateway);
+  if (!seen) throw outdated();
+  const { target, refused } = seen;
+  const lacked = refused && lackedBy(question, [target], refused);
+  if (refused && !lacked) throw new UserError(refused.text, refused.hint, refused.smallPrint);
+  return lacked;
 }
 
 /**

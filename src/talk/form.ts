@@ -26,6 +26,7 @@ import {
   type Act,
   type BeforeAck,
   type GatewayContext,
+  type Rehearsing,
   outdated,
   personOf,
 } from "./gateway-context.ts";
@@ -85,7 +86,7 @@ async function viewOfOne(
   const facts = await gatherFacts(command, target, input, gateway);
   const permit = await permitByFacts(given, facts, gateway);
   // Show the refusal instead of a form that would be refused once it is filled in.
-  const approvers = await approversOf(permit, gateway);
+  const approvers = await approversOf(permit, meta.origin, gateway);
   const refused = notNow(command, facts) ?? approvers.refused;
   if (refused)
     return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
@@ -165,11 +166,12 @@ export async function refreshForm({ interaction, reply, gateway }: Act<Press>): 
  * Returns the permit for what an open form asks for, as it is filled in now, for features with a
  * button in forms. Throws like a submission.
  */
-export async function permitOfForm({ interaction, gateway }: Act<Press>): Promise<Permit> {
+export async function permitOfForm({ interaction, gateway }: Act<Press>): Promise<Rehearsing> {
   const { view } = interaction;
   if (view?.callback !== dialogCallback) throw outdated();
   const form = await readForm({ interaction: { ...interaction, ...view }, gateway });
-  return specify(await authorizeOne(form, gateway), form.input);
+  const permit = specify(await authorizeOne(form, gateway), form.input);
+  return { permit, origin: form.meta.origin };
 }
 
 interface FormOfOne {

@@ -121,9 +121,16 @@ export type SeveralHandler = (
 
 /** Tells what would happen to a change. It permits, requests, sends, and counts nothing. */
 export interface Rehearsal {
-  /** `atOnce`: how many of several targets would be changed at a time. */
-  rehearse(permit: Permit, gateway: GatewayContext, how?: { atOnce?: number }): Promise<Rehearsed>;
+  rehearse(asked: Rehearsing, gateway: GatewayContext): Promise<Rehearsed>;
   concernsOf(change: Considered, gateway: GatewayContext): Promise<KnownConcerns>;
+}
+
+/** A change to rehearse, and what would make its request, if that is known. */
+export interface Rehearsing {
+  permit: Permit;
+  origin?: Origin | undefined;
+  /** How many of several targets would be changed at a time. */
+  atOnce?: number;
 }
 
 /** The Home tab: the page that a person sees who opens Gatehouse in Slack. */

@@ -6,26 +6,25 @@ import { context, counted, lines, md, section, when } from "../messages/message.
 import type { Press } from "../slack/receive/interaction.ts";
 import { openView } from "./form.ts";
 import { modal } from "./form-view.ts";
-import { type Act, outdated } from "./gateway-context.ts";
+import { type Act, type Rehearsing, outdated } from "./gateway-context.ts";
 import { tooSlow } from "./reply-with-error.ts";
 
 const title = "What would happen?";
 
 /**
  * Answers a form's “What would happen?” in a modal on top of the form, which keeps what was typed.
- * `permitOf` returns the permit for what the form asks for.
+ * `read` reads what the form asks for.
  */
 export async function openRehearsal(
-  permitOf: () => Promise<Permit>,
+  read: () => Promise<Rehearsing>,
   act: Act<Press>,
-  how: { atOnce?: number } = {},
 ): Promise<void> {
   const { gateway } = act;
   const { rehearsal } = gateway.contributed;
   if (!rehearsal) throw outdated();
   const make = async () => {
-    const permit = await permitOf();
-    return rehearsalView(permit, await rehearsal.rehearse(permit, gateway, how), gateway.now());
+    const asked = await read();
+    return rehearsalView(asked.permit, await rehearsal.rehearse(asked, gateway), gateway.now());
   };
   if (!(await openView(title, make, act))) throw tooSlow();
 }

@@ -126,7 +126,8 @@ async function change(
   const { command, input, breakGlass } = invocation;
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
-  await refuseWhileFrozen({ ...asking, targets: [] }, gateway);
+  const { person, basis } = asking;
+  await refuseWhileFrozen({ command, person, basis, targets: [] }, gateway);
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
   if (several) {
     const handle = gateway.contributed.several;

@@ -47,7 +47,7 @@ export async function submitChange(
   const losesVms = command.on === "project" && command.deletes && facts.vms.length > 0;
   const children = losesVms ? { children: facts.vms.map((vm) => targetOfVm(vm, target.name)) } : {};
   const isWaiting = permit.approvals.required > 0;
-  const place = { channelId, target, person };
+  const place = { channelId, target, person, origin };
   const shown = isWaiting ? await shownToApprovers(permit, place, facts, prepared, gateway) : {};
   const { store, policy } = gateway;
   const id = newRequestId();
@@ -134,14 +134,14 @@ const asSentence = (why: string) => `${why.slice(0, 1).toUpperCase()}${why.slice
  */
 async function shownToApprovers(
   permit: Permit,
-  place: PlaceOfRequest,
+  place: PlaceOfRequest & { origin: Origin },
   facts: DialogFacts,
   prepared: Evidence,
   gateway: GatewayContext,
 ): Promise<Pick<Details, "channelId" | "forApprovers">> {
   const { command, target, approvals } = permit;
   const { policy, store } = gateway;
-  const { refused, ...byWhom } = await approversOf(permit, gateway);
+  const { refused, ...byWhom } = await approversOf(permit, place.origin, gateway);
   if (refused) throw new UserError(refused.text, refused.hint);
   const attestation =
     target.kind === "vm"

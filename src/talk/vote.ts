@@ -5,6 +5,7 @@ import { type Project, checkSnapshotId } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { md, name, plain, section } from "../messages/message.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
+import { askerIn } from "../core/request/open-seats.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
 import { isListed } from "../core/permit/permit.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
@@ -129,21 +130,24 @@ export async function giveReason(act: BeforeAck<ViewSubmission>): Promise<undefi
 }
 
 /**
- * The accounts that a vote is judged against: the requester and earlier approvers. They are looked
- * up only if the voter's e-mail address is known, or more than one need is open.
+ * The accounts that a vote is judged against: the requester, who asked them, and earlier approvers.
+ * They are looked up only if the voter's e-mail address is known, or more than one need is open.
  */
 async function accountsOf(
-  { record: { requester, approval }, votes }: StoredRequest,
+  { record, votes }: StoredRequest,
   voter: Person,
   gateway: GatewayContext,
-): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "approvers">> {
+): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "asker" | "approvers">> {
+  const { requester, approval } = record;
+  const { asker } = askerIn(record);
   const approved = votes.filter((one) => one.vote === "approve").map(({ voterId: id }) => ({ id }));
   // The earlier approvers' groups matter only if one person could meet more than one need.
   const isPlain = (approval?.votes?.length ?? 1) < 2;
-  if (voter.email === undefined && isPlain) return { requester, approvers: [] };
+  if (voter.email === undefined && isPlain) return { requester, asker, approvers: [] };
   const account = ({ id }: { id: string }) => gateway.person(id, requester.teamId);
   return {
     requester: await account(requester),
+    asker: asker && (await account(asker)),
     approvers: await Promise.all(approved.map(account)),
   };
 }

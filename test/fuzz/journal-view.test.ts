@@ -125,6 +125,7 @@ const tellsNothing = [
   "lates",
   "latest",
   "leaveDraftPlace",
+  "limitRefusal",
   "move",
   "named",
   "note",

@@ -8,7 +8,7 @@ export function handlersInCode(): string[] {
   const found = new Set<string>();
   for (const [, text] of readSources(["src"])) {
     for (const [, action = ""] of text.matchAll(
-      /"((?:vote|review|console|digest|dialog|request|roll|proposal):[a-z-]+)"/g,
+      /"((?:vote|ask|review|console|digest|dialog|request|roll|proposal):[a-z-]+)"/g,
     ))
       if (!fields.has(action)) found.add(action);
     const [, table = ""] = /\nconst presses: [^]+? = \{([^]+?)\n\};/.exec(text) ?? [];

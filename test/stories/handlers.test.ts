@@ -51,7 +51,9 @@ roll:list             -    yes     -       -          -     -        -   -
 roll:stop             -    yes     -       -          -     -        -   -
 proposal:run          -    yes     -       -          -     -        -   -
 proposal:dismiss      -    yes     -       -          -     -        -   -
+ask:open              yes  -       yes     yes        -     -        -   -
 dialog:refresh        -    yes     -       -          -     -        -   -
+form ask              yes  -       yes     yes        -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
 form denial           -    -       -       -          -     -        -   -
@@ -143,12 +145,15 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       .until(({ modals }) => modals.some(({ submit }) => submit !== ""));
     await world.slack.person("ada").submits({ "Type db-1 to confirm": "db-1" });
     const broken = await world.until(({ record, final }) => final && record.breakGlass === true);
+    const asked = { command: "vm.stop", input: { vm: ["vm-payments-web-2"] } };
+    metadata.set("form ask", JSON.stringify({ ...asked, id: "p-0123456789abcdef", channelId: "" }));
     for (const { handler } of rows) {
       const [kind] = handler.split(":");
       const of: Record<string, string> = {
         roll: planned,
         proposal: JSON.stringify({ proposal: "p-0000000000" }),
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
+        ask: JSON.stringify(asked),
         review: JSON.stringify({ request: broken.record.id }),
         digest: JSON.stringify({ line: "error:0123456789abcdef", hours: 24 }),
         menu: '{"do":"digest:snooze","line":"error:0123456789abcdef","hours":24}',

@@ -49,9 +49,15 @@ describe("a deploy job that proposes", () => {
       request: request.record.id,
       result: expect.stringMatching(/^Took a snapshot of db-1 as before-deploy in \d+ s/),
     });
-    const ran = await hears(world.vera, "ops", /Run by olivia: <https:[^>]*\|r-/);
+    const ran = await hears(
+      world.vera,
+      "ops",
+      /✅ Took a snapshot of db-1 as before-deploy in .* \(olivia\)[^]*<https:[^>]*\|r-/,
+    );
     expect(ran.ts).toBe(card.ts);
     expect(wordsOf(ran)).not.toContain("[Run]");
+    const result = await hears(world.vera, "ops", /✅ <@U0OLIVIA> /);
+    expect(result.threadTs).toBe(card.ts);
     const trail = await auditOf(world.client, world.key("audit"));
     expect(trail).toContainEqual(
       expect.objectContaining({
@@ -79,7 +85,9 @@ describe("a deploy job that proposes", () => {
     const at = Math.floor(JSON.parse(String(record)).expiresAt / 1000);
     const [own] = world.slack.messages().filter(({ text }) => text.startsWith("deploy proposes"));
     expect(JSON.stringify(own)).toContain(`Until <!date^${at}^{date_short_pretty} {time}|`);
-    expect(JSON.stringify(own)).toContain("The person who runs it requests it, with their own");
+    expect(JSON.stringify(own)).toContain(
+      "Press *Run* and it runs in your name, with the usual approvals.",
+    );
   });
 
   it("gets a restore only by the form, the typed name, and someone else's approval", async () => {
@@ -141,7 +149,11 @@ describe("a deploy job that proposes", () => {
     expect(await world.store.recentIds({}, 10)).toHaveLength(1);
     expect(writes(world)).toHaveLength(1);
     const { record } = await world.ended();
-    await hears(world.vera, "ops", new RegExp(`Run by ${record.requester.name}`));
+    await hears(
+      world.vera,
+      "ops",
+      new RegExp(`✅ Took a snapshot of db-1 .*\\(${record.requester.name}\\)`),
+    );
     const other = record.requester.name === "olivia" ? world.amir : world.olivia;
     await hears(other, "ops", /Someone already ran this\./);
   });

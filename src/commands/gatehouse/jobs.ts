@@ -10,6 +10,7 @@ import {
   sentence,
   table,
 } from "../../messages/message.ts";
+import { askerIn } from "../../core/request/open-seats.ts";
 import { needsOf, voteRefusal } from "../../core/permit/approval-rule.ts";
 import { calledName, defineCommand, requestable } from "../../registry/define.ts";
 import { recentRequests } from "../../core/request/lists.ts";
@@ -77,7 +78,8 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   if (!command) return [said];
   const { requester, approval } = record;
   const votes = approval && needsOf(policy, approval);
-  if (state === "draft" && votes && !voteRefusal({ votes, voter: person, ourTeamId, requester }))
+  const vote = votes && { votes, voter: person, ourTeamId, requester, ...askerIn(record) };
+  if (state === "draft" && vote && !voteRefusal(vote))
     return askingRow(request, command, {
       mayVote: true,
       link,

@@ -148,7 +148,7 @@ export function vmCard(card: Card): Message {
 
 /** `🧊 Frozen by ada since 11:54 AM: storage is failing`, in place of the changes. */
 const frozenLine = ({ by, at, reason }: Freeze): Markdown =>
-  md`🧊 Frozen by ${by} since ${when(at, "{time}", utc(at))}${reason && `: ${reason}`}. Until that ends, no changes.`;
+  md`🧊 Frozen by ${by} since ${when(at, "{time}")}${reason && `: ${reason}`}. Until that ends, no changes.`;
 
 /** A card's field for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {

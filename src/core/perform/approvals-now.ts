@@ -1,6 +1,7 @@
 import { fingerprintOf } from "../permit/fingerprint.ts";
 import { countApprovals } from "../permit/votes.ts";
 import type { Vm } from "../../fleet/compute/compute.ts";
+import { askerOf } from "../request/origin.ts";
 import { covers, needsOf, voteRefusal } from "../permit/approval-rule.ts";
 import { type Permit, approvalsFor } from "../permit/permit.ts";
 import type { Person } from "../../registry/invocation.ts";
@@ -60,11 +61,13 @@ export async function approvalProblem(
     const { id, teamId } = record.requester;
     const { ourTeamId } = by;
     const requester = await by.person(id, teamId, how);
+    const askerId = askerOf(record);
+    const asker = askerId === undefined ? undefined : await by.person(askerId, teamId, how);
     const approvers: Person[] = [];
     for (const { voterId, vote } of votes) {
       if (vote !== "approve") continue;
       const voter = await by.person(voterId, teamId, how);
-      if (!voteRefusal({ votes: needs, voter, ourTeamId, requester, approvers }))
+      if (!voteRefusal({ votes: needs, voter, ourTeamId, requester, asker, approvers }))
         approvers.push(voter);
     }
     return countApprovals(votes, digest, new Set(approvers.map((one) => one.id)));

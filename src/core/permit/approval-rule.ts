@@ -278,7 +278,8 @@ export function lacking<Need extends VoteNeed>(
 }
 
 /**
- * `own-request`: the voter is the requester; administrators are no exception. `own-account`,
+ * `own-request`: the voter is the requester; administrators are no exception. `asked-for-it`: the
+ * voter, or another account of theirs, asked others to make the request. `own-account`,
  * `voted-before`: another account with the voter's e-mail address requested it, or approved it.
  * `not-one-of-us`: the voter is a guest, a bot, a member of another team, or deactivated.
  * `not-needed`: the needs that the voter could meet are met, and others are still open.
@@ -286,6 +287,7 @@ export function lacking<Need extends VoteNeed>(
 type VoteRefusal =
   | "own-request"
   | "own-account"
+  | "asked-for-it"
   | "voted-before"
   | "not-one-of-us"
   | "not-an-approver"
@@ -312,6 +314,8 @@ export function voteRefusal(vote: {
   voter: Person;
   ourTeamId: string;
   requester: Account;
+  /** Who asked others to make the request (`askerOf`). */
+  asker?: Account | undefined;
   /**
    * Others who approved. If the groups of one are missing, they count only where a need names them
    * by ID or names everyone.
@@ -320,9 +324,10 @@ export function voteRefusal(vote: {
   /** A denial takes nobody's seat, so it is never `not-needed`. */
   isNo?: boolean;
 }): VoteRefusal | undefined {
-  const { votes, voter, ourTeamId, requester, approvers = [], isNo = false } = vote;
+  const { votes, voter, ourTeamId, requester, asker, approvers = [], isNo = false } = vote;
   if (voter.id === requester.id) return "own-request";
   if (isSamePerson(voter, requester)) return "own-account";
+  if (asker && isSamePerson(voter, asker)) return "asked-for-it";
   const others = approvers.filter(({ id }) => id !== voter.id);
   if (others.some((other) => isSamePerson(voter, other))) return "voted-before";
   if (!isFullMember(voter, ourTeamId)) return "not-one-of-us";
@@ -337,6 +342,7 @@ export function voteRefusal(vote: {
 const voteTexts: Readonly<Record<VoteRefusal, string>> = {
   "own-request": "You requested this; someone else must decide.",
   "own-account": "An account with your e-mail address requested this; someone else must decide.",
+  "asked-for-it": "You asked for this; someone else must decide.",
   "voted-before":
     "An account with your e-mail address already approved this; each person counts once.",
   "not-one-of-us": "Only full members of this workspace can approve or deny.",
@@ -360,8 +366,8 @@ export function approversRefusal(asked: {
   requesterId: string;
   membersOf: (groupId: string) => readonly string[] | undefined;
   /**
-   * People who are named but can't vote: they aren't full members now, or are another account of
-   * the requester.
+   * People who are named but can't vote: they aren't full members now, asked for the request, or
+   * are another account of the requester.
    */
   unable?: ReadonlySet<string>;
   nameOf?: (id: string) => string | undefined;

@@ -10,6 +10,8 @@ import {
   voteRefusal,
 } from "../permit/approval-rule.ts";
 import type { Person } from "../../registry/invocation.ts";
+import { askerOf } from "./origin.ts";
+import type { RequestRecord } from "./record.ts";
 import type { StoredRequest } from "./stored-request.ts";
 
 /**
@@ -32,6 +34,12 @@ function openNeeds<Need extends VoteNeed>(
     needs,
     needs.map((_, index) => places.get(index) ?? 0),
   );
+}
+
+/** Who asked others to make a request, as an account that a vote is judged by (`voteRefusal`). */
+export function askerIn(record: Pick<RequestRecord, "origin">): { asker?: { id: string } } {
+  const id = askerOf(record);
+  return id === undefined ? {} : { asker: { id } };
 }
 
 /** Orders needs: single people are fewer than groups, and everyone is the most. */
@@ -63,7 +71,8 @@ export function waitsFor(
   const { record, state, votes: given } = request;
   if (state !== "draft" || !record.approval) return false;
   const votes = needsOf(policy, record.approval);
-  if (voteRefusal({ votes, voter: person, ourTeamId, requester: record.requester })) return false;
+  const { requester } = record;
+  if (voteRefusal({ votes, voter: person, ourTeamId, requester, ...askerIn(record) })) return false;
   if (given.some(({ voterId }) => voterId === person.id)) return false;
   // Another approver may count for another need, and so leave their seat to this person.
   const theirs = { vote: "approve", meets: meets(votes, person) } as const;

@@ -34,6 +34,8 @@ const proposalButton = z.object({
   kind: z.literal("proposal"),
   /** ID of the proposal. */
   proposal: id,
+  /** The person who asked others to run it, and so can't approve it. */
+  asker: id.exactOptional(),
 });
 
 /**
@@ -105,6 +107,11 @@ export function pressOf(button: {
 /** Returns the request whose safety snapshot this one restores, if it is an undo. */
 export function undoneBy({ origin }: { origin: Origin }): string | undefined {
   return origin.kind === "request" ? origin.undoes : undefined;
+}
+
+/** Returns the person who asked others to make this request, who can't approve it. */
+export function askerOf({ origin }: { origin: Origin }): string | undefined {
+  return origin.kind === "proposal" ? origin.asker : undefined;
 }
 
 /**

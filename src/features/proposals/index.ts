@@ -1,35 +1,39 @@
 import type { Policy } from "../../config/policy-file.ts";
-import { callerName } from "../../api/callers.ts";
 import { placeFindings } from "../../core/permit/place-findings.ts";
 import { defineFeature } from "../define-feature.ts";
+import { proposingOf } from "../proposing.ts";
+import { askOthers } from "./ask-others.ts";
 import { proposalPaths } from "./describe-proposals.ts";
 import { askDismissal, dismissalCallback, dismissProposal, runProposal } from "./press-proposal.ts";
 import { proposalSource } from "./proposal-source.ts";
 import { proposalTools } from "./proposal-tools.ts";
-import { createProposals, proposalsOf } from "./proposals.ts";
+import { createProposals, proposalsOf, proposerName } from "./proposals.ts";
 import { proposalRoutes } from "./propose.ts";
 import { takeProposal } from "./take-proposal.ts";
 
-/** Lets services and agents propose changes, which people run. */
+/** Lets services, agents, and people who lack a right propose changes, which others run. */
 export const proposals = defineFeature({
   name: "proposals",
   judgePolicy: judgeServices,
-  needs: ["config", "log", "redis", "key", "store", "changes", "web", "at"],
+  needs: ["config", "log", "redis", "key", "store", "changes", "attestationNote", "web", "at"],
   start(on) {
     const all = createProposals(on.redis, on.key, on.at);
     return {
-      services: [proposalsOf.providedBy(all)],
+      services: [proposalsOf.providedBy(all), proposingOf.providedBy({ propose: askOthers })],
       presses: { "proposal:run": runProposal, "proposal:dismiss": askDismissal },
       forms: { [dismissalCallback]: { check: dismissProposal } },
       messages: [proposalSource({ ...on, commands: on.changes, proposals: all })],
       async untold() {
         const untold = await all.untold();
         return untold.map(({ record }) => ({
-          by: callerName(record.by),
+          by: proposerName(record.by),
           words: ["proposal", "proposals"],
         }));
       },
       beforeRequest: takeProposal,
+      async afterRequest({ origin }) {
+        if (origin.kind === "proposal") await all.redraw(origin.proposal);
+      },
       afterFreeze: all.refresh,
       routes: proposalRoutes,
       paths: proposalPaths,

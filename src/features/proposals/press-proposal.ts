@@ -31,19 +31,23 @@ async function findPressed(
 
 /**
  * Runs the proposed change as an ordinary command of the person who presses: forms, confirmations
- * and approvals are the same as if they had typed it.
+ * and approvals are the same as if they had typed it below the card.
  */
 export async function runProposal(act: Act<Press>, value: Input): Promise<void> {
   const { proposal, command } = await findPressed(act, value);
-  const origin = { kind: "proposal", proposal: proposal.record.id } as const;
-  await run(parseInvocation(command, proposal.record.input), { ...act, origin });
+  const { id, by, input } = proposal.record;
+  const asker = "asker" in by ? { asker: by.asker.id } : {};
+  const origin = { kind: "proposal", proposal: id, ...asker } as const;
+  const threadTs = proposal.delivered.card?.ts;
+  const interaction = { ...act.interaction, ...(threadTs ? { threadTs } : {}) };
+  await run(parseInvocation(command, input), { ...act, interaction, origin });
 }
 
 type FoundProposal = Awaited<ReturnType<typeof findProposal>>;
 
 /**
- * Checks that this person may dismiss the proposal: those who may run it may. Throws UserError and
- * Refused.
+ * Checks that this person may dismiss the proposal: those who may run it may, and a person who
+ * asked others for it. Throws UserError and Refused.
  */
 async function authorizeDismissal(
   { proposal, command }: FoundProposal,
@@ -51,7 +55,8 @@ async function authorizeDismissal(
 ) {
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");
   const person = await personOf(act);
-  const { target, input, channelId } = proposal.record;
+  const { by, target, input, channelId } = proposal.record;
+  if ("asker" in by && by.asker.id === person.id) return person;
   const stop = { command, input, targets: [target], person, channelId };
   await authorizeStop(stop, act.gateway);
   return person;

@@ -8,8 +8,17 @@ import type { Owes, Source } from "../../core/deliver/deliver.ts";
 import { linkTo } from "../../core/deliver/permalink.ts";
 import type { Web } from "../../slack/web.ts";
 import { openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
-import { type Proposals, hasExpired, parseProposal, requestOf } from "./proposals.ts";
-import { renderProposal } from "./render-proposal.ts";
+import {
+  type Proposals,
+  type StoredProposal,
+  hasExpired,
+  parseProposal,
+  requestOf,
+} from "./proposals.ts";
+import { renderProposal, renderResultForAsker } from "./render-proposal.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import type { Owed } from "../../core/deliver/post-once.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 /** How often a proposal is read again that someone is running, in case that process died (ms). */
 const lookEveryMs = 5_000;
@@ -27,6 +36,8 @@ export function proposalSource(options: {
   store: Pick<Journal, "get" | "madeBy" | "freezeState">;
   commands: readonly ChangeCommand[];
   web: Web;
+  /** What the card of an ended request says about attesting its VM again. */
+  attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   log: Log;
   config: { readonly policy: Pick<Policy, "alerts" | "audit" | "channels" | "confirm" | "teams"> };
 }): Source {
@@ -54,7 +65,7 @@ export function proposalSource(options: {
     const shows = {
       field: "shown",
       before,
-      now: isOpen ? `open ${frozen?.at ?? ""}` : state,
+      now: isOpen ? `open ${frozen?.at ?? ""}` : `${state}${request?.final ? " ended" : ""}`,
       standsAt,
       isLast: true,
       asks: /^(open|editing)/.test(before) && formerCard === undefined,
@@ -63,7 +74,7 @@ export function proposalSource(options: {
     const { policy } = options.config;
     const { channels } = policy;
     // A proposal in a person's name goes only to that person's direct messages.
-    const instead = "service" in record.by ? policy : { teams: {} };
+    const instead = "person" in record.by ? { teams: {} } : policy;
     const isRunAt = (one: string) => isRunIn({ policy: { channels }, command, channelId: one });
     const channelId =
       standsAt?.channelId ?? openPlace(record.channelId, instead, proposal.closed, now, isRunAt);
@@ -75,6 +86,8 @@ export function proposalSource(options: {
       await proposals.close(id, channelId);
       return 0;
     };
+    const noteNow = async () =>
+      request?.final ? options.attestationNote(request, command) : undefined;
     const render = async () => {
       const link = await linkTo(request?.delivered.card, { web });
       return renderProposal(proposal, command, {
@@ -83,22 +96,55 @@ export function proposalSource(options: {
         runIn: isRunAt(channelId) ? undefined : channels,
         request,
         link,
+        note: await noteNow(),
       });
     };
-    const messages = [
-      {
-        key: "card",
-        mark: said["card"],
-        place,
-        render,
-        shows,
-        closed,
-        urgency: "decision" as const,
-      },
-    ];
+    const card: Owed = {
+      key: "card",
+      mark: said["card"],
+      place,
+      render,
+      shows,
+      closed,
+      urgency: "decision",
+    };
+    const messages = [card, ...resultForAsker(proposal, command, { request, noteNow })];
     const takenMs = now < changedAt + linkWithinMs ? soonMs : lookEveryMs;
     const waitMs = state === "open" ? untilEndMs : isOpen ? takenMs : 0;
     return { createdAt, revision, messages, waitMs };
+  }
+
+  /**
+   * What the person who asked is told once, when it has ended: in the thread of the card, if that is
+   * where they asked; otherwise in their direct messages, since they may not read that channel.
+   */
+  function resultForAsker(
+    proposal: StoredProposal,
+    command: ChangeCommand,
+    by: {
+      request: StoredRequest | undefined;
+      noteNow(): Promise<AfterNote | undefined>;
+    },
+  ): Owed[] {
+    const { record, delivered } = proposal;
+    const { request } = by;
+    if (!("asker" in record.by)) return [];
+    const { card } = delivered;
+    const isBelowCard = card !== undefined && card.channelId === record.by.askedIn;
+    const renderWith = (note?: AfterNote) =>
+      renderResultForAsker(proposal, command, { request, note, isBelowCard });
+    const result = renderWith();
+    if (!result) return [];
+    const below = card && isBelowCard && { channelId: card.channelId, threadTs: card.ts };
+    return [
+      {
+        key: "result",
+        mark: delivered.said["result"],
+        place: below || { channelId: record.by.asker.id },
+        render: async () => renderWith(await by.noteNow()) ?? result,
+        urgency: "result",
+      },
+    ];
   }
 
   return { outbox, owedSince: "createdAt", readSubject: readProposal };

@@ -14,8 +14,26 @@ import type { Journal } from "../../core/request/journal.ts";
 import { keepFinalMs } from "../../core/request/record.ts";
 import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/open-place.ts";
 
-/** Who proposed: a service of gatehouse.yml, or the person for whom an agent asks. */
-export type Proposer = { service: string } | { person: Pick<Person, "id" | "teamId" | "name"> };
+type Named = Pick<Person, "id" | "teamId" | "name">;
+
+/**
+ * Who proposed: a service of gatehouse.yml, the person for whom an agent asks and who alone may run
+ * it, or a person who asks others, because they lack the right themselves.
+ */
+export type Proposer = { service: string } | { person: Named } | Asker;
+
+/** A person who asks others, and never runs or approves what they asked for. */
+export interface Asker {
+  asker: Named;
+  /** IDs of the people and groups who may run it. */
+  allowed: readonly string[];
+  /** The channel in which it was asked; empty where there was none. */
+  askedIn: string;
+}
+
+/** The place of a service in gatehouse.yml, or the ID of a person. */
+export const proposerName = (by: Proposer): string =>
+  callerName("asker" in by ? { person: by.asker } : by);
 
 /** The part of a proposal that never changes. */
 export interface ProposalRecord {
@@ -101,6 +119,8 @@ export function proposalRefusal(
   const decided = decidedRefusal(proposal, { personId, now });
   const { by, target, input } = proposal.record;
   if (decided !== undefined || "person" in by) return decided;
+  if ("asker" in by)
+    return by.asker.id === personId ? "You asked for this: someone else must run it." : undefined;
   const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
   const { id, name = "" } = ownerOf(target);
   // A project that doesn't exist yet has no ID and is in no view.
@@ -146,6 +166,11 @@ export function createProposals(
     get,
     now: () => redisNow(redis),
     refresh: records.refresh,
+
+    /** Has the card of a proposal drawn again, because its request was made or has ended. */
+    async redraw(id: string): Promise<void> {
+      if (await get(id)) await records.touch(id);
+    },
 
     /** Open proposals that no channel shows, though a card should have been posted by now. */
     async untold(afterMs = untoldMs): Promise<StoredProposal[]> {
@@ -193,7 +218,8 @@ export function createProposals(
 
 /** The entry for the audit trail, which names people by their IDs. */
 function auditOf({ id, by, command, target: { kind, id: targetId, name } }: ProposalRecord) {
-  const who = { who: callerName(by), ...("person" in by ? { team: by.person.teamId } : {}) };
+  const person = "asker" in by ? by.asker : "person" in by ? by.person : undefined;
+  const who = { who: proposerName(by), ...(person ? { team: person.teamId } : {}) };
   return { what: "proposal", proposal: id, ...who, command, target: { kind, id: targetId, name } };
 }
 

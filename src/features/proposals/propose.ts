@@ -3,37 +3,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { plain, plainWords } from "../../messages/message.ts";
-import { channelOfProject, scopeOfChannel } from "../../core/permit/access.ts";
-import { isRunIn, ownerOf, renamed } from "../../core/permit/refusal.ts";
+import { renamed } from "../../core/permit/refusal.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
-import { type Unrunnable, forbiddenToAll, withoutPeople } from "../../core/permit/unrunnable.ts";
-import {
-  type ChangeCommand,
-  type Target,
-  restoresSnapshot,
-  snapshotLister,
-} from "../../registry/define.ts";
-import {
-  type ChangeInvocation,
-  type Input,
-  asksForChange,
-  withTarget,
-  withIds,
-} from "../../registry/invocation.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
+import { type ChangeInvocation, asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import { noteOutcome } from "../../core/deliver/after-result.ts";
 import { newRequestId } from "../../core/request/journal.ts";
 import { headline } from "../../core/cards/render-result.ts";
 import { resolveOne, resolveSeveral } from "../../core/submit/resolve-targets.ts";
 import { authorize, noteRefusal, authorizeTargets } from "../../talk/authorize.ts";
-import { labelsOf, unread } from "../../talk/dialog-facts.ts";
 import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
+import { type PreparedChange, placeFor, prepareChange } from "./prepare-change.ts";
 import {
-  type ProposalRecord,
   type Proposer,
   type StoredProposal,
   hasExpired,
   proposalsOf,
+  proposerName,
   requestOf,
 } from "./proposals.ts";
 import type { Behind } from "../../api/api-context.ts";
@@ -53,13 +40,7 @@ import {
   unauthorized,
 } from "../../api/server.ts";
 import { asPerson, wordsOf } from "../../api/read-for.ts";
-import { restoringOf } from "../../talk/permit-by-facts.ts";
-import {
-  approvalsFor,
-  type Asking,
-  type ServiceAsking,
-  serviceMayAsk,
-} from "../../core/permit/permit.ts";
+import { type Asking, type ServiceAsking, serviceMayAsk } from "../../core/permit/permit.ts";
 import { whyOf } from "../../core/request/stage.ts";
 
 /** A proposal as a caller sends it. */
@@ -107,7 +88,7 @@ export async function propose(
   const gateway = gatewayNow();
   const proposals = proposalsOf(gateway);
   const { by, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
-  const proposer = callerName(by);
+  const proposer = proposerName(by);
   const words = typed.trim().replace(/^\/+/, "");
   const keyed = hash("sha256", JSON.stringify([proposer, key])).slice(0, 16);
   const id = key === undefined ? newRequestId().replace("r-", "p-") : `p-${keyed}`;
@@ -153,9 +134,7 @@ async function readChange(
   caller: Caller,
   words: string,
   gateway: GatewayContext,
-): Promise<
-  Pick<ProposalRecord, "input" | "target" | "labels" | "risk"> & { command: ChangeCommand }
-> {
+): Promise<PreparedChange & { command: ChangeCommand }> {
   const invocation = parseCommand(words, gateway.commands);
   if ("refusal" in invocation) throw wrong(invocation.refusal.text, invocation.refusal.hint);
   if (!asksForChange(invocation) || invocation.breakGlass !== undefined)
@@ -170,55 +149,11 @@ async function readChange(
   if ("service" in caller && !mayPropose(caller.rule, command, target, written))
     await refuseUnlisted(caller, invocation, gateway, target);
   if ("command" in asker) await authorizeTargets(asker, { targets: [target] }, gateway);
-  const asked = { command, targets: [target] };
-  const { snapshots, inventory, policy, ourTeamId } = gateway;
-  const isProject = target.kind === "project" && target.id !== "";
-  const vms = isProject ? await inventory.vms({ projectId: target.id }) : [];
-  const exact = await withIds(command, written, target, gateway);
-  const input = withTarget(command, exact, target);
-  const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
-  const facts = { ...unread(target, input), vms, snapshots: ofVm };
-  const judged = { ...asked, input, policy, ourTeamId, vmNames: vms.map(({ name }) => name) };
-  const restoring = restoringOf(facts, gateway.now());
-  const needed = approvalsFor({ ...judged, restoring }, gateway);
   const runner = "person" in caller ? caller.person.id : undefined;
-  const never =
-    forbiddenToAll(judged) ??
-    (await snapshotProblem(command, input, target, gateway)) ??
-    withoutPeople(judged, needed, runner);
-  if (never)
-    await refuseNoted(caller, asked, never.rule, gateway, wrong(never.title, never.detail));
-  const { labels = {}, snapshotAt: since } = labelsOf(facts);
-  const lost = since === undefined ? undefined : { since, forMs: gateway.now() - since };
-  const risk = command.risk?.({ target, input, vms, lost }) ?? [];
-  return { command, input, target, labels, risk: risk.map(String) };
-}
-
-/**
- * Why a restore can't be proposed: it names no snapshot, or one of another VM. Throws UserError for
- * a snapshot that the caller doesn't see.
- */
-async function snapshotProblem(
-  command: ChangeCommand,
-  { snapshot }: Input,
-  { id, name }: Target,
-  { snapshots, commands }: Pick<GatewayContext, "snapshots" | "commands">,
-): Promise<Unrunnable | undefined> {
-  if (!restoresSnapshot(command)) return undefined;
-  const rule = "input.snapshot";
-  if (typeof snapshot !== "string")
-    return {
-      rule,
-      title: "The snapshot is missing.",
-      detail: "Name it behind the VM: what is restored isn't left open.",
-    };
-  const owner = await snapshots.ownerOf(snapshot);
-  if (owner === undefined || owner === id) return undefined;
-  const lister = snapshotLister(commands);
-  const detail = lister
-    ? `\`/${lister.name} ${name}\` lists those that can be restored.`
-    : "Name one of its own.";
-  return { rule, title: `The snapshot ${snapshot} isn't one of ${name}.`, detail };
+  const change = await prepareChange({ command, input: written, target }, gateway, { runner });
+  if (!("never" in change)) return { command, ...change };
+  const { rule, title, detail } = change.never;
+  return refuseNoted(caller, { command, targets: [target] }, rule, gateway, wrong(title, detail));
 }
 
 /**
@@ -285,27 +220,18 @@ async function oneTarget(
   throw wrong("A proposal is for one VM.", "Propose one for each.");
 }
 
-/**
- * Finds a channel in which the command can be run: the service's, if it may see the target;
- * otherwise the team's, and then those of `alerts` and `audit`. Throws ApiProblem.
- */
+/** Finds the channel for a service's proposal (`placeFor`). Throws ApiProblem. */
 async function channelFor(
   caller: ServiceCaller,
   command: ChangeCommand,
   target: Target,
   gateway: GatewayContext,
 ): Promise<string> {
-  const { policy } = gateway;
-  const { id, name = "" } = ownerOf(target);
-  const isTold = (channel: string) => scopeOfChannel(policy, channel)?.sees({ id, name }) ?? true;
-  const team = channelOfProject(policy, { id, name });
-  const told = [caller.rule.channel, team, policy.alerts?.channel, policy.audit?.channel].filter(
-    (channel) => channel !== undefined && (channel === team || isTold(channel)),
-  );
-  const found = told.find((channelId) => isRunIn({ policy, command, channelId: channelId ?? "" }));
-  if (found !== undefined) return found;
+  const { channel } = caller.rule;
+  const found = placeFor({ command, target }, gateway, { first: channel });
+  if ("channelId" in found) return found.channelId;
   const asked = { command, targets: [target] };
-  if (told.length === 0) {
+  if (found.lacks === "channel") {
     const way = "In gatehouse.yml the service, the target's team, or `alerts` needs `channel`.";
     const why = wrong("No channel can be told of this target.", way);
     return refuseNoted(caller, asked, `${callerName(caller)}.channel`, gateway, why);
@@ -356,7 +282,7 @@ export async function stateOf(
     if ("service" in caller && !Object.hasOwn(gatewayNow().policy.services, caller.service))
       throw unauthorized();
     const proposal = await proposals.get(id);
-    if (!proposal || callerName(proposal.record.by) !== proposer)
+    if (!proposal || proposerName(proposal.record.by) !== proposer)
       throw new ApiProblem(404, "There is no such request.");
     const now = await described(proposal, behind);
     after ??= now.state;

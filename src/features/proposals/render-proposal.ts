@@ -6,6 +6,7 @@ import {
   lines,
   Markdown,
   md,
+  mention,
   message,
   type Message,
   name,
@@ -18,7 +19,9 @@ import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { deedOf, frozenWords, linked, parametersOf } from "../../core/cards/asking.ts";
-import type { StoredProposal } from "./proposals.ts";
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
+import type { ProposalRecord, StoredProposal } from "./proposals.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 interface Beside {
@@ -26,14 +29,15 @@ interface Beside {
   frozen: Freeze | undefined;
   /** Channels where it could be run, if it can't be run where its card is; otherwise undefined. */
   runIn: readonly string[] | undefined;
-  /** The request made of it, and the link to that request's message. */
+  /** The request made of it, the link to that request's message, and what attestation says. */
   request: StoredRequest | undefined;
   link: string | undefined;
+  note?: AfterNote | undefined;
 }
 
 /**
- * Renders the card of a proposal, which is edited in place. The change itself has its own messages,
- * as if it had been typed.
+ * Renders the card of a proposal, which is edited in place: it asks, says who runs it, and ends
+ * with the result. The change itself has its own messages, in the thread of this card.
  */
 export function renderProposal(
   proposal: StoredProposal,
@@ -41,10 +45,9 @@ export function renderProposal(
   beside: Beside,
 ): Message {
   const { record, createdAt } = proposal;
-  const { by, risk, reason, target, id } = record;
+  const { risk, reason, target, id } = record;
+  const { request, link } = beside;
   const deed = deedOf(record, command);
-  const who = "service" in by ? md`${name(by.service)} proposes` : md`Proposed in your name`;
-  const said = "service" in by ? `${by.service} proposes` : "Proposed in your name";
   const parameters = parametersOf(record, command).map(
     ([label, value]) => md`*${label}*: ${value}`,
   );
@@ -57,12 +60,18 @@ export function renderProposal(
     value,
     style: "primary" as const,
   };
+  const made = request && md` · ${linked(link, request.record.id)}`;
   return message(
-    news(md`${said}: ${deed}: “${reason}”`),
+    news(md`${whoAsks(record)}${deed}: “${reason}”`),
     ...(isOpen && risk.length > 0
       ? [section(lines(...risk.map((line) => new Markdown(line))))]
       : []),
-    section(lines(md`🤖 ${who}: *${deed}*: “${reason}”`, stateLine(proposal, beside))),
+    section(
+      lines(
+        md`${whoLine(record, isOpen)}*${deed}*: “${reason}”`,
+        stateLine(proposal, command, beside),
+      ),
+    ),
     ...buttons(
       isOpen
         ? [
@@ -73,25 +82,80 @@ export function renderProposal(
           ]
         : [],
     ),
-    context(lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}`)),
+    context(lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}${made ?? ""}`)),
   );
+}
+
+/** Begins the notification. */
+function whoAsks({ by }: ProposalRecord): string {
+  if ("asker" in by) return `${by.asker.name} asks: `;
+  return "service" in by ? `${by.service} proposes: ` : "Proposed in your name: ";
+}
+
+/** The most groups and people that a card mentions. */
+const mostMentioned = 3;
+
+/** Begins the card. Those who may run it are mentioned while they are asked. */
+function whoLine({ by }: ProposalRecord, isOpen: boolean): Markdown {
+  if ("service" in by) return md`🤖 ${name(by.service)} proposes: `;
+  if ("person" in by) return md`🤖 Proposed in your name: `;
+  const { asker, allowed } = by;
+  const groupsFirst = allowed.toSorted(
+    (a, b) => Number(!a.startsWith("S")) - Number(!b.startsWith("S")),
+  );
+  const whom = isOpen ? mentions(groupsFirst.slice(0, mostMentioned)) : "";
+  return md`🙋 ${asker.name} ${isOpen ? "asks" : "asked"}${whom && new Markdown(` ${whom}`)}: `;
 }
 
 const isRunnable = ({ state }: StoredProposal, { request }: Beside) =>
   state === "open" || (state === "running" && !request);
 
-function stateLine(proposal: StoredProposal, beside: Beside): Markdown {
-  const { record, state, dismissal } = proposal;
+function stateLine(proposal: StoredProposal, command: ChangeCommand, beside: Beside): Markdown {
+  const { record } = proposal;
   const { frozen, request, link } = beside;
-  if (request) {
+  if (request && !request.final) {
     const { id, requester } = request.record;
     return md`▶️ Run by ${requester.name}: ${link === undefined ? name(id) : linked(link, id)}.`;
   }
-  if (dismissal)
-    return md`🚫 Dismissed by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
-  if (state === "expired") return md`⌛ Expired: no one ran it in time. Nothing was done.`;
-  const until = md`Until ${dayAndTime(record.expiresAt)}. The person who runs it requests it, with their own rights and the usual approvals.`;
+  const result = resultOf(proposal, command, beside);
+  if (result) return result;
+  const until = md`Until ${dayAndTime(record.expiresAt)}. Press *Run* and it runs in your name, with the usual approvals.`;
   return lines(frozenWords(frozen), until, runInLine(proposal, beside));
+}
+
+/** How the proposal ended: with the outcome of its request, or without one. Undefined before. */
+function resultOf(
+  { state, dismissal, record: { by } }: StoredProposal,
+  command: ChangeCommand,
+  { request, note }: Pick<Beside, "request" | "note">,
+): Markdown | undefined {
+  if (request) {
+    if (!request.final) return undefined;
+    const { sign, text } = outcomeOf(request, command, note);
+    return md`${sign} ${text} (${request.record.requester.name})`;
+  }
+  if (dismissal) {
+    const isWithdrawn = "asker" in by && by.asker.id === dismissal.id;
+    const how = isWithdrawn ? "Withdrawn" : "Dismissed";
+    return md`🚫 ${how} by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
+  }
+  return state === "expired" ? md`⌛ Expired: no one ran it in time. Nothing was done.` : undefined;
+}
+
+/** Renders what the person who asked is told at the end. Undefined before. */
+export function renderResultForAsker(
+  proposal: StoredProposal,
+  command: ChangeCommand,
+  { request, note, isBelowCard }: Pick<Beside, "request" | "note"> & { isBelowCard: boolean },
+): Message | undefined {
+  const { record } = proposal;
+  const result = resultOf(proposal, command, { request, note });
+  if (!result || !("asker" in record.by)) return undefined;
+  const whom = isBelowCard ? md`${mention(record.by.asker.id)} ` : md``;
+  const asked = isBelowCard
+    ? undefined
+    : md`You asked: *${deedOf(record, command)}*: “${record.reason}”`;
+  return message(news(result), section(lines(md`${whom}${result}`, asked)));
 }
 
 /**

@@ -156,6 +156,9 @@ export async function takeProposal(
     if (record.command !== command.name || record.target.id !== target.id || !isSame)
       throw new UserError("This is no longer what was proposed. Nothing was done.", way);
     const { by } = record;
+    // Whoever asked for it can't approve it, so the request must name them.
+    if (("asker" in by ? by.asker.id : undefined) !== origin.asker)
+      throw new UserError("This is no longer what was proposed. Nothing was done.", way);
     const rule = "service" in by ? gateway.policy.services[by.service] : undefined;
     // A target that doesn't exist yet has the name that was filled in.
     const named = target.id === "" ? target : today;

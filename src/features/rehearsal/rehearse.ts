@@ -1,6 +1,7 @@
 import { refusedInError } from "../../core/cards/render-result.ts";
 import { joined, maxNamed } from "../../core/permit/approval-rule.ts";
 import type { Permit } from "../../core/permit/permit.ts";
+import type { Origin } from "../../core/request/origin.ts";
 import { hourlyOf } from "../../core/request/rate-limits.ts";
 import { messageOf } from "../../errors.ts";
 import type { DialogFacts } from "../../registry/define.ts";
@@ -58,7 +59,7 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
       return { concerns, unread: reader.unread } satisfies KnownConcerns;
     },
 
-    async rehearse(given, gateway, { atOnce = 1 } = {}) {
+    async rehearse({ permit: given, origin, atOnce = 1 }, gateway) {
       const reader = createReader(gateway);
       const { command, targets, person } = given;
       const { permit, facts } = await readState(given, gateway, reader);
@@ -70,7 +71,7 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
       const hourly = hourlyOf(command, { breakGlass, origin: { kind: "typed" } });
       const asked = { personId: person.id, hourly, isDraft, limits: policy.limits };
       const [whoCan, freeze, limit, concerns, earlier] = await Promise.all([
-        read("who could approve", () => whoCouldApprove(permit, gateway), {}),
+        read("who could approve", () => whoCouldApprove(permit, origin, gateway), {}),
         read("whether changes are frozen", () => store.freezeState(), undefined),
         read("limits", () => store.limitRefusal(asked), undefined),
         readConcerns(change, gateway, reader),
@@ -112,8 +113,12 @@ async function readState(
   return { permit: await permitByFacts(given, facts, gateway), facts };
 }
 
-async function whoCouldApprove(permit: Permit, gateway: GatewayContext) {
-  const approvers = await approversOf(permit, gateway);
+async function whoCouldApprove(
+  permit: Permit,
+  origin: Origin | undefined,
+  gateway: GatewayContext,
+) {
+  const approvers = await approversOf(permit, origin, gateway);
   const { refused, needs = [] } = approvers;
   if (refused) return { nobody: `${refused.text} ${refused.hint}` };
   const words = approvalWords(permit, approvers, gateway);

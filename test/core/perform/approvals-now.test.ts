@@ -269,7 +269,7 @@ describe("an undo, which an approver may request", () => {
     ] as const)
       expect(await asked(target, undoes, snapshot)).toMatchObject({
         is: "closed",
-        why: expect.stringContaining("access.operate"),
+        why: expect.stringContaining("amir may no longer restart "),
       });
   });
 });

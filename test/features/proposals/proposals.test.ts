@@ -181,7 +181,7 @@ describe("a service at the API", () => {
     const card = await hears(world.olivia, "ops", new RegExp(first.body.id));
     await world.olivia.presses("Run", { in: card.ts });
     await world.ended("vm snapshot");
-    await hears(world.olivia, "ops", /Run by olivia/);
+    await hears(world.olivia, "ops", /✅ Took a snapshot of db-1 .*\(olivia\)/);
     expect((await job.proposes("vm snapshot db-1 c")).status).toBe(202);
     await job.asks(first.body.id);
     await job.asks(first.body.id);

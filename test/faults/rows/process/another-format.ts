@@ -8,8 +8,8 @@ import { applyPatch, type Patch } from "../../stage/patch.ts";
 export const anotherFormat: readonly Patch[] = [
   {
     file: "src/operate/stored-format.ts",
-    was: 'export const storedFormat = "5";',
-    is: 'export const storedFormat = "6";',
+    was: 'export const storedFormat = "6";',
+    is: 'export const storedFormat = "7";',
   },
 ];
 

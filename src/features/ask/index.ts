@@ -1,0 +1,17 @@
+import { defineFeature } from "../define-feature.ts";
+import { askButton, askCallback, checkAsk, openAsk, submitAsk } from "./ask.ts";
+
+/**
+ * Lets a person who is refused for lack of the right ask those who have it. What they ask for is a
+ * proposal, so without a feature that keeps proposals nothing is offered.
+ */
+export const ask = defineFeature({
+  name: "ask",
+  start() {
+    return {
+      offersAtRefusal: askButton,
+      presses: { ask: openAsk },
+      forms: { [askCallback]: { check: checkAsk, submit: submitAsk } },
+    };
+  },
+});
