@@ -298,13 +298,23 @@ export function createKnownFleet() {
  * An ID takes precedence over every name, so that no name can pose as an ID. Then case counts,
  * unless nothing matches with it.
  */
-function one<T>(byId: T | undefined, meant: readonly Meant<T>[]): NameMatch<T> | undefined {
+function one<T extends Placed>(
+  byId: T | undefined,
+  meant: readonly Meant<T>[],
+): NameMatch<T> | undefined {
   if (byId !== undefined) return { found: byId };
   const exact = meant.filter(({ isExact }) => isExact);
   const [first, ...others] = new Set((exact.length > 0 ? exact : meant).map(({ it }) => it));
   if (first === undefined) return undefined;
-  return others.length === 0 ? { found: first } : { ambiguous: [first, ...others] };
+  if (others.length === 0) return { found: first };
+  return { ambiguous: [first, ...others].toSorted(byPlace) };
 }
+
+type Placed = { id: string; projectName?: string };
+
+/** Orders things of one name by their project, because the order of reading is left to chance. */
+const byPlace = (a: Placed, b: Placed) =>
+  compareNames(a.projectName ?? "", b.projectName ?? "") || compareNames(a.id, b.id);
 
 interface Meant<T> {
   it: T;
