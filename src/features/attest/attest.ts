@@ -54,15 +54,17 @@ export const attest = defineCommand({
     vm: targetOrSeveral("vm").describe("the VM to check"),
     raw: fileFlag("send the raw report as a file"),
     evidence: fileFlag("send everything the result is based on, as a signed file"),
+    file: fileFlag("send the results with whole measurements as a file"),
   }),
-  async answer({ vm: words, raw, evidence }, context: ReadContext) {
+  async answer({ vm: words, raw, evidence, file: asFile }, context: ReadContext) {
+    const form = evidence === true ? "evidence" : asFile === true ? "file" : "table";
     if (isGlob(words) || words.includes(",")) {
       const { asking, inventory } = context;
       const vms = await vmsNamed(asking, words.split(",").filter(Boolean), inventory);
-      return attestFleet(words, vms, evidence === true, context);
+      return attestFleet(words, vms, form, context);
     }
     const vm = await context.resolve("vm", words);
-    if (evidence === true) return attestFleet(words, [vm], true, context);
+    if (form !== "table") return attestFleet(words, [vm], form, context);
     const read = await context.appraiser.attest(vm);
     const { appraisal, report } = read;
     if (raw !== true) {
@@ -154,25 +156,34 @@ async function evidenceFile(
 async function attestFleet(
   words: string,
   vms: readonly NamedVm[],
-  wantsEvidence: boolean,
+  form: "table" | "file" | "evidence",
   context: ReadContext,
 ): Promise<Answer> {
   const waiting = vms.values();
   const rows: FleetRow[] = [];
   const judge = async () => {
-    for (const vm of waiting) rows.push(await rowOf(vm, wantsEvidence, context));
+    for (const vm of waiting) rows.push(await rowOf(vm, form === "evidence", context));
   };
   await Promise.all(Array.from({ length: atOnce }, judge));
-  if (wantsEvidence) {
+  if (form === "evidence") {
     const file = `The evidence is a file in your direct messages. \`${check}\` judges it again, without a network; \`audit verify\` shows the fingerprint of the key.`;
     return {
       message: renderFleet(words, rows, context.now(), { file }).message,
       file: await evidenceFile("Evidence", rows, context),
     };
   }
-  const offer = runButton("Evidence", "vm.attest:evidence", { vm: words, evidence: true });
-  const { message: shown, content } = renderFleet(words, rows, context.now(), { actions: [offer] });
-  return { message: shown, file: { name: "attestation.csv", title: "Attestation", content } };
+  const actions = [
+    runButton("As a file", "vm.attest:file", { vm: words, file: true }),
+    runButton("Evidence", "vm.attest:evidence", { vm: words, evidence: true }),
+  ];
+  const { message: shown, content } = renderFleet(words, rows, context.now(), { actions });
+  if (form === "table") return { message: shown };
+  return {
+    message: sentence(
+      md`The attestation of ${name(words)}, with whole measurements, is a file in your direct messages.`,
+    ),
+    file: { name: "attestation.csv", title: "Attestation", content },
+  };
 }
 
 /** The evidence is kept only if it was asked for: for 1,000 VMs it is large. */
