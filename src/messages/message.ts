@@ -649,6 +649,23 @@ export function when(
   return new Markdown(`<!date^${Math.floor(at / 1000)}^${format}|${fallback}>`);
 }
 
+const halfDayMs = 12 * 3600_000;
+
+/**
+ * A time within a sentence: `at 11:56 AM`, with the day where `agoMs` leaves that open: `yesterday
+ * at 11:56 PM`.
+ */
+export function atTime(at: number, agoMs: number): Markdown {
+  const clock = utc(at).slice(11);
+  return agoMs < halfDayMs
+    ? md`at ${when(at, "{time}", clock)}`
+    : when(at, "{date_short_pretty} at {time}", utc(at));
+}
+
+/** Ends a sentence, unless what it quotes ends with a full stop: `denied it: “Fix forward.”` */
+export const ended = (text: Markdown): Markdown =>
+  /[.!?…][”"]?$/.test(text.value) ? text : md`${text}.`;
+
 /** A number with its noun: `1 VM`, `2,000 VMs`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
@@ -706,7 +723,7 @@ export function readable(text: Markdown): Markdown {
 }
 
 /** A locked phone shows about this many characters. */
-const maxNews = 150;
+export const maxNews = 150;
 
 /**
  * The text of a message that notifies people: one line of plain words, without mentions and IDs,

@@ -13,20 +13,18 @@ const title = "What would happen?";
 
 /**
  * Answers a form's “What would happen?” in a modal on top of the form, which keeps what was typed.
- * `permitOf` returns the permit for what the form asks for.
+ * The permit is for what the form asks for.
  */
 export async function openRehearsal(
-  permitOf: () => Promise<Permit>,
+  permit: Permit,
   act: Act<Press>,
   how: { atOnce?: number } = {},
 ): Promise<void> {
   const { gateway } = act;
   const { rehearsal } = gateway.contributed;
   if (!rehearsal) throw outdated();
-  const make = async () => {
-    const permit = await permitOf();
-    return rehearsalView(permit, await rehearsal.rehearse(permit, gateway, how), gateway.now());
-  };
+  const make = async () =>
+    rehearsalView(permit, await rehearsal.rehearse(permit, gateway, how), gateway.now());
   if (!(await openView(title, make, act))) throw tooSlow();
 }
 

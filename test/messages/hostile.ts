@@ -62,6 +62,7 @@ export function controlsIn(value: unknown, allowed: readonly string[] = []): str
     .flatMap((text) => text.match(/<[^>]*>?/g) ?? [])
     .filter(
       (found) =>
-        !/^<!date\^\d+\^\{[a-z_]+\}\|[0-9:]+ UTC>$/.test(found) && !allowed.includes(found),
+        !/^<!date\^\d+\^\{[a-z_]+\}( at \{time\})?\|[0-9: -]+ UTC>$/.test(found) &&
+        !allowed.includes(found),
     );
 }

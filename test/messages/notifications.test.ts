@@ -162,7 +162,7 @@ const kinds: readonly Kind[] = [
     "a request for approval",
     "approver",
     (about) => renderCard(stored(about), restore),
-    "Approve by 03:12 UTC? ⚠️ Everything written to db-1 since 03:10 UTC is replaced. Undo: safety snapshot. olivia asks to restore db-1 (payments) from…",
+    "olivia asks to restore db-1 (payments) from nightly: “bad migration”. You lose what was written since 1 min 22 s before the request. 1 s to decide.",
   ],
   [
     "a card",

@@ -24,7 +24,7 @@ describe("restarting a VM from Slack", () => {
       /^✅ Restarted web-2 in \d+ s\.\nin payments · requested by olivia at [\d:]+ UTC · r-/,
     );
     expect(result && wordsOf(result)).toMatch(
-      /^✅ <@U0OLIVIA> sent [\d:]+ UTC · REBOOTING seen [\d:]+ UTC · RUNNING read [\d:]+ UTC/,
+      /^✅ <@U0OLIVIA> web-2 runs again\. Sent [\d:]+ UTC, REBOOTING seen [\d:]+ UTC, RUNNING read [\d:]+ UTC\./,
     );
     expect(world.olivia.mentions()).toHaveLength(1);
   });

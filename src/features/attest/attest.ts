@@ -15,11 +15,11 @@ import { UserError, messageOf } from "../../errors.ts";
 import {
   type ButtonSpec,
   type Markdown,
+  atTime,
   lines,
   md,
   name,
   sentence,
-  when,
 } from "../../messages/message.ts";
 import {
   type Answer,
@@ -116,10 +116,10 @@ function proposing(
  */
 async function sinceVerified(
   vmId: string,
-  { appraiser, journal, commands }: ReadContext,
+  { appraiser, journal, commands, now }: ReadContext,
 ): Promise<Markdown> {
   const verifiedAt = await appraiser.lastVerified(vmId);
-  const at = (ms: number) => when(ms, "{date_short_pretty} {time}");
+  const at = (ms: number) => atTime(ms, now() - ms);
   const recent = await recentRequests({ targetId: vmId, most: 20 }, journal);
   const changes = recent.flatMap(({ record, state, attempt, changedAt }) => {
     const one = commands.find((command) => command.name === record.command);
@@ -128,10 +128,10 @@ async function sinceVerified(
     if (!mayMatter || !wasDone || changedAt < (verifiedAt ?? 0)) return [];
     const what = state === "done" ? one.say.done : `${one.say.verb} (${stateWords(state)})`;
     const { requester, id } = record;
-    return [md`• ${what} at ${at(changedAt)} by ${requester.name}, request ${name(id)}`];
+    return [md`• ${what} ${at(changedAt)} by ${requester.name}, request ${name(id)}`];
   });
   const since = verifiedAt
-    ? md`since it last verified, ${at(verifiedAt)}`
+    ? md`since it last verified ${at(verifiedAt)}`
     : md`on record; it never verified before`;
   if (changes.length === 0) return md`*No change from Gatehouse ${since}.*`;
   return lines(md`*Changes from Gatehouse ${since}:*`, ...changes.slice(0, 5));

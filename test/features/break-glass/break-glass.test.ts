@@ -97,12 +97,12 @@ describe("break-glass", () => {
     const card = await hears(
       world.olivia,
       "ops",
-      /Break-glass: approval skipped; review signed by amir at \d{4}-\d\d-\d\d \d\d:\d\d UTC: “staging held no customer's data”\./,
+      /Break-glass: approval skipped; review signed by amir \d{4}-\d\d-\d\d \d\d:\d\d UTC: “staging held no customer's data”\./,
     );
     expect(wordsOf(card)).toContain("Deleted staging");
     expect(JSON.stringify(world.olivia.seesChannel("ops"))).not.toContain("review pending");
     await world.olivia.types("ops", `/gatehouse why ${request.record.id}`);
-    await hears(world.olivia, "ops", /project delete of staging[^]*review signed by amir at/);
+    await hears(world.olivia, "ops", /project delete of staging[^]*review signed by amir \d/);
     const trail = await auditOf(world.client, world.key("audit"));
     expect(trail.find(({ what }) => what === "review-signed")).toMatchObject({
       who: "U0AMIR",
