@@ -118,7 +118,7 @@ await person("olivia").until(({ modals }) => modals.some(({ submit }) => submit 
 await person("olivia").submits({ Canary: [] });
 await sees("olivia", " of 20 · 3 in progress");
 await take("rollout", { ...ops, words: "in progress" });
-await sees("olivia", "Restart of 20 VMs has ended");
+await sees("olivia", "Restarted 20 VMs");
 
 await weather.turn({ switch: "alert", on: true });
 await sees("olivia", "HighCpu");

@@ -58,7 +58,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     );
     await tour.sees(olivia, "ops", /Restored db-1[\s\S]*\[Undo\]/);
     await tour.presses(olivia, "Undo");
-    await tour.dialog(olivia, /This undoes[\s\S]*All data of db-1 is replaced/);
+    await tour.dialog(olivia, /Undo the restore of[\s\S]*All data of db-1 is replaced/);
     await tour.submits(olivia, {
       "Type db-1 to confirm": "db-1",
       Reason: "wrong snapshot, back to where we were",

@@ -23,7 +23,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene("web-2 is stuck. She restarts it; the result appears once it runs again.");
     await tour.types(olivia, "ops", "/vm restart web-2");
     await tour.sees(olivia, "ops", /✅ (@olivia )?Restarted web-2 in/);
-    await tour.sees(olivia, "ops", /✅ @olivia [\s\S]*sent .* read/);
+    await tour.sees(olivia, "ops", /✅ @olivia [\s\S]*Sent .* read/);
     tour.holds("the service was asked to restart exactly once", restarts(tour) === 1);
     tour.holds("Olivia was mentioned exactly once", olivia.mentions().length === 1);
   },

@@ -54,6 +54,6 @@ export const leadSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     );
     await tour.presses(noor, "Approve", "home");
     await tour.sees(mia, "status", /✅ (@mia )?Restarted index-1/);
-    await tour.sees(noor, "search", /✅ mia: [\s\S]*sent .* read/);
+    await tour.sees(noor, "search", /✅ mia: [\s\S]*Sent .* read/);
   },
 ];

@@ -692,7 +692,12 @@ export function channelLink(channelId: string): Markdown {
 }
 
 /** Formats of Slack for a time in the reader's own zone. */
-type TimeFormat = "{time}" | "{time_secs}" | "{date_short_pretty} {time}" | "{date_short} {time}";
+type TimeFormat =
+  | "{time}"
+  | "{time_secs}"
+  | "{date_short_pretty} {time}"
+  | "{date_short_pretty} at {time}"
+  | "{date_short} {time}";
 
 /**
  * A time in the reader's own zone. Notifications, and clients that can't show it, have UTC. `at` is
@@ -708,6 +713,19 @@ export function when(at: number, format: TimeFormat = "{time_secs}"): Markdown {
 
 /** A time with its day in the reader's own zone: `today 9:00 AM`. */
 export const dayAndTime = (at: number): Markdown => when(at, "{date_short_pretty} {time}");
+
+const halfDayMs = 12 * 3600_000;
+
+/**
+ * A time within a sentence: `at 11:56 AM`, with the day where `agoMs` leaves that open: `yesterday
+ * at 11:56 PM`.
+ */
+export const atTime = (at: number, agoMs: number): Markdown =>
+  agoMs < halfDayMs ? md`at ${when(at, "{time}")}` : when(at, "{date_short_pretty} at {time}");
+
+/** Ends a sentence, unless what it quotes ends with a full stop: `denied it: “Fix forward.”` */
+export const ended = (text: Markdown): Markdown =>
+  /[.!?…][”"]?$/.test(text.value) ? text : md`${text}.`;
 
 /** A number with its noun: `1 VM`, `2,000 VMs`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
@@ -766,7 +784,7 @@ export function readable(text: Markdown): Markdown {
 }
 
 /** A locked phone shows about this many characters. */
-const maxNews = 150;
+export const maxNews = 150;
 
 /**
  * The text of a message that notifies people: one line of plain words, without mentions and IDs,

@@ -211,6 +211,8 @@ interface Changing<
     until?: string;
     /** For "the creation of pay", if the noun isn't the verb. */
     noun?: string;
+    /** For "olivia asks to …" in a notification: "pin db-1 to what it measures now". */
+    asked?(target: string): string;
     /** The end of the sentence "Restore db-1": "from nightly". */
     detail?(input: Record<string, unknown>, labels: Labels): string | undefined;
   };
@@ -221,6 +223,11 @@ interface Changing<
    * words.
    */
   risk?(what: Risked): readonly Markdown[];
+  /**
+   * The same in plain words, for notifications and confirmations, where Slack shows no time in the
+   * reader's zone. By default the words of `risk`.
+   */
+  plainRisk?(what: Risked): string;
   /** The form that is opened before the request. Destructive commands always have one. */
   dialog?: Dialog;
   /** Fills in defaults at the request, for the journal. */
@@ -405,6 +412,10 @@ export interface DialogFacts {
   vms: readonly Vm[];
   /** Known snapshots of the VM, or of the project's VMs. */
   snapshots: readonly KnownSnapshot[];
+  /** Names of those who took the snapshots, by user ID. */
+  takenBy?: ReadonlyMap<string, string>;
+  /** When this was read (ms). */
+  now?: number;
   /** The other VM to which the chosen snapshot is known to belong. */
   foreignSnapshotOf?: string | undefined;
   input: Record<string, unknown>;

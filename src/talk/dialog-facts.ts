@@ -43,6 +43,10 @@ export async function gatherFacts(
     );
   const ids = target.kind === "vm" ? [target.id] : vms.slice(0, 50).map(({ id }) => id);
   const snapshots = await Promise.all(ids.map((id) => gateway.snapshots.of(id)));
+  const all = snapshots.flat();
+  const takers = all.flatMap(({ by }) => (by === "" ? [] : [by]));
+  await gateway.learnNames(takers);
+  const takenBy = new Map(takers.map((by) => [by, gateway.nameOf(by) ?? by]));
   const { snapshot } = input;
   const owner =
     typeof snapshot === "string" ? await gateway.snapshots.ownerOf(snapshot) : undefined;
@@ -53,7 +57,9 @@ export async function gatherFacts(
     ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,
-    snapshots: snapshots.flat(),
+    snapshots: all,
+    takenBy,
+    now: gateway.now(),
   };
 }
 

@@ -3,28 +3,26 @@ import * as z from "zod";
 import {
   type ButtonSpec,
   Markdown,
+  atTime,
   buttons,
   lines,
   md,
-  name,
   plainText,
   section,
   when,
-  dayAndTime,
 } from "../messages/message.ts";
 import {
   type Argument,
   type ChangeCommand,
   type DialogFacts,
   argumentsOf,
-  calledName,
+  nounOf,
   type Labels,
 } from "../registry/define.ts";
 import type { Input } from "../registry/invocation.ts";
 import { type StoredRequest, sentAtOf } from "../core/request/stored-request.ts";
 import { targetName } from "../core/cards/asking.ts";
 import { buttonOrigin } from "../core/request/origin.ts";
-import { callOf } from "../core/request/stage.ts";
 import { labelsOf } from "./dialog-facts.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";
 
@@ -50,6 +48,8 @@ export const formMeta = z.object({
   origin: buttonOrigin.exactOptional(),
   /** Reason given with `--break-glass`: why the change can't wait for approvals. */
   breakGlass: z.string().max(300).exactOptional(),
+  /** The reason of the request that this one repeats or undoes, to begin with. */
+  reason: z.string().max(500).exactOptional(),
 });
 export type FormMeta = z.output<typeof formMeta>;
 
@@ -84,24 +84,24 @@ export function formOfOne(form: {
   const { labels } = labelsOf(facts);
   const shown = undone ? [] : shownOf(command, input);
   const filled = { ...command.dialog?.fill?.(facts), ...input };
-  const kind = emergency ? "Break-glass" : undone ? "Undo" : undefined;
   const asksName = command.class === "destroy" || emergency !== undefined;
   const said = lines(
     frozen,
     emergency?.warning,
-    undone && undoLine(undone),
-    command.on === "new-project" ? undefined : whatLine(command, facts, now),
+    undone && undoLine(undone, command, now),
+    command.on === "new-project" || undone ? undefined : whatLine(command, facts, now),
     ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
     ...(command.dialog?.warn?.(facts) ?? []),
   );
   const blocks = [
     ...(said.value === "" ? [] : [section(said)]),
     ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
-    ...(asksName ? nameInputs(target.name, emergency, meta.breakGlass) : []),
+    ...(asksName ? nameInputs(target.name, emergency, meta.breakGlass ?? meta.reason) : []),
     ...(approvals ? [section(approvals)] : []),
     ...(form.isRehearsed ? buttons([rehearseButton(rehearseAction)]) : []),
   ];
-  return modal(kind === undefined ? titleOf(command) : `${kind}: ${verb}`, blocks, {
+  const title = undone ? `Undo the ${nounOf(command)}` : titleOf(command);
+  return modal(emergency ? `Break-glass: ${verb}` : title, blocks, {
     callback: dialogCallback,
     metadata: { ...meta, values: hidden(command, input, shown) },
     submit: approvals ? "Request approval" : verb,
@@ -109,7 +109,7 @@ export function formOfOne(form: {
 }
 
 /** The action of the button that asks what a form's change would do. A feature handles it. */
-export const rehearseAction = "rehearse";
+export const rehearseAction = "dialog:rehearse";
 
 /** Makes the button of a form that asks what its change would do. */
 export const rehearseButton = (action: string, value: object = {}): ButtonSpec => ({
@@ -140,10 +140,10 @@ export function titleOf(command: ChangeCommand): string {
   return `${command.say.verb} ${command.on === "vm" ? "a VM" : "a project"}`;
 }
 
-function undoLine(undone: StoredRequest): Markdown {
-  const { command, target, requester } = undone.record;
+function undoLine(undone: StoredRequest, command: ChangeCommand, now: number): Markdown {
+  const { target, requester } = undone.record;
   const at = sentAtOf(undone);
-  return md`*This undoes* the ${command} of ${name(calledName(target))} that ${requester.name} requested. It goes back to the safety snapshot ${name(callOf(undone.stage)?.safety?.snapshotId)}, taken right before that, ${dayAndTime(at)}.`;
+  return md`*Undo the ${nounOf(command)} of ${targetName(target)}*: back to how it was ${atTime(at, now - at)}, right before ${requester.name} had it done.`;
 }
 
 function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {

@@ -41,7 +41,7 @@ import { noEmergency } from "../registry/emergency.ts";
 export async function openForm(
   permit: Permit,
   act: Act,
-  more: Pick<FormMeta, "breakGlass"> = {},
+  more: Pick<FormMeta, "breakGlass" | "reason"> = {},
 ): Promise<boolean> {
   const { gateway, origin } = act;
   const { command, target } = permit;

@@ -13,19 +13,14 @@ const title = "What would happen?";
 
 /**
  * Answers a form's “What would happen?” in a modal on top of the form, which keeps what was typed.
- * `read` reads what the form asks for.
+ * `asked` is what the form asks for.
  */
-export async function openRehearsal(
-  read: () => Promise<Rehearsing>,
-  act: Act<Press>,
-): Promise<void> {
+export async function openRehearsal(asked: Rehearsing, act: Act<Press>): Promise<void> {
   const { gateway } = act;
   const { rehearsal } = gateway.contributed;
   if (!rehearsal) throw outdated();
-  const make = async () => {
-    const asked = await read();
-    return rehearsalView(asked.permit, await rehearsal.rehearse(asked, gateway), gateway.now());
-  };
+  const make = async () =>
+    rehearsalView(asked.permit, await rehearsal.rehearse(asked, gateway), gateway.now());
   if (!(await openView(title, make, act))) throw tooSlow();
 }
 

@@ -238,21 +238,27 @@ async function retry(pressed: Pressed): Promise<void> {
   if (undoes === undefined) return requestAgain(pressed);
   const undone = await act.gateway.store.get(undoes);
   if (!undone) throw noLongerUndone(request, act.gateway);
-  return undo({ ...pressed, request: undone });
+  return openUndo({ ...pressed, request: undone }, request.record.reason);
 }
 
 /** Runs the command once more, as a new request of the person who pressed, with its own checks. */
 async function requestAgain({ request, command, act }: Pressed): Promise<void> {
-  const { input } = request.record;
+  const { input, reason } = request.record;
   const typed = commandNamed(dottedName(command), act.gateway);
-  await run(parseInvocation(typed, input), act);
+  await run({ ...parseInvocation(typed, input), reason }, act);
+}
+
+/** Undoes a request, with its reason to begin with. */
+async function undo(pressed: Pressed): Promise<void> {
+  const { reason } = pressed.request.record;
+  await openUndo(pressed, reason && `Undo: ${reason}`.slice(0, 500));
 }
 
 /**
  * Opens the form that restores the safety snapshot, with the approvals of any restore. People who
  * may approve a restore may request this one.
  */
-async function undo({ request, act }: Pressed): Promise<void> {
+async function openUndo({ request, act }: Pressed, reason: string | undefined): Promise<void> {
   const { gateway } = act;
   const saved = savedBy(request);
   const { target } = request.record;
@@ -265,7 +271,8 @@ async function undo({ request, act }: Pressed): Promise<void> {
   const basis = basisToUndo(request);
   const asking = await authorize({ command: restore, input, person, channelId, basis }, gateway);
   const permit = await authorizeTargets(asking, { targets: [target] }, gateway);
-  if (!(await openForm(permit, act))) throw tooSlow();
+  const more = reason === undefined ? {} : { reason };
+  if (!(await openForm(permit, act, more))) throw tooSlow();
 }
 
 function noLongerUndone(

@@ -73,10 +73,10 @@ export async function runNamed({ command, input }: NamedCommand, act: Act): Prom
 
 /**
  * Runs a command that was typed, pressed or mentioned. Policy decides before names are resolved.
- * Throws Refused and UserError.
+ * `reason` is that of the request that this one repeats. Throws Refused and UserError.
  */
 export async function run(
-  invocation: Invocation & { breakGlass?: string },
+  invocation: Invocation & { breakGlass?: string; reason?: string | undefined },
   act: Act,
 ): Promise<void> {
   const { command, input } = invocation;
@@ -119,11 +119,11 @@ export async function run(
  * only the requester reads that.
  */
 async function change(
-  invocation: ChangeInvocation & { breakGlass?: string },
+  invocation: ChangeInvocation & { breakGlass?: string; reason?: string | undefined },
   asking: Asking<ChangeCommand>,
   act: Act,
 ): Promise<void> {
-  const { command, input, breakGlass } = invocation;
+  const { command, input, breakGlass, reason } = invocation;
   const { interaction, reply, gateway } = act;
   const isEmergency = breakGlass !== undefined;
   const { person, basis } = asking;
@@ -150,13 +150,15 @@ async function change(
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
   if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
     const exact = await withIds(command, input, target, gateway);
-    if (await openForm(specify(permit, exact), act, isEmergency ? { breakGlass } : {})) return;
+    const more = isEmergency ? { breakGlass } : reason === undefined ? {} : { reason };
+    if (await openForm(specify(permit, exact), act, more)) return;
     if (isEmergency)
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
     return reply.privately(pressToGoOn(command, input, target));
   }
   const caution = await cautionNow();
-  const submitted = await submitChange(permit, { ...place, origin: originOf(act) }, act);
+  const made = { ...place, origin: originOf(act), ...(reason === undefined ? {} : { reason }) };
+  const submitted = await submitChange(permit, made, act);
   if (!submitted.isNew) return;
   // Replace the ephemeral message that had the button, because its buttons are used up.
   const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;

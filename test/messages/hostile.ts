@@ -62,6 +62,8 @@ export function controlsIn(value: unknown, allowed: readonly string[] = []): str
     .flatMap((text) => text.match(/<[^>]*>?/g) ?? [])
     .filter(
       (found) =>
-        !/^<!date\^\d+\^\{[a-z_]+\}\|[0-9:]+ [AP]M UTC>$/.test(found) && !allowed.includes(found),
+        !/^<!date\^\d+\^\{[a-z_]+\}( at \{time\})?\|(?:\w{3} \d+, )?[0-9:]+ [AP]M UTC>$/.test(
+          found,
+        ) && !allowed.includes(found),
     );
 }

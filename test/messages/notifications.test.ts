@@ -162,7 +162,7 @@ const kinds: readonly Kind[] = [
     "a request for approval",
     "approver",
     (about) => renderCard(stored(about), restore),
-    "Approve by 3:12 AM UTC? ⚠️ Everything written to db-1 since 3:10 AM UTC is replaced. Undo: safety snapshot. olivia asks to restore db-1 (payments)…",
+    "olivia asks to restore db-1 (payments) from nightly: “bad migration”. You lose what was written since 1 min 22 s before the request. 1 s to decide.",
   ],
   [
     "a card",

@@ -360,7 +360,7 @@ ${testTiming}`;
     await sendSigned(world, pressPayload(world, "vera", card, details));
     const shown = await hears(world.vera, "ops", /✅ olivia: Restarted web-2 in/);
     expect(shown.ephemeral).toBe(true);
-    expect(wordsOf(shown)).toContain("\nApproved by amir.\n");
+    expect(wordsOf(shown)).toContain(", approved by amir ·");
   });
 
   it("ends with a no, says whose, and tells the requester once", async () => {

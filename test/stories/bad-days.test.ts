@@ -219,7 +219,7 @@ describe("text from the service", () => {
     await world.olivia.presses("Share in channel");
     await hears(world.amir, "ops", /Shared by/);
     await world.olivia.types("ops", "/vm restart vm-payments-web-2");
-    await hears(world.olivia, "ops", /<@U0OLIVIA> [^]*sent .* read/);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> [^]*Sent .* read/);
     world.compute.weather({ match: "POST /v1/*", status: 400, message: nasty });
     await world.olivia.types("ops", "/vm restart db-1");
     await hears(world.olivia, "ops", /Restart of db-1 was not done/);
@@ -302,8 +302,8 @@ describe("several hands at once", () => {
     await world.olivia.presses("Restart", { in: proposal.ts });
     const request = await world.ended();
     expect(request.state).toBe("done");
-    const result = await hears(world.vera, "ops", /<@U0OLIVIA> [^]*sent .* read/);
-    expect(wordsOf(result)).toMatch(/<@U0OLIVIA> (web-2 · sent|Restarted web-2)/);
+    const result = await hears(world.vera, "ops", /<@U0OLIVIA> [^]*Sent .* read/);
+    expect(wordsOf(result)).toMatch(/<@U0OLIVIA> (web-2 runs again|Restarted web-2)/);
     expect(result.threadTs).toBe(ts);
     expect(paths(world)).toEqual([restartOf("web-2")]);
   });

@@ -66,8 +66,9 @@ describe.skipIf(browserForTests() === undefined)("in a browser", () => {
     await window.sees("Restore db-1 (payments) from nightly.");
     await window.press("Approve");
     expect((await world.ended("vm restore")).state).toBe("done");
+    await window.sees("approved by amir");
     await window.openThread("Restored db-1");
-    await window.sees("Approved by amir");
+    await window.sees("db-1 has settled with the snapshot's data.");
     await window.sees("Undo restores the safety snapshot");
     expect(window.errors).toEqual([]);
   });
@@ -85,7 +86,7 @@ describe.skipIf(browserForTests() === undefined)("in a browser", () => {
     const before = world.compute.writes().length;
     expect(before).toBeLessThan(5);
     await window.press("Resume");
-    await window.sees("5 of 5");
+    await window.sees("Restarted 5 VMs");
     expect(world.compute.writes()).toHaveLength(5);
     expect(window.errors).toEqual([]);
   });

@@ -55,7 +55,7 @@ it("twelve requests of two people at once share a card, within Slack's limits, a
   const details = await hears(
     world.vera,
     "ops",
-    new RegExp(`: Restarted ${target?.name} in [^]*\\nsent .*\\n`),
+    new RegExp(`: Restarted ${target?.name} in [^]*\\nSent .*\\n`),
   );
   expect(details.ephemeral).toBe(true);
   expect(wordsOf(details)).toContain(id);

@@ -180,24 +180,31 @@ describe("restoring with a way back", () => {
     const dialog = await world.olivia.until((seen) =>
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );
-    expect(JSON.stringify(dialog.modals)).toContain(callOf(restored.stage)?.safety?.snapshotId);
+    expect(describeSeen(dialog)).toMatch(
+      /back to how it was at .*, right before olivia had it done/,
+    );
     await world.olivia.closes();
     // Who may approve a restore may ask for its undo, without operating; another approver decides, from the list
     await world.amir.presses("Undo");
     const undo = await world.amir.until((seen) =>
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );
-    expect(undo.modals[0]?.title).toBe("Undo: Restore");
+    expect(undo.modals[0]?.title).toBe("Undo the restore");
     expect(describeSeen(undo)).toMatch(
-      /\*This undoes\* the vm restore of `db-1` that olivia requested.*safety snapshot/,
+      /\*Undo the restore of `db-1` in payments\*: back to how it was at /,
     );
+    expect(JSON.stringify(undo.modals)).toMatch(/"initial_value":"Undo: [^"]+"/);
     expect(describeSeen(undo)).toContain("One other person must approve: ada can.");
     await world.amir.submits({ "Type db-1 to confirm": "db-1", Reason: "it was the wrong one" });
-    await hears(world.ada, "ops", /Undo: Restore db-1 in payments from before-r-/);
+    await hears(
+      world.ada,
+      "ops",
+      /Undo the restore of db-1 in payments: back to how it was at .*“it was the wrong one”/,
+    );
     await world.ada.types("random", "/gatehouse approvals");
     const list = await hears(world.ada, "random", /1 waiting for approval, 1 for you/);
     expect(wordsOf(list)).toMatch(
-      /^1 waiting[^]*Everything written to db-1 since [^]*is replaced\.\*? Undo: safety snapshot\.[^]*One other person must approve: ada can[^]*\[Approve\][^]*Status when requested: RUNNING/,
+      /^1 waiting[^]*Everything written to db-1 since [^]*is replaced\.\*? A safety snapshot is taken first, so it can be undone\.[^]*One other person must approve: ada can[^]*\[Approve\][^]*Status when requested: RUNNING/,
     );
     expect(JSON.stringify(list.blocks)).toMatch(/<https:[^>|]*archives[^>|]*\|Open its message>/);
     await world.ada.presses("Approve", { in: list.ts });

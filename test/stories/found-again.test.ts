@@ -18,7 +18,7 @@ it("a result that joined its card in one message, and is found again after its a
     .then(() => world.olivia.seesChannel("ops"));
   const whole = wordsOf(messages[0] ?? never());
   expect(whole).toMatch(/Attested again|Attestation:/);
-  expect(whole).toMatch(/sent [^]*REBOOTING seen/);
+  expect(whole).toMatch(/Sent [^]*REBOOTING seen/);
   // Found, marked, and edited to what it shows now
   await world.ended("vm restart");
   await world.slack.until(() => world.slack.calls("chat.update").length > 0, 15_000);
@@ -26,7 +26,7 @@ it("a result that joined its card in one message, and is found again after its a
   expect(all).toHaveLength(1);
   const after = wordsOf(all[0] ?? never());
   expect(after).toMatch(/Attested again|Attestation:/);
-  expect(after).toMatch(/sent [^]*REBOOTING seen/);
+  expect(after).toMatch(/Sent [^]*REBOOTING seen/);
 });
 
 const never = (): never => {

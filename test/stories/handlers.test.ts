@@ -43,6 +43,9 @@ request:record        -    yes     -       -          -     -        -   -
 request:happened      -    yes     -       -          -     -        -   -
 request:not-happened  -    yes     -       -          -     -        -   -
 roll:open             -    yes     -       -          -     -        -   -
+roll:rehearse         -    yes     -       -          -     -        -   -
+roll:leave            -    yes     -       -          -     -        -   -
+roll:file             -    yes     -       -          -     -        -   -
 roll:pause            -    yes     -       -          -     -        -   -
 roll:resume           -    yes     -       -          -     -        -   -
 roll:rest             -    yes     -       -          -     -        -   -
@@ -54,6 +57,7 @@ proposal:dismiss      -    yes     -       -          -     -        -   -
 ask:open              yes  -       yes     yes        -     -        -   -
 dialog:refresh        -    yes     -       -          -     -        -   -
 form ask              yes  -       yes     yes        -     -        -   -
+dialog:rehearse       -    yes     -       -          -     -        -   -
 form dialog           -    yes     -       -          -     -        -   -
 form roll             -    yes     -       -          -     -        -   -
 form denial           -    -       -       -          -     -        -   -
@@ -224,7 +228,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
       action: handler,
       value: values.get(handler) ?? "",
     });
-    if (handler !== "dialog:refresh") return press;
+    if (form !== "dialog:refresh" && form !== "dialog:rehearse") return press;
     const state = { values: {} };
     return {
       ...press,

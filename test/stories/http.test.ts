@@ -11,7 +11,7 @@ describe("Gatehouse over HTTP", () => {
     expect(new URL(world.slack.app.requestUrl ?? "").pathname).toBe("/slack/events");
     const typed = await world.olivia.types("ops", "/vm restart web-2");
     expect([typed.acked, typed.status]).toEqual([true, 200]);
-    await hears(world.olivia, "ops", /<@U0OLIVIA> [^]*sent .* read/);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> [^]*Sent .* read/);
 
     await world.olivia.types("ops", "/vm show db-1");
     const card = await hears(world.olivia, "ops", /db-1 is RUNNING/);

@@ -70,7 +70,7 @@ describe("what is in Redis", () => {
     await world.ended("vm stop");
     await world.olivia.types("ops", "/gatehouse subscribe");
     await rollouts(world.olivia, "/vm restart payments/web-1 db-1");
-    await hears(world.olivia, "ops", /Restart of 2 VMs has ended/);
+    await hears(world.olivia, "ops", /Restarted 2 VMs/);
     await world.olivia.types("ops", "/gatehouse digest now");
     await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
     await send(world, "prometheus", alertmanagerBody([{}]));

@@ -4,7 +4,7 @@ import { fleetOf, numbered, rollouts, touched } from "../features/rollouts/rollo
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
-const ended = /Restart of \d+ VMs (has ended|was stopped)/;
+const ended = /Restarted \d+ VMs|Restart of \d+ VMs was stopped/;
 
 /** A fleet whose third VM is pinned to what it measures at first. */
 async function pinnedFleet(vms: number) {
@@ -53,7 +53,7 @@ describe("evidence that can't be parsed, where the policy asks for none", () => 
     const texts = { text: "see attachment", "cut-report": "AAAA".repeat(20), "no-base64": "§§§" };
     for (const vm of numbered(0, 3)) world.compute.edit.findVm(vm).replayed = texts[how];
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "3" });
-    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("3 of 3");
+    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("Restarted 3 VMs");
     expect(touched(world)).toEqual(numbered(0, 3));
   });
 });

@@ -98,7 +98,7 @@ describe("a deploy job that proposes", () => {
     await expect.poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
     const { card, state } = await proposed(world, "vm restore db-1 nightly");
     expect(wordsOf(await hears(world.amir, "ops", /deploy proposes/))).toMatch(
-      /⚠️ Everything written to db-1 since .* is replaced\. Undo: safety snapshot\.\n🤖 deploy proposes: Restore db-1 \(payments\) from nightly/,
+      /⚠️ Everything written to db-1 since .* is replaced\. A safety snapshot is taken first, so it can be undone\.\n🤖 deploy proposes: Restore db-1 \(payments\) from nightly/,
     );
     await world.olivia.presses("Run", { in: card });
     await world.olivia.until(({ modals }) =>

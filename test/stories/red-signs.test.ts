@@ -63,7 +63,7 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
     "ops",
     /🔴 .*Resized web-2.*, but its measurement no longer matches its pin\./,
   );
-  const result = wordsOf(await hears(olivia, "ops", /🔴 <@U0OLIVIA> [^]*sent .* read/));
+  const result = wordsOf(await hears(olivia, "ops", /🔴 <@U0OLIVIA> [^]*Sent .* read/));
   expect(result).toMatch(/🔴 Measurement: .* instead of .*\./);
   const [request] = await world.settled();
   const ops = olivia.seesChannel("ops").messages.map(wordsOf);

@@ -24,7 +24,7 @@ describe("restarting a VM from Slack", () => {
       /^✅ Restarted web-2 in \d+ s\.\nin payments · requested by olivia at [\d:]+ [AP]M UTC · r-/,
     );
     expect(result && wordsOf(result)).toMatch(
-      /^✅ <@U0OLIVIA> sent [\d:]+ [AP]M UTC · REBOOTING seen [\d:]+ [AP]M UTC · RUNNING read [\d:]+ [AP]M UTC/,
+      /^✅ <@U0OLIVIA> web-2 runs again\. Sent [\d:]+ [AP]M UTC, REBOOTING seen [\d:]+ [AP]M UTC, RUNNING read [\d:]+ [AP]M UTC\./,
     );
     expect(world.olivia.mentions()).toHaveLength(1);
   });

@@ -88,9 +88,9 @@ describe("what a team decides and somebody requested in another channel", () => 
     await hears(sue, "pay-ops", /have already been given; this still needs one of @leads/);
     await amir.presses("Approve", { in: card.ts, channel: "pay-ops" });
     expect((await world.ended()).state).toBe("done");
-    const answer = await hears(olivia, "ops", /✅ <@U0OLIVIA> [^]*sent .* read/);
+    const answer = await hears(olivia, "ops", /✅ <@U0OLIVIA> [^]*Sent .* read/);
     expect(answer.threadTs).toBe(asked.ts);
-    const result = await hears(amir, "pay-ops", /✅ olivia: [^]*sent .* read/);
+    const result = await hears(amir, "pay-ops", /✅ olivia: [^]*Sent .* read/);
     expect(result.threadTs).toBe(card.ts);
     expect(olivia.mentions()).toHaveLength(1);
     expect([amir, sam].map((one) => one.mentions().length)).toEqual([1, 1]);

@@ -1,15 +1,18 @@
 import type { KnownBlock } from "@slack/types";
-import { clockWords } from "../../text/time-words.ts";
 import { shortFingerprint } from "../permit/fingerprint.ts";
 import { capital } from "../../attestation/render-attestation.ts";
 import {
   type ButtonSpec,
   Markdown,
+  atTime,
   buttons,
   context,
+  duration,
   lines,
+  maxNews,
   md,
   name,
+  plain,
   plainWords,
   section,
   when,
@@ -22,6 +25,7 @@ import {
   argumentsOf,
   calledName,
   isPin,
+  nounOf,
   projectOf,
 } from "../../registry/define.ts";
 import { namedNeeds } from "../request/open-seats.ts";
@@ -97,18 +101,32 @@ function riskLines({ record }: StoredRequest, command: ChangeCommand): Markdown 
   return lines(lossOf(record, command), ...urgent.map(([label, text]) => md`*${label}*: ${text}`));
 }
 
-function lossOf(
-  { target, input, children: vms = [], snapshotAt: since, createdAt }: RequestRecord,
-  command: ChangeCommand,
-): Markdown {
+function lossOf(record: RequestRecord, command: ChangeCommand): Markdown {
+  return lines(...(command.risk?.(riskedBy(record)) ?? []));
+}
+
+function riskedBy({
+  target,
+  input,
+  children: vms = [],
+  snapshotAt: since,
+  createdAt,
+}: RequestRecord) {
   const lost = since === undefined ? undefined : { since, forMs: Math.max(0, createdAt - since) };
-  return lines(...(command.risk?.({ target, input, vms, lost }) ?? []));
+  return { target, input, vms, lost };
+}
+
+/** The loss where Slack shows no time in the reader's zone: notifications and confirmations. */
+function plainLossOf(record: RequestRecord, command: ChangeCommand): string {
+  const risked = riskedBy(record);
+  return command.plainRisk?.(risked) ?? plainWords(lossOf(record, command));
 }
 
 /** The code that gathers a fact marks an urgent one with this emoji in its label. */
 const isUrgent = (label: string) => label.startsWith("🚨");
 
-type Deed = Pick<RequestRecord, "target" | "input" | "labels">;
+type Deed = Pick<RequestRecord, "target" | "input" | "labels"> &
+  Partial<Pick<RequestRecord, "origin">>;
 
 /**
  * Returns every argument but the target, which is in the title. None is left out, because approvals
@@ -166,28 +184,45 @@ export function missingWords(request: StoredRequest): string | undefined {
   return open.length > 0 ? needsInWords(open) : undefined;
 }
 
-/** Returns the change in plain words: `Restore db-1 (payments) from nightly`. */
-export function deedOf({ target, input, labels = {} }: Deed, command: ChangeCommand): string {
-  const project = projectOf(target);
+/**
+ * Returns the change in plain words: `Restore db-1 (payments) from nightly`, or `Undo the restore of
+ * db-1 (payments)`.
+ */
+export function deedOf(deed: Deed, command: ChangeCommand): string {
+  const project = projectOf(deed.target);
   const inProject = project === undefined ? "" : ` (${project})`;
-  const detail = command.say.detail?.(input, labels);
-  const what = `${calledName(target)}${inProject}`;
-  return [command.say.verb, what, detail].filter(Boolean).join(" ");
+  const what = `${calledName(deed.target)}${inProject}`;
+  return [verbOf(deed, command), what, detailWords(deed, command)].filter(Boolean).join(" ");
 }
 
-/** Returns the change as mrkdwn: `*Restore* db-1 in payments from nightly`. */
+/**
+ * Returns the change as mrkdwn: `*Restore* db-1 in payments from nightly`, or `*Undo the restore of*
+ * db-1 in payments: back to how it was at 11:56 AM`.
+ */
 export function deedLine(record: RequestRecord, command: ChangeCommand): Markdown {
-  return md`*${verbOf(record, command)}* ${targetName(record.target)}${detailOf(record, command)}`;
+  const { snapshotAt, createdAt } = record;
+  const back =
+    isUndo(record) && snapshotAt !== undefined
+      ? md`: back to how it was ${atTime(snapshotAt, createdAt - snapshotAt)}`
+      : md``;
+  return md`*${verbOf(record, command)}* ${targetName(record.target)}${detailOf(record, command)}${back}`;
 }
 
-export function detailOf({ input, labels = {} }: Deed, { say }: ChangeCommand): Markdown {
-  const detail = say.detail?.(input, labels);
+export function detailOf(deed: Deed, command: ChangeCommand): Markdown {
+  const detail = detailWords(deed, command);
   return detail === undefined ? md`` : md` ${detail}`;
 }
 
-/** Returns the verb: `Restore`, or `Undo: Restore` for an undo. */
-export function verbOf(record: Pick<RequestRecord, "origin">, { say }: ChangeCommand): string {
-  return undoneBy(record) === undefined ? say.verb : `Undo: ${say.verb}`;
+/** The end of the sentence, `from nightly`. An undo names no snapshot: it is the one it goes back to. */
+function detailWords(deed: Deed, { say }: ChangeCommand): string | undefined {
+  return isUndo(deed) ? undefined : say.detail?.(deed.input, deed.labels ?? {});
+}
+
+const isUndo = ({ origin }: Pick<Deed, "origin">) => origin && undoneBy({ origin }) !== undefined;
+
+/** Returns the verb: `Restore`, or `Undo the restore of` for an undo. */
+export function verbOf(deed: Pick<Deed, "origin">, command: ChangeCommand): string {
+  return isUndo(deed) ? `Undo the ${nounOf(command)} of` : command.say.verb;
 }
 
 export function targetName(target: Target): Markdown {
@@ -196,18 +231,45 @@ export function targetName(target: Target): Markdown {
 }
 
 /**
- * Renders the notification for people who may decide. The deadline and the loss come first, because
- * notifications are cut.
+ * Renders the notification for people who may decide: who, what, and why, then the loss, then how
+ * long they have. Only the reason, and before it the project and the detail, are shortened where a
+ * phone would cut the rest (decision 216).
  */
-export function askingNews(request: StoredRequest, command: ChangeCommand): Markdown {
-  const { record } = request;
-  const { expiresAt = 0 } = record.approval ?? {};
-  const until = `${clockWords(expiresAt)} UTC`;
-  const deed = deedOf(record, command);
-  const why = record.reason ? `: “${record.reason}”` : "";
-  const asked = md`${record.requester.name} asks to ${deed.slice(0, 1).toLowerCase()}${deed.slice(1)}${why}`;
-  return md`Approve by ${until}? ${riskLines(request, command)} ${asked}`;
+export function askingNews({ record }: StoredRequest, command: ChangeCommand): Markdown {
+  const { expiresAt = 0, evidence = [] } = record.approval ?? {};
+  const { requester, target, input, createdAt } = record;
+  const urgent = evidence.filter(([label]) => isUrgent(label));
+  let loss = [plainLossOf(record, command), ...urgent.map(([label]) => `${label}.`)].join(" ");
+  const time = `${duration(expiresAt - createdAt)} to decide.`;
+  const write = (who: string, deed: string, why: string) =>
+    `${who} asks to ${lowerFirst(deed)}${why === "" ? "." : `: ${quotedSentence(why)}`} ${loss} ${time}`;
+  const called = calledName(target);
+  const deedTo = (what: string) =>
+    command.say.asked?.(what) ?? `${verbOf(record, command)} ${what}`;
+  const reason = plain(record.reason ?? (isPin(command) ? input["why"] : undefined) ?? "", maxNews);
+  const whole = command.say.asked?.(called) ?? deedOf(record, command);
+  const who = requester.name;
+  const all = [write(who, whole, reason), write(who, deedTo(called), reason)];
+  const fitting = all.find(({ length }) => length <= maxNews);
+  if (fitting !== undefined) return md`${fitting}`;
+  const isLong = write(who, deedTo(called), "").length > maxNews;
+  const parts = isLong
+    ? ([plain(who, maxInNews), deedTo(plain(called, maxInNews))] as const)
+    : ([who, deedTo(called)] as const);
+  const room = maxNews - write(...parts, "").length - 4;
+  if (room < 0) loss = plain(loss, Math.max(1, loss.length + room));
+  const start = room < leastReason ? "" : `${reason.slice(0, room).trimEnd()}…`;
+  return md`${write(...parts, start)}`;
 }
+
+/** The most of a name where names and loss together are too long for a phone. */
+const maxInNews = 24;
+/** A reason that would be cut to less says nothing. */
+const leastReason = 12;
+
+const quotedSentence = (text: string) => `“${text}”${/[.!?…]$/.test(text) ? "" : "."}`;
+
+const lowerFirst = (text: string) => `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 
 /**
  * Returns Approve and Deny. For a destructive request and for a pin, Approve asks again and names
@@ -230,10 +292,10 @@ export function voteButtons(
     style: "primary",
   };
   const confirm = {
-    title: `${command.say.verb} ${calledName(target)}?`,
+    title: `${verbOf(record, command)} ${calledName(target)}?`,
     text: [
       `${deedOf(record, command)}.`,
-      plainWords(lossOf(record, command)),
+      plainLossOf(record, command),
       plainWords(sinceLine(since) ?? md``),
     ]
       .filter((words) => words !== "")

@@ -61,7 +61,7 @@ import {
 import {
   askWhetherDone,
   cardViewOf,
-  decidedLine,
+  approversIn,
   isChannel,
   isDecidedElsewhere,
   isRefusedInError,
@@ -117,7 +117,7 @@ export function renderCard(
       : md`${verbOf(record, command)} ${what}: ${now}`;
   return message(
     news(outcome ?? short),
-    section(outcome ?? lines(titleOf(request, command), now, decidedLine(request))),
+    section(outcome ?? lines(titleOf(request, command), now)),
     isReviewed(record) ? context(emergencyLine(request)) : undefined,
     foundLine(request, command),
     context(requestedLine(request, from)),
@@ -151,11 +151,18 @@ export function emergencyLine({ delivered: { review } }: StoredRequest): Markdow
   return md`🚨 Break-glass: approval skipped; ${signed}.`;
 }
 
+/** Says who approved it: `, approved by amir`. Empty while it waits, and where nobody did. */
+function approvedBy(request: StoredRequest): Markdown {
+  const names = approversIn(request);
+  return names.length === 0 ? md`` : md`, approved by ${names.join(", ")}`;
+}
+
 /**
- * Says who requested it, where, and when. For an ended request it adds two facts that the outcome
+ * Says who requested and approved it, where, and when. For an ended request it adds two facts that the outcome
  * leaves out: the project, and that it is an undo.
  */
-function requestedLine({ record, final }: StoredRequest, from: Markdown): Markdown {
+function requestedLine(request: StoredRequest, from: Markdown): Markdown {
+  const { record, final } = request;
   const { id, target, requester, createdAt, reason } = record;
   const undoes = undoneBy(record);
   const project = projectOf(target);
@@ -166,7 +173,7 @@ function requestedLine({ record, final }: StoredRequest, from: Markdown): Markdo
   const isFirst = !final || before.value === "";
   return dotted(
     final && before,
-    md`${isFirst ? "R" : "r"}equested by ${requester.name}${from} at ${when(createdAt)}`,
+    md`${isFirst ? "R" : "r"}equested by ${requester.name}${from} at ${when(createdAt)}${approvedBy(request)}`,
     name(id),
     !!reason && md`“${reason}”`,
   );

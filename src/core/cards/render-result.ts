@@ -7,8 +7,8 @@ import {
   notice,
   section,
   hintOf,
-  dotted,
   duration,
+  ended,
   lines,
   Markdown,
   md,
@@ -22,10 +22,12 @@ import {
   type Command,
   calledName,
   helpersInError,
+  nounOf,
 } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
-import { deedOf, missingWords } from "./asking.ts";
+import { deedOf, detailOf, missingWords } from "./asking.ts";
+import { undoneBy } from "../request/origin.ts";
 import type { StoredRequest, RequestIn } from "../request/stored-request.ts";
 import {
   sentWords,
@@ -131,18 +133,19 @@ export function renderResult(
   const begin = md`${sign} ${addressRequester(request, isMentioned)}`;
   const call = callOf(stage);
   const { last } = readsOf(stage);
-  const facts = dotted(
-    call && md`sent ${when(call.sentAt)}`,
+  const called = name(calledName(record.target));
+  const proof = [
+    call && md`Sent ${when(call.sentAt)}`,
     call?.mark && md`${call.mark.status} seen ${when(call.mark.at)}`,
     last && md`${last.status} read ${when(last.at)}`,
     attempt > 1 && md`attempt ${attempt}`,
-  );
-  const isProven = facts.value !== "" && !isAlready(stage);
-  const short = dotted(
-    above === "several" && name(calledName(record.target)),
-    !(state === "done" && isProven && !deciderOf(stage)) && endWords(request),
-    isProven && facts,
-  );
+  ].filter((fact) => typeof fact === "object");
+  const facts = md`${new Markdown(proof.map(({ value }) => value).join(", "))}.`;
+  const isProven = proof.length > 0 && !isAlready(stage);
+  const isSeen = state === "done" && isProven && !deciderOf(stage);
+  const result = isSeen ? stateNow(request, command) : ended(endWords(request));
+  const lacksTarget = above === "several" && !result.value.includes(called.value);
+  const short = md`${lacksTarget ? md`${called}: ` : ""}${result}${isProven ? md` ${facts}` : ""}`;
   const own = request.state === "done" ? wordsOfCommand(request, command).added : undefined;
   const safety = request.state === "done" ? request.stage.call?.safety?.snapshotId : undefined;
   const wayBack =
@@ -155,7 +158,7 @@ export function renderResult(
         md`${begin} ${above ? short : text}`,
         own,
         wayBack,
-        decidedLine(request),
+        above === "several" ? decidedLine(request) : undefined,
         note?.line,
         hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError(commands) : undefined)),
       ),
@@ -167,10 +170,17 @@ export function renderResult(
 /** Returns the hint for a request that was not sent. */
 const hintIn = (stage: Stage): string | undefined => ("hint" in stage ? stage.hint : undefined);
 
+/** Says how the target is after the change, as it was read: `web-2 runs again.` */
+function stateNow(request: StoredRequest, command: ChangeCommand): Markdown {
+  const { until } = command.say;
+  if (until === undefined) return headline(request, command);
+  return md`${name(calledName(request.record.target))} ${until.replace(/^it /, "")}.`;
+}
+
 /**
- * Says in a few words how a request ended. The words have a subject, because they follow the name
- * of the requester, who may have had no part in it: "denied" alone would say that the requester
- * denied it.
+ * Says in a sentence without full stop how a request ended. It has a subject, because it follows the
+ * mention of the requester, who may have had no part in it: "denied" alone would say that the
+ * requester denied it.
  */
 function endWords(request: StoredRequest): Markdown {
   const { record, stage, votes } = request;
@@ -179,32 +189,32 @@ function endWords(request: StoredRequest): Markdown {
   switch (stage.state) {
     case "denied": {
       const { name: who, reason } = denialOf(request) ?? {};
-      return md`${who ?? "someone"} denied it${reason ? md`: “${reason}”` : ""}`;
+      return md`${who ?? "Someone"} denied it${reason ? md`: “${reason}”` : ""}`;
     }
     case "expired": {
       const { required = 0 } = record.approval ?? {};
       const approved = votes.filter(({ vote }) => vote === "approve").length;
-      if (approved >= required) return md`it expired before it started${because}`;
-      return md`${approved === 0 ? "nobody" : "too few"} approved it in time`;
+      if (approved >= required) return md`It expired before it started${because}`;
+      return md`${approved === 0 ? "Nobody" : "Too few people"} approved it in time`;
     }
     case "done": {
       const { decidedBy } = stage;
       if (decidedBy) return md`${decidedBy.name} recorded that it happened${reasonOf(decidedBy)}`;
-      return md`${isIdle(request) ? "nothing to do" : stateWords(stage.state)}`;
+      return isIdle(request) ? md`Nothing had to be done` : md`It is ${stateWords(stage.state)}`;
     }
     case "not-applied": {
       const { decidedBy } = stage;
-      if (!decidedBy) return md`it did not happen${because}`;
+      if (!decidedBy) return md`It did not happen${because}`;
       return md`${decidedBy.name} recorded that it did not happen${reasonOf(decidedBy)}`;
     }
     case "failed":
-      return md`it failed: the compute service reports ${statusOf(stage.after)}`;
+      return md`It failed: the compute service reports ${statusOf(stage.after)}`;
     case "rejected":
-      return md`it was not done${because}`;
+      return md`It was not done${because}`;
     default: {
       const decidedBy = deciderOf(stage);
-      if (isIdle(request) && !decidedBy) return md`nothing to do`;
-      return decidedBy ? md`${decidedBy.name} canceled it` : md`it was canceled${because}`;
+      if (isIdle(request) && !decidedBy) return md`Nothing had to be done`;
+      return decidedBy ? md`${decidedBy.name} canceled it` : md`It was canceled${because}`;
     }
   }
 }
@@ -245,9 +255,9 @@ export function outcomeOf(request: StoredRequest, command: ChangeCommand, note?:
 export function headline(request: StoredRequest, command: ChangeCommand): Markdown {
   const { record, stage } = request;
   const target = name(calledName(record.target));
-  const { verb, done } = command.say;
-  const detail = command.say.detail?.(record.input, record.labels ?? {});
-  const whole = detail === undefined ? target : md`${target} ${detail}`;
+  const { done } = command.say;
+  const verb = undoneBy(record) === undefined ? command.say.verb : `Undo of the ${nounOf(command)}`;
+  const whole = md`${target}${detailOf(record, command)}`;
   const reason = whyOf(stage);
   const why = reason ? md`: ${reason.replace(/\.$/, "")}` : md``;
   switch (request.state) {
@@ -260,12 +270,14 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
     case "not-applied": {
       const { decidedBy, reads } = request.stage;
       if (decidedBy)
-        return md`${verb} of ${whole} did not happen, says ${decidedBy.name}${reasonOf(decidedBy)}.`;
+        return ended(
+          md`${verb} of ${whole} did not happen, says ${decidedBy.name}${reasonOf(decidedBy)}`,
+        );
       if (!reads.last) return md`${verb} of ${whole} did not happen${why}.`;
       return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${reads.last.status}. Safe to try again.`;
     }
     case "denied":
-      return md`${verb} of ${whole} was denied${deniedBy(request)}.`;
+      return ended(md`${verb} of ${whole} was denied${deniedBy(request)}`);
     case "expired":
       return md`${verb} of ${whole} expired before it started${why}.`;
     default: {
@@ -279,9 +291,11 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
 
 function doneLine(request: RequestIn<"done">, command: ChangeCommand, whole: Markdown): Markdown {
   const { record, stage, changedAt } = request;
-  const { verb, done } = command.say;
+  const { verb } = command.say;
+  const isUndo = undoneBy(record) !== undefined;
+  const done = isUndo ? `Undid the ${nounOf(command)} of` : command.say.done;
   const { decidedBy, already, call, after } = stage;
-  if (decidedBy) return md`${done} ${whole}, says ${decidedBy.name}${reasonOf(decidedBy)}.`;
+  if (decidedBy) return ended(md`${done} ${whole}, says ${decidedBy.name}${reasonOf(decidedBy)}`);
   if (command.on === "vm" && command.keeps) return md`${done} ${whole}.`;
   if (already)
     return md`${name(calledName(record.target))} is already ${statusOf(after)}; ${alreadyWords(stage)}.`;
@@ -514,9 +528,14 @@ export function denialOf({ votes }: StoredRequest): Vote | undefined {
   return votes.find(({ vote }) => vote === "deny");
 }
 
-/** Says who approved it. The outcome says who denied it. */
-export function decidedLine({ record, votes, state }: StoredRequest): Markdown | undefined {
-  if (!record.approval || state === "draft" || state === "denied") return undefined;
-  const yes = votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);
-  return yes.length === 0 ? undefined : md`Approved by ${yes.join(", ")}.`;
+/** Says who approved it, where the card doesn't. The outcome says who denied it. */
+export function decidedLine(request: StoredRequest): Markdown | undefined {
+  const names = approversIn(request);
+  return names.length === 0 ? undefined : md`Approved by ${names.join(", ")}.`;
+}
+
+/** The names of those who approved it. Empty while it waits, and once it was denied. */
+export function approversIn({ record, votes, state }: StoredRequest): readonly string[] {
+  if (!record.approval || state === "draft" || state === "denied") return [];
+  return votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);
 }

@@ -15,11 +15,11 @@ import { UserError, messageOf } from "../../errors.ts";
 import {
   type ButtonSpec,
   type Markdown,
+  atTime,
   lines,
   md,
   name,
   sentence,
-  dayAndTime,
 } from "../../messages/message.ts";
 import {
   type Answer,
@@ -55,15 +55,17 @@ export const attest = defineCommand({
     vm: targetOrSeveral("vm").describe("the VM to check"),
     raw: fileFlag("send the raw report as a file"),
     evidence: fileFlag("send everything the result is based on, as a signed file"),
+    file: fileFlag("send the results with whole measurements as a file"),
   }),
-  async answer({ vm: words, raw, evidence }, context: ReadContext) {
+  async answer({ vm: words, raw, evidence, file: asFile }, context: ReadContext) {
+    const form = evidence === true ? "evidence" : asFile === true ? "file" : "table";
     if (isGlob(words) || words.includes(",")) {
       const { asking, inventory } = context;
       const vms = await vmsNamed(asking, words.split(",").filter(Boolean), inventory);
-      return attestFleet(words, vms, evidence === true, context);
+      return attestFleet(words, vms, form, context);
     }
     const vm = await context.resolve("vm", words);
-    if (evidence === true) return attestFleet(words, [vm], true, context);
+    if (form !== "table") return attestFleet(words, [vm], form, context);
     const read = await context.appraiser.attest(vm);
     const { appraisal, report } = read;
     if (raw !== true) {
@@ -120,19 +122,19 @@ function proposing(
  */
 async function sinceVerified(
   vmId: string,
-  { appraiser, journal, commands }: ReadContext,
+  { appraiser, journal, commands, now }: ReadContext,
 ): Promise<Markdown> {
   const verifiedAt = await appraiser.lastVerified(vmId);
-  const at = (ms: number) => dayAndTime(ms);
+  const at = (ms: number) => atTime(ms, now() - ms);
   const recent = await recentRequests({ targetId: vmId, most: 20 }, journal);
   const changes = changesSince(verifiedAt ?? 0, recent, commands).map(
     ({ request: { record, state, changedAt }, command: { say } }) => {
       const what = state === "done" ? say.done : `${say.verb} (${stateWords(state)})`;
-      return md`• ${what} at ${at(changedAt)} by ${record.requester.name}, request ${name(record.id)}`;
+      return md`• ${what} ${at(changedAt)} by ${record.requester.name}, request ${name(record.id)}`;
     },
   );
   const since = verifiedAt
-    ? md`since it last verified, ${at(verifiedAt)}`
+    ? md`since it last verified ${at(verifiedAt)}`
     : md`on record; it never verified before`;
   if (changes.length === 0) return md`*No change from Gatehouse ${since}.*`;
   return lines(md`*Changes from Gatehouse ${since}:*`, ...changes.slice(0, 5));
@@ -157,30 +159,35 @@ async function evidenceFile(
 async function attestFleet(
   words: string,
   vms: readonly NamedVm[],
-  wantsEvidence: boolean,
+  form: "table" | "file" | "evidence",
   context: ReadContext,
 ): Promise<Answer> {
   const waiting = vms.values();
   const rows: FleetRow[] = [];
   const judge = async () => {
-    for (const vm of waiting) rows.push(await rowOf(vm, wantsEvidence, context));
+    for (const vm of waiting) rows.push(await rowOf(vm, form === "evidence", context));
   };
   await Promise.all(Array.from({ length: atOnce }, judge));
-  if (wantsEvidence) {
+  if (form === "evidence") {
     const file = `The evidence is a file in your direct messages. \`${check}\` judges it again, without a network; \`audit verify\` shows the fingerprint of the key.`;
     return {
       message: renderFleet(words, rows, context.now(), { file }).message,
       file: await evidenceFile("Evidence", rows, context),
     };
   }
-  const offer = runButton(
-    "Evidence",
-    "vm.attest:evidence",
-    { vm: words, evidence: true },
-    `of ${words}`,
-  );
-  const { message: shown, content } = renderFleet(words, rows, context.now(), { actions: [offer] });
-  return { message: shown, file: { name: "attestation.csv", title: "Attestation", content } };
+  const about = `of ${words}`;
+  const actions = [
+    runButton("As a file", "vm.attest:file", { vm: words, file: true }, about),
+    runButton("Evidence", "vm.attest:evidence", { vm: words, evidence: true }, about),
+  ];
+  const { message: shown, content } = renderFleet(words, rows, context.now(), { actions });
+  if (form === "table") return { message: shown };
+  return {
+    message: sentence(
+      md`The attestation of ${name(words)}, with whole measurements, is a file in your direct messages.`,
+    ),
+    file: { name: "attestation.csv", title: "Attestation", content },
+  };
 }
 
 /** The evidence is kept only if it was asked for: for 1,000 VMs it is large. */

@@ -18,7 +18,12 @@ export const pinsDrop = defineCommand({
       .optional()
       .meta({ isFlag: true, description: "the pin you mean; refused if it is another" }),
   }),
-  say: { verb: "Unpin", doing: "Unpinning", done: "Unpinned" },
+  say: {
+    verb: "Unpin",
+    doing: "Unpinning",
+    done: "Unpinned",
+    asked: (vm) => `drop the pin of ${vm}`,
+  },
   risk: ({ target: vm }) => [
     md`🚨 *Without a pin, nothing says what ${vm.name} may run*, and rollouts and consoles no longer require a match.`,
   ],

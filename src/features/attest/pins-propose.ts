@@ -41,11 +41,17 @@ export const pinsPropose = defineCommand({
       .optional()
       .meta({ isFlag: true, description: "the values you expect; any others are refused" }),
   }),
-  say: { verb: "Pin", doing: "Pinning", done: "Pinned" },
+  say: {
+    verb: "Pin",
+    doing: "Pinning",
+    done: "Pinned",
+    asked: (vm) => `pin ${vm} to what it measures now`,
+  },
   next: [{ label: "Attest", command: "vm.attest" }],
   risk: ({ target: vm }) => [
     md`⚠️ *From then on, ${vm.name} verifies only with these values.* A pin approved earlier no longer counts.`,
   ],
+  plainRisk: () => "A pin approved earlier no longer counts.",
   keeps: {
     async prepare(vm, { values: expected }, { appraiser }) {
       const before = await appraiser.pinsOf(vm);

@@ -144,15 +144,15 @@ function toldOf(sorted: readonly FleetRow[]): readonly FleetRow[] {
   return isCut ? some.slice(0, maxTold) : [];
 }
 
-/** Several VMs: a table for a channel; the file has all of them with whole values. */
+/**
+ * Several VMs: a table for a channel, and all of them with whole values for a file. `file` says what
+ * the file has that was sent with it.
+ */
 export function renderFleet(
   words: string,
   rows: readonly FleetRow[],
   now: number,
-  {
-    file = "All of them, with whole measurements, are in a file in your direct messages.",
-    actions = [],
-  }: { file?: string; actions?: readonly ButtonSpec[] } = {},
+  { file = "", actions = [] }: { file?: string; actions?: readonly ButtonSpec[] } = {},
 ): { message: Message; content: string } {
   const sorted = rows.toSorted(
     (a, b) =>
@@ -179,7 +179,7 @@ export function renderFleet(
   const below = (hasTable: boolean, seen: number) => [
     context(
       md`Checked by Gatehouse.${hasTable ? " Days left: until the vendors' lists and certificates behind a result end." : ""}${seen < sorted.length ? md` ${seen} of ${sorted.length} are shown.` : ""}`,
-      md`${file}`,
+      ...(file === "" ? [] : [md`${file}`]),
     ),
     ...buttons(actions),
   ];

@@ -11,7 +11,7 @@ export const rehearsal = defineFeature({
   start({ running }) {
     return {
       rehearsal: createRehearsal(() => running().flatMap(({ concerns = [] }) => concerns)),
-      presses: { [rehearseAction]: (act) => openRehearsal(() => permitOfForm(act), act) },
+      presses: { [rehearseAction]: async (act) => openRehearsal(await permitOfForm(act), act) },
     };
   },
 });

@@ -241,7 +241,7 @@ async function rehearsePlanned(found: Planned | undefined, act: Act<Press>): Pro
   const maxUnavailable = textIn(act.interaction.view?.values ?? {}, "roll:most");
   const typed = maxUnavailable === "" ? options : rollingOf(command, { maxUnavailable }, total);
   const atOnce = Number.isFinite(typed.maxUnavailable) ? typed.maxUnavailable : 1;
-  await openRehearsal(async () => ({ permit: await authorizePlan(planned, act), atOnce }), act);
+  await openRehearsal({ permit: await authorizePlan(planned, act), atOnce }, act);
 }
 
 /**

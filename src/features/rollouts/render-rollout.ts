@@ -29,14 +29,34 @@ export function renderRollout(rollout: StoredRollout, command: ChangeCommand): M
   const { record } = rollout;
   const title = md`${signOf(rollout)} *${command.say.verb}* ${counted(record.total, "VM")} (${name(record.words)})`;
   const progress = progressLine(rollout);
+  const isDone = rollout.state === "done";
+  const result = md`${signOf(rollout)} ${doneWords(rollout, command)}`;
+  const step = md`${command.say.verb} ${counted(record.total, "VM")}: ${progressWords(rollout)}`;
   return message(
-    news(md`${command.say.verb} ${counted(record.total, "VM")}: ${progressWords(rollout)}`),
-    section(lines(title, progress, atWork(rollout), stateLine(rollout, command))),
+    news(isDone ? result : step),
+    section(isDone ? result : lines(title, progress, atWork(rollout), stateLine(rollout, command))),
     context(
       md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)} · ${optionWords(record.options, record.total)}`,
     ),
     buttons(steeringButtons(rollout)),
   );
+}
+
+/** How a rollout ended that reached its end: `Restarted 60 VMs (edge-*) in 29 s.` */
+function doneWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
+  const { record, progress } = rollout;
+  const { unknown = 0, already, ok } = progress;
+  const failed = progress.failed - unknown;
+  const changed = ok - already;
+  const all = counted(record.total, "VM");
+  const rest = [
+    failed > 0 && `${failed} failed`,
+    unknown > 0 && `${unknown} ${unknown === 1 ? "is" : "are"} unknown`,
+    already > 0 && `${already} already ${already === 1 ? "was" : "were"} so`,
+  ].filter(Boolean);
+  const of = changed === record.total ? all : `${changed} of ${all}`;
+  const time = spent(rollout);
+  return md`${say.done} ${of} (${name(record.words)})${time && ` in ${time}`}${rest.length > 0 ? `; ${rest.join(", ")}` : ""}.`;
 }
 
 const maxCells = 20;
@@ -93,8 +113,6 @@ function stateLine(rollout: StoredRollout, command: ChangeCommand): Markdown | u
       return md`⏸️ Paused${how}.${progress.open.length > 0 ? " VMs in progress will finish." : ""}`;
     case "ending":
       return md`${progress.endsAs === "stopped" ? "Stopped" : "Stopping"}${how}. VMs in progress will finish; no others start.`;
-    case "done":
-      return md`Ended${took(rollout)}.`;
     case "stopped":
     case "failed":
       return md`Stopped${stopWords(rollout, command)}`;
@@ -131,8 +149,12 @@ function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
   return md`${stopping ? md` ${where}` : md`${took(rollout)}${howOf(progress)}`}.${what.length > 0 ? ` ${what.join("; ")}.` : ""}`;
 }
 
-function took({ progress: { startedAt }, changedAt }: StoredRollout): string {
-  return startedAt === undefined ? "" : ` after ${duration(changedAt - startedAt)}`;
+const spent = ({ progress: { startedAt }, changedAt }: StoredRollout): string =>
+  startedAt === undefined ? "" : duration(changedAt - startedAt);
+
+function took(rollout: StoredRollout): string {
+  const time = spent(rollout);
+  return time && ` after ${time}`;
 }
 
 function steeringButtons(rollout: StoredRollout): ButtonSpec[] {
@@ -176,21 +198,21 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
   const { record } = rollout;
   const rows = rowsOf(rollout, command);
   const what = md`${command.say.verb} of ${counted(record.total, "VM")}`;
-  const how =
-    rollout.state === "done"
-      ? md`has ended${took(rollout)}.`
-      : md`was stopped${stopWords(rollout, command)}`;
-  const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${what} ${how}`;
+  const isDone = rollout.state === "done";
+  const result = isDone
+    ? doneWords(rollout, command)
+    : md`${what} was stopped${stopWords(rollout, command)}`;
+  const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${result}`;
   const skipped = record.leftOut.map((one) => `${one.name} (${one.why})`);
   const skippedLine =
     skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined;
   const all = `List of ${counted(rows.length, "VM")}`;
   const list = { label: all, action: "roll:list", value: JSON.stringify({ roll: record.id }) };
-  const head = section(lines(said, progressLine(rollout)));
+  const head = section(lines(said, !isDone && progressLine(rollout)));
   const room = roomBeside(head, skippedLine, context(md`${all}`), buttons([list]));
   const { block, shown } = table(what.value, columns, rows, room);
   return message(
-    news(md`${what} ${how} ${progressWords(rollout)}`),
+    news(isDone ? md`${signOf(rollout)} ${result}` : md`${result} ${progressWords(rollout)}`),
     head,
     block,
     skippedLine,

@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { counted, dayAndTime, type Markdown, md, name, when } from "../../messages/message.ts";
-import { target, defineCommand } from "../../registry/define.ts";
+import { type KnownSnapshot, snapshotName } from "../../fleet/inventory/snapshots.ts";
+import { Markdown, atTime, duration, md, name } from "../../messages/message.ts";
+import { type DialogFacts, target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../../commands/effects.ts";
 import { withSnapshotId } from "./resolve-snapshot.ts";
 
@@ -24,12 +25,12 @@ export const restore = defineCommand({
       })
       .meta({
         picker: "snapshot",
-        description: "by name or ID; a snapshot without an ID can't be restored",
+        description: "its name or ID",
       }),
     noSafety: z.boolean().optional().meta({
       isFlag: true,
       label: "Safety snapshot",
-      description: "Don't take a safety snapshot first (then there is no Undo)",
+      description: "Skip the safety snapshot (no Undo)",
     }),
   }),
   say: {
@@ -41,26 +42,50 @@ export const restore = defineCommand({
   },
   risk: ({ target: vm, input, lost }) => {
     const what = lost
-      ? md`*Everything written to ${vm.name} since ${day(lost.since, lost.forMs)} is replaced.*`
+      ? md`*Everything written to ${vm.name} since ${since(lost.since, lost.forMs)} is replaced.*`
       : md`*All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`;
     return input["noSafety"] === true
       ? [md`🚨 ${what} *No undo: no safety snapshot is taken.*`]
-      : [md`⚠️ ${what} Undo: safety snapshot.`];
+      : [md`⚠️ ${what} A safety snapshot is taken first, so it can be undone.`];
+  },
+  plainRisk: ({ target: vm, input, lost }) => {
+    const what = lost
+      ? `You lose what was written since ${duration(lost.forMs)} before the request.`
+      : `You lose what was written to ${vm.name} since the snapshot.`;
+    return input["noSafety"] === true ? `${what} No undo.` : what;
   },
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],
   exact: withSnapshotId,
   safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
-    warn: ({ snapshots, foreignSnapshotOf }) => [
-      ...(foreignSnapshotOf === undefined
-        ? []
-        : [
-            md`🚨 This is a snapshot of ${name(foreignSnapshotOf)}, another VM. What the compute service would do with it is unknown.`,
-          ]),
-      snapshots.length === 0
-        ? md`Gatehouse knows no snapshot of it. You can type an ID from elsewhere, but Gatehouse can't check that it is of this VM.`
-        : md`Gatehouse knows ${counted(snapshots.length, "snapshot")} of it.`,
-    ],
+    warn: ({ snapshots, foreignSnapshotOf, input, takenBy, now = Number.POSITIVE_INFINITY }) => {
+      const said = (one: KnownSnapshot) =>
+        md`aken ${atTime(one.at, now - one.at)}${takerOf(one, takenBy)}`;
+      const { snapshot } = input;
+      const chosen = snapshots.find(
+        ({ id, name: called }) => id === snapshot || called === snapshot,
+      );
+      const shown = snapshots.slice(0, mostShown);
+      const left = snapshots.length - shown.length;
+      return [
+        ...(foreignSnapshotOf === undefined
+          ? []
+          : [
+              md`🚨 This is a snapshot of ${name(foreignSnapshotOf)}, another VM. What the compute service would do with it is unknown.`,
+            ]),
+        ...(snapshots.length === 0
+          ? [
+              md`Gatehouse knows no snapshot of it. You can type an ID from elsewhere, but Gatehouse can't check that it is of this VM.`,
+            ]
+          : []),
+        ...(chosen
+          ? [md`T${said(chosen)}.`]
+          : shown.map(
+              (one) => md`• ${name(snapshotName(one, snapshots) || one.id)}: t${said(one)}`,
+            )),
+        ...(!chosen && left > 0 ? [md`…and ${left} more in the list below.`] : []),
+      ];
+    },
   },
   effect: {
     notNow: (vm) =>
@@ -77,7 +102,16 @@ export const restore = defineCommand({
   tell: (_before, _after, args) => md`The snapshot's ID is ${name(args.snapshot)}.`,
 });
 
+/** How many snapshots the form names while none is chosen. */
+const mostShown = 3;
+
 /** The time, with the date if it isn't clear which day it was. */
-function day(at: number, agoMs: number): Markdown {
-  return agoMs < 12 * 3600_000 ? when(at, "{time}") : dayAndTime(at);
+const since = (at: number, agoMs: number): Markdown =>
+  new Markdown(atTime(at, agoMs).value.replace(/^at /, ""));
+
+/** Who took a snapshot: ` by olivia`. Empty for an ID that was typed by hand. */
+function takerOf({ by, isSafety }: KnownSnapshot, names: DialogFacts["takenBy"]): Markdown {
+  if (isSafety) return md`, before another restore`;
+  const called = names?.get(by);
+  return called === undefined ? md`` : md` by ${called}`;
 }

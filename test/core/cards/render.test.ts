@@ -215,9 +215,19 @@ describe("the card and the result of a request that was decided", () => {
     expect(words(card)).toContain(`❌ ${said}`);
     expect(buttonsOf(card).map(({ label }) => label)).toEqual(["Request again"]);
     expect(words(renderResult(denied, restore))).toContain(`❌ <@U0OLIVIA> ${said}`);
-    expect(below(denied, restore)).toBe("❌ <@U0OLIVIA> ada denied it: “not tonight”");
+    expect(below(denied, restore)).toBe("❌ <@U0OLIVIA> ada denied it: “not tonight”.");
     expect(below({ ...denied, votes: [vote("ada", "deny")] }, restore)).toBe(
-      "❌ <@U0OLIVIA> ada denied it",
+      "❌ <@U0OLIVIA> ada denied it.",
+    );
+  });
+
+  it("end with one full stop, also where the reason has one", () => {
+    const votes = [{ ...vote("ada", "deny"), reason: "The data is needed; fix forward." }];
+    const denied = stored({ votes }, stageOf("denied"));
+    const said = "denied by ada: “The data is needed; fix forward.”";
+    expect(shownText(renderCard(denied, restore)).split("\n")[0]).toMatch(new RegExp(`${said}$`));
+    expect(below(denied, restore)).toBe(
+      "❌ <@U0OLIVIA> ada denied it: “The data is needed; fix forward.”",
     );
   });
 
@@ -227,14 +237,14 @@ describe("the card and the result of a request that was decided", () => {
     expect(card).toContain("nobody approved it in time");
     expect(card).toContain('"Request again"');
     expect(card).not.toContain("vote:approve");
-    expect(below(expired, restore)).toBe("❌ <@U0OLIVIA> nobody approved it in time");
+    expect(below(expired, restore)).toBe("❌ <@U0OLIVIA> Nobody approved it in time.");
     const needsTwo = { ...expired.record, approval: { ...expired.record.approval!, required: 2 } };
     const one = { ...expired, record: needsTwo, votes: [vote("amir")] };
-    expect(below(one, restore)).toMatch(/^❌ <@U0OLIVIA> too few approved it in time/);
+    expect(below(one, restore)).toMatch(/^❌ <@U0OLIVIA> Too few people approved it in time\./);
     const { approval: _none, ...free } = expired.record;
     const late = stored({ record: free }, stageOf("expired", { why: "it waited for too long" }));
     expect(below(late, restore)).toBe(
-      "❌ <@U0OLIVIA> it expired before it started: it waited for too long",
+      "❌ <@U0OLIVIA> It expired before it started: it waited for too long.",
     );
   });
 
@@ -258,15 +268,15 @@ describe("the card and the result of a request that was decided", () => {
         ),
         ends(stageOf("not-applied", sent)),
         ends(stageOf("done", { ...sent, decidedBy: { ...ada, reason: "seen in the console" } })),
-      ].map((said) => said.split(/\n| · sent /)[0]),
+      ].map((said) => said.split(/\n| Sent /)[0]),
     ).toEqual([
-      "⚪ <@U0OLIVIA> ada canceled it",
-      "❌ <@U0OLIVIA> it was canceled: all changes are frozen by ada: storage fails",
-      "❌ <@U0OLIVIA> it was not done: the compute service refused it (409)",
-      "❌ <@U0OLIVIA> it failed: the compute service reports gone",
-      "❌ <@U0OLIVIA> ada recorded that it did not happen: “seen in the console”",
-      "❌ <@U0OLIVIA> it did not happen",
-      "✅ <@U0OLIVIA> ada recorded that it happened: “seen in the console”",
+      "⚪ <@U0OLIVIA> ada canceled it.",
+      "❌ <@U0OLIVIA> It was canceled: all changes are frozen by ada: storage fails.",
+      "❌ <@U0OLIVIA> It was not done: the compute service refused it (409).",
+      "❌ <@U0OLIVIA> It failed: the compute service reports gone.",
+      "❌ <@U0OLIVIA> ada recorded that it did not happen: “seen in the console”.",
+      "❌ <@U0OLIVIA> It did not happen.",
+      "✅ <@U0OLIVIA> ada recorded that it happened: “seen in the console”.",
     ]);
   });
 
@@ -284,8 +294,10 @@ describe("the card and the result of a request that was decided", () => {
   it("say who approved it when it was done", () => {
     const votes = [vote("amir"), vote("ada")];
     const done = stored({ votes }, stageOf("done", called({ sentAt: at })));
-    expect(words(renderResult(done, restore))).toContain("Approved by amir, ada.");
-    expect(words(renderCard(done, restore))).not.toContain("Approved by");
+    expect(words(renderCard(done, restore))).toContain(", approved by amir, ada");
+    expect(words(renderNotice("result", done, restore, { above: "card" }))).not.toMatch(
+      /approved/i,
+    );
   });
 });
 
@@ -391,33 +403,34 @@ describe("a result says what changed", () => {
     const restored = ended(stage, { record: undo });
     const time = (ms: number) => when(at + ms).value;
     expect(shownText(renderCard(restored, restore)).split("\n").slice(0, 2)).toEqual([
-      "✅ Restored `db-1` from snap-42 in 5 s.",
+      "✅ Undid the restore of `db-1` in 5 s.",
       `in payments · undo of \`r-first\` · requested by olivia at ${time(0)} · \`${record.id}\` · “corrupt index”`,
     ]);
-    const proof = `sent ${time(0)} · REBOOTING seen ${time(1_000)} · RUNNING read ${time(5_000)}`;
+    const proof = `Sent ${time(0)}, REBOOTING seen ${time(1_000)}, RUNNING read ${time(5_000)}.`;
+    const settled = "Undid the restore of `db-1` in 5 s.";
     const undoes =
       "The snapshot's ID is `snap-42`.\nUndo restores the safety snapshot `snap-7`, taken right before.";
-    expect(below(restored, restore)).toBe(`✅ <@U0OLIVIA> ${proof}\n${undoes}`);
+    expect(below(restored, restore)).toBe(`✅ <@U0OLIVIA> ${settled} ${proof}\n${undoes}`);
     expect(below(restored, restore, "several")).toBe(
-      `✅ <@U0OLIVIA> \`db-1\` · ${proof}\n${undoes}`,
+      `✅ <@U0OLIVIA> ${settled} ${proof}\n${undoes}`,
     );
     expect(renderNotice("result", restored, restore, { above: "card" }).text).toBe(
-      "✅ Restored db-1 from snap-42 in 5 s.",
+      "✅ Undid the restore of db-1 in 5 s.",
     );
     const whole = withResult(renderResult(restored, restore), renderCard(restored, restore));
-    expect(shownText(whole).match(/Restored/g)).toHaveLength(1);
+    expect(shownText(whole).match(/Undid/g)).toHaveLength(1);
   });
 
-  it("says below its card in a word that nothing came of it, and what comes next", () => {
+  it("says below its card in a sentence that nothing came of it, and what comes next", () => {
     const idle = ended(idleStage);
-    expect(below(idle, restart)).toBe("⚪ <@U0OLIVIA> nothing to do");
+    expect(below(idle, restart)).toBe("⚪ <@U0OLIVIA> Nothing had to be done.");
     const hint = "Nothing was sent. Request again after the thaw.";
     const why = "all changes are frozen by ada";
     const frozen = ended(stageOf("cancelled", { wasFrozen: true, why, hint }));
-    expect(below(frozen, restart)).toBe(`❌ <@U0OLIVIA> it was canceled: ${why}\n${hint}`);
+    expect(below(frozen, restart)).toBe(`❌ <@U0OLIVIA> It was canceled: ${why}.\n${hint}`);
     const failed = ended(stageOf("failed", sent));
     expect(below(failed, restart)).toBe(
-      `❌ <@U0OLIVIA> it failed: the compute service reports gone · sent ${when(at).value}`,
+      `❌ <@U0OLIVIA> It failed: the compute service reports gone. Sent ${when(at).value}.`,
     );
   });
 

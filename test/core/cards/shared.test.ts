@@ -116,9 +116,9 @@ it("a result names what was not done, and a single one has its own words", () =>
   expect(shownText(shown)).toBe("❌ <@U0OLIVIA> 1 of 2 done, 1 not.\nNot done: `web-3`.");
   const single = renderSharedResult([[member(1)]]);
   expect(single.text).toBe("✅ Restarted web-1 in 4 s.");
-  expect(shownText(single)).toMatch(/^✅ <@U0OLIVIA> `web-1` · sent <!date[^\n]*$/);
+  expect(shownText(single)).toMatch(/^✅ <@U0OLIVIA> `web-1` runs again\. Sent <!date[^\n]*$/);
   // When the card is gone, nothing above the result says what was done.
   expect(shownText(renderSharedResult([[member(1)]], { isBelowCard: false }))).toMatch(
-    /^✅ <@U0OLIVIA> Restarted `web-1` in 4 s\.\nsent /,
+    /^✅ <@U0OLIVIA> Restarted `web-1` in 4 s\.\nSent /,
   );
 });

@@ -51,7 +51,11 @@ async function answerTo(text: string, words: RegExp): Promise<string> {
 describe("a pin that is proposed", () => {
   it("is what the VM measures, shown as a difference, and holds once another approves it", async () => {
     await olivia.types("ops", "/gatehouse pins propose ledger-2 image 4.3 is out");
-    const card = wordsOf(await hears(amir, "ops", /Pin ledger-2[^]*Approve/));
+    const asking = await hears(amir, "ops", /Pin ledger-2[^]*Approve/);
+    expect(asking.text).toMatch(
+      /^olivia asks to pin ledger-2 to what it measures now: “image 4\.3 is out”\. A pin approved earlier no longer counts\. .* to decide\.$/,
+    );
+    const card = wordsOf(asking);
     expect(card).toContain("From then on, ledger-2 verifies only with these values");
     expect(card).toMatch(/Firmware and CPUs at the start: .{4}….{4}, not pinned until now/);
     expect(card).toContain(`Values: ${otherOne}`);
@@ -235,7 +239,7 @@ describe("a VM that no longer measures its pin", () => {
     const { record } = await here.ended("vm resize");
     await asker.types("ops", "/vm attest ledger-2");
     const said = wordsOf(await hears(asker, "ops", /Failed: ledger-2[^]*Propose pin/));
-    expect(said).toMatch(/Changes from Gatehouse since it last verified, .*:/);
+    expect(said).toMatch(/Changes from Gatehouse since it last verified at .*:/);
     expect(said).toMatch(new RegExp(`• Resized at .* by olivia, request ${record.id}`));
     expect(said).not.toContain("• Pinned");
     await asker.presses("Propose pin");

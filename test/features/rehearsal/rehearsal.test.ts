@@ -91,6 +91,7 @@ describe("What would happen?", () => {
     await strict.olivia.types("ops", "/vm restart web-2");
     expect((await strict.ended()).state).toBe("done");
     await strict.ada.types("ops", "/gatehouse freeze storage is failing");
+    await hears(strict.ada, "ops", /All changes are frozen/);
     await strict.olivia.types("ops", "/gatehouse can-i vm restart web-2");
     const answer = await hears(strict.olivia, "ops", /A limit would refuse it now/);
     expect(wordsOf(answer)).toContain("But all changes are frozen by ada.");

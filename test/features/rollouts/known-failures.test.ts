@@ -44,7 +44,7 @@ describe("the form of a rollout", () => {
     expect(touched(world)).toEqual([]);
     const sent = await world.olivia.submits({ "roll:number": "4" });
     expect(sent.errors).toBeUndefined();
-    await hears(world.olivia, "ops", /4 of 4/);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 4 VMs/);
     expect(touched(world).toSorted()).toEqual(
       ["000", "001", "003", "004"].map((n) => `vm-0000-${n}`),
     );

@@ -134,7 +134,7 @@ describe("the message of a rollout", () => {
     await here.goes("done", 3);
     await here.isDueAgain();
     await here.empty();
-    expect(here.edits().at(-1)).toContain("3 of 3");
+    expect(here.edits().at(-1)).toContain("Restarted 3 VMs");
     held.wakes();
     await closed;
     await here.empty();
@@ -186,7 +186,7 @@ describe("the message of a rollout", () => {
     // The card is edited where it was found.
     await here.goes("done", 3);
     await here.empty();
-    expect(here.edits().at(-1)).toContain("3 of 3");
+    expect(here.edits().at(-1)).toContain("Restarted 3 VMs");
     expect(here.directs()).toHaveLength(1);
   });
 });

@@ -12,7 +12,7 @@ import {
 import { policyWith, startWorld, testPolicy } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
-const ended = /(Restart|Stop|Start|Resize|Snapshot) of \d+ VMs? (has ended|was stopped)/;
+const ended = /<@U0OLIVIA> ([\w ]+ (\d+ of )?\d+ VMs? \(|\w+ of \d+ VMs? was stopped)/;
 
 describe("several VMs in one command", () => {
   it("are listed before anything runs, run one by one after a canary, and share one message", async () => {
@@ -33,9 +33,7 @@ describe("several VMs in one command", () => {
     });
     await world.olivia.submits({ "roll:number": "12", "roll:most": "1" });
     const end = await hears(world.olivia, "ops", ended);
-    expect(wordsOf(end)).toMatch(
-      /^✅ <@U0OLIVIA> Restart of 12 VMs has ended after \d+ s\.\n▓{12} 12 of 12\n/,
-    );
+    expect(wordsOf(end)).toMatch(/^✅ <@U0OLIVIA> Restarted 12 VMs \(vm-0000-\) in \d+ s\.\n/);
     expect(wordsOf(end)).toMatch(/vm-0000-011 \| ✅ Restarted \| team-0000 \| 1 s/);
     expect(touched(world)).toEqual(numbered(0, 12));
     // Each VM is settled and attested before the next one begins.
@@ -47,14 +45,14 @@ describe("several VMs in one command", () => {
       expect(attested, name).toBeLessThan(next);
     }
     // The result is posted first, then the card is edited.
-    const card = await hears(world.olivia, "ops", /12 of 12\nEnded after/);
+    const card = await hears(world.olivia, "ops", /^✅ Restarted 12 VMs/);
     expect(end.threadTs).toBe(card.ts);
     expect(wordsOf(card)).toMatch(
-      /12 of 12\nEnded after \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
+      /^✅ Restarted 12 VMs \(vm-0000-\) in \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
     );
     const counts = world.slack.callCounts();
     expect(counts["chat.postMessage"]).toBe(2);
-    const seconds = Number(/after (\d+) s/.exec(wordsOf(end))?.[1]);
+    const seconds = Number(/in (\d+) s/.exec(wordsOf(end))?.[1]);
     expect(counts["chat.update"] ?? 0).toBeLessThanOrEqual(2 + seconds / 4);
     expect(world.olivia.mentions()).toHaveLength(1);
   });
@@ -90,8 +88,8 @@ describe("several VMs in one command", () => {
       /Stopped at vm-0000-001: [^]*\[Skip vm-0000-001, continue with 3\] \[Try vm-0000-001 again, then the other 3\]/,
     );
     await world.olivia.presses("Skip vm-0000-001, continue with 3", { in: card.ts });
-    const rest = wordsOf(await hears(world.olivia, "ops", /Restart of 3 VMs has ended/));
-    expect(rest).toContain("3 of 3");
+    const rest = wordsOf(await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 3 VMs/));
+    expect(rest).toContain("Restarted 3 VMs");
     await world.olivia.presses("Skip vm-0000-001, continue with 3", { in: card.ts });
     await world.olivia.presses("Try vm-0000-001 again, then the other 3", { in: card.ts });
     await hears(world.olivia, "ops", /The rest of this rollout was already started/);
@@ -136,7 +134,7 @@ describe("several VMs in one command", () => {
     expect(touched(world)).toEqual(numbered(0, 2));
     const next = await hears(world.olivia, "ops", /2 VMs[^]*\[Skip vm-0000-002, continue with 1\]/);
     await world.olivia.presses("Skip vm-0000-002, continue with 1", { in: next.ts });
-    await hears(world.olivia, "ops", /Restart of 1 VM has ended/);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 1 VM/);
     expect(touched(world)).toEqual([...numbered(0, 2), ...numbered(3, 4)]);
   });
 
@@ -147,7 +145,7 @@ describe("several VMs in one command", () => {
     const card = await hears(world.olivia, "ops", /\[Try vm-0000-001 again, then the other 2\]/);
     world.compute.edit.setMachine({ vm: "vm-0000-001", debug: false });
     await world.olivia.presses("Try vm-0000-001 again, then the other 2", { in: card.ts });
-    await hears(world.olivia, "ops", /Restart of 3 VMs has ended/);
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 3 VMs/);
     expect(touched(world)).toEqual(numbered(0, 4));
   });
 
@@ -162,8 +160,7 @@ describe("several VMs in one command", () => {
       "roll:number": "8",
     });
     const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toMatch(/^⚠️ <@U0OLIVIA> Stop of 8 VMs has ended/);
-    expect(end).toContain("8 of 8 · 1 failed");
+    expect(end).toMatch(/^⚠️ <@U0OLIVIA> Stopped 7 of 8 VMs \(vm-0000-\) in \d+ s; 1 failed\.\n/);
     expect(new Set(touched(world))).toEqual(new Set(numbered(0, 8)));
     expect(
       Object.values(world.compute.truth().vms).filter(({ status }) => status === "STOPPED"),
@@ -252,7 +249,7 @@ describe("a rollout of many VMs", () => {
     expect(dialog).toContain("Type 120 to confirm");
     await world.olivia.submits({ "roll:number": "120" });
     const end = await hears(world.olivia, "ops", ended, 20_000);
-    expect(wordsOf(end)).toContain("120 of 120");
+    expect(wordsOf(end)).toContain("Resized 120 VMs (vm-)");
     expect(wordsOf(end)).toContain("20 more:");
     await world.vera.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
     await hears(world.vera, "ops", /Only @oncall can/);
@@ -352,7 +349,7 @@ describe("a crash in the middle of a rollout", () => {
     await world.compute.called("POST /v1/vms/:id/restart", 3);
     await world.processes[1]?.close();
     const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toContain("8 of 8");
+    expect(end).toContain("Restarted 8 VMs");
     expect(touched(world)).toEqual(numbered(0, 8));
     const { truth } = world.compute;
     expect(Object.values(truth().vms).map(({ restarts }) => restarts)).toEqual(Array(8).fill(1));
@@ -390,7 +387,7 @@ describe("a crash in the middle of a rollout", () => {
     await world.ada.types("ops", "/gatehouse thaw");
     await hears(world.ada, "ops", /[Tt]haw/);
     await world.olivia.presses("Resume", { channel: "ops" });
-    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("6 of 6\n");
+    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("Restarted 6 VMs");
     expect(touched(world)).toEqual(numbered(0, 6));
   });
 });

@@ -58,7 +58,7 @@ describe("the warning of a restore", () => {
 
   it("names what was written since the snapshot, and the undo", () => {
     expect(said({}, { since, forMs: 82_000 })).toEqual([
-      "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 AM UTC> is replaced.* Undo: safety snapshot.",
+      "⚠️ *Everything written to db-1 since <!date^1795175918^{time}|11:58 AM UTC> is replaced.* A safety snapshot is taken first, so it can be undone.",
     ]);
   });
 

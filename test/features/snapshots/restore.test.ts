@@ -39,7 +39,8 @@ describe("restoring a snapshot with approval", () => {
     expect(request.state).toBe("done");
     expect(world.compute.writes().filter(({ path }) => path.endsWith("/restore"))).toHaveLength(1);
     const card = await hears(world.vera, "ops", /Restored db-1 from [^]*in payments/);
-    const result = await hears(world.vera, "ops", /Approved by amir/);
+    expect(wordsOf(card)).toContain(", approved by amir");
+    const result = await hears(world.vera, "ops", /db-1 has settled with the snapshot's data\./);
     expect(result.threadTs).toBe(card.ts);
   });
 
