@@ -202,7 +202,7 @@ describe("restoring with a way back", () => {
       /Undo the restore of db-1 in payments: back to how it was at .*“it was the wrong one”/,
     );
     await world.ada.types("random", "/gatehouse approvals");
-    const list = await hears(world.ada, "random", /1 waiting for approval, 1 for you/);
+    const list = await hears(world.ada, "random", /1 request waits for your approval/);
     expect(wordsOf(list)).toMatch(
       /^1 waiting[^]*Everything written to db-1 since [^]*is replaced\.\*? A safety snapshot is taken first, so it can be undone\.[^]*One other person must approve: ada can[^]*\[Approve\][^]*Status when requested: RUNNING/,
     );

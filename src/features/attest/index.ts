@@ -7,7 +7,7 @@ import { pinsDrop } from "./pins-drop.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
 import { attestationConcerns } from "./attestation-concerns.ts";
-import { driftInDigests } from "./tell-drift.ts";
+import { driftInDigests, unverifiedAtHome } from "./tell-drift.ts";
 import { createDriftRecords } from "../../monitor/drift-records.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
 
@@ -42,6 +42,7 @@ export const attestation = defineFeature({
       digest: driftInDigests(records),
       concerns: attestationConcerns(records),
       explains: explainAttestation({ records, appraiser: on.appraiser }),
+      home: unverifiedAtHome(records),
     };
   },
 });
