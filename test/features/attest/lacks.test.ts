@@ -138,7 +138,11 @@ describe("the problems of the Home tab", () => {
   it("are VMs that can't be verified now, and not those that fail or only will", async () => {
     const what = "AMD's revocation list of Turin has expired";
     const record = (n: number, more: Partial<DriftRecord>): DriftRecord => ({
-      ...{ vm: vm(n), mark: "", reason: "", since: 0, lacks: [{ what, since: 0 }] },
+      vm: vm(n),
+      mark: "",
+      reason: "",
+      since: 0,
+      lacks: [{ what, since: 0 }],
       ...more,
     });
     const records = [
