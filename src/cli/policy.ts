@@ -235,12 +235,14 @@ function decide(asked: Question, file: PolicyFile) {
   const { policy, line } = file;
   const command = commandNamed(asked.command, file);
   const targets = asked.target === undefined ? [] : [targetNamed(asked.target, command, policy)];
-  const { who, groups, channel: channelId, newName, vms: vmNames = [] } = asked;
+  const { who, groups, channel: channelId, newName, vms: names = [] } = asked;
   const input = newName === undefined ? {} : { name: newName };
   if (who.startsWith("services.")) return decideForService(who, { command, targets, input }, file);
   const person = { id: who, teamId: ourTeamId, name: who, kind: "member", groups } as const;
   const question = { person, command, input, channelId };
-  const answer = askAndPermit(question, { targets, vmNames }, { policy, ourTeamId });
+  // Only their names are known here, so a pin of a VM's ID isn't found
+  const vms = names.map((name) => ({ id: "", name }));
+  const answer = askAndPermit(question, { targets, vms }, { policy, ourTeamId });
   const { refused: no, permit } = answer;
   const unasked = { approvals: 0, votes: [] };
   if (no) {

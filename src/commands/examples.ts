@@ -46,10 +46,8 @@ export async function examplesHere({
     // For a command that only reads, a project in which there is something to see.
     const full = isChange(command) ? undefined : vms.find(isPlain)?.projectName;
     const suits = (project: KnownProject) => {
-      const vmNames = vms
-        .filter(({ projectId }) => projectId === project.id)
-        .map(({ name }) => name);
-      return !isProtected({ command, targets: [targetOf(project)], vmNames }, policy);
+      const within = vms.filter(({ projectId }) => projectId === project.id);
+      return !isProtected({ command, targets: [targetOf(project)], vms: within }, policy);
     };
     return full ?? projects.values().filter(isPlain).take(mostTried).find(suits)?.name;
   }

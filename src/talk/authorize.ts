@@ -20,7 +20,7 @@ import { type ChangeCommand, type Command, type Target, freezeEnder } from "../r
 import type { Person } from "../registry/invocation.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { frozenWords } from "../core/cards/asking.ts";
-import { namesWithin, targetOfRefused } from "../core/submit/resolve-targets.ts";
+import { vmsWithin, targetOfRefused } from "../core/submit/resolve-targets.ts";
 import { type GatewayContext, outdated } from "./gateway-context.ts";
 
 /** Refused by policy, and recorded in the audit trail. */
@@ -95,7 +95,7 @@ async function askOverSeenTarget(question: Question, gateway: GatewayContext) {
   const viewing = mayView(person, gateway);
   const target = viewing && (await targetOfRefused(viewing, { command, input }, gateway));
   if (!target) return undefined;
-  const about = { targets: [target], vmNames: await namesWithin([target], gateway) };
+  const about = { targets: [target], vms: await vmsWithin([target], gateway) };
   return { target, ...(await withNames(() => askAndPermit(question, about, gateway), gateway)) };
 }
 
@@ -118,7 +118,7 @@ export async function lackedRight(
 
 /**
  * Asks policy the second question: may the command run on these targets, and who must approve it?
- * Unless `about.vmNames` is given, a project's VMs are those known now. The gate asks both
+ * Unless `about.vms` is given, a project's VMs are those known now. The gate asks both
  * questions again right before the claim. Throws Refused.
  */
 export async function authorizeTargets<C extends Command>(
@@ -127,8 +127,8 @@ export async function authorizeTargets<C extends Command>(
   gateway: GatewayContext,
   noted: Noted = {},
 ): Promise<Permit<C>> {
-  const vmNames = about.vmNames ?? (await namesWithin(about.targets, gateway));
-  const answer = await withNames(() => permit(asking, { ...about, vmNames }), gateway);
+  const vms = about.vms ?? (await vmsWithin(about.targets, gateway));
+  const answer = await withNames(() => permit(asking, { ...about, vms }), gateway);
   if (answer.permit) return answer.permit;
   const { command, person, basis } = asking;
   const { targets, input = asking.input } = about;
@@ -162,10 +162,9 @@ export async function authorizeRequest(
   noted: Noted = {},
 ): Promise<Permit> {
   const { target, channelId, children = [], input } = record;
-  const vmNames = children.map((child) => child.name);
   const how = { ...noted, asksNobody: true };
   const asking = await authorize({ person, command, input, channelId }, gateway, how);
-  return authorizeTargets(asking, { targets: [target], vmNames }, gateway, how);
+  return authorizeTargets(asking, { targets: [target], vms: children }, gateway, how);
 }
 
 /**

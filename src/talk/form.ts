@@ -140,8 +140,8 @@ export async function submitForm(act: Act<ViewSubmission>): Promise<void> {
   const facts = await gatherFacts(command, target, input, gateway);
   const refused = isEmergency ? undefined : notNow(command, facts);
   if (refused) throw new UserError(refused.text, refused.hint);
-  const vmNames = facts.vms.map((vm) => vm.name);
-  const permit = await authorizeTargets(asking, { targets: [target], input, vmNames }, gateway);
+  const about = { targets: [target], input, vms: facts.vms };
+  const permit = await authorizeTargets(asking, about, gateway);
   const reason = textIn(interaction.values, "reason");
   const made = {
     channelId: meta.channelId || person.id,

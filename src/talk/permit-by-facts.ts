@@ -23,8 +23,7 @@ export async function permitByFacts(
 ): Promise<Permit> {
   const { asking, command, targets, input } = given;
   if (command.on !== "project") return raiseByFacts(given, facts, gateway);
-  const vmNames = facts.vms.map((vm) => vm.name);
-  const about = { targets, input, vmNames };
+  const about = { targets, input, vms: facts.vms };
   return raiseByFacts(await authorizeTargets(asking, about, gateway), facts, gateway);
 }
 

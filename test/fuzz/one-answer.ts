@@ -13,7 +13,7 @@ import {
   targetArgument,
 } from "../../src/registry/define.ts";
 import { type Person, mayNameSeveral } from "../../src/registry/invocation.ts";
-import { namesWithin, targetOf } from "../../src/core/submit/resolve-targets.ts";
+import { vmsWithin, targetOf } from "../../src/core/submit/resolve-targets.ts";
 import { proposeRollout } from "../../src/features/rollouts/propose-rollout.ts";
 import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createConversation } from "../../src/talk/conversation.ts";
@@ -210,8 +210,8 @@ async function byTheRules(
   const { person, command, channelId } = one;
   const targets = target ? [target] : [];
   const input = inputOf(one, target && whole(target));
-  const vmNames = await namesWithin(targets, { inventory });
-  const asked = { policy, person, ourTeamId, command, targets, input, channelId, vmNames };
+  const vms = await vmsWithin(targets, { inventory });
+  const asked = { policy, person, ourTeamId, command, targets, input, channelId, vms };
   return refusal(asked) === undefined;
 }
 
@@ -389,7 +389,7 @@ async function explain(
 ) {
   if (person.kind !== "member" || person.teamId !== ourTeamId) return undefined;
   const isNamed = isChange(command) && command.on === "project" && command.renames === true;
-  const vms = target ? await namesWithin([target], here) : [];
+  const vms = target ? await vmsWithin([target], here) : [];
   let said = "";
   const code = await runPolicy(
     [
@@ -398,7 +398,7 @@ async function explain(
       `--as=${person.id}`,
       `--groups=${person.groups.join(",")}`,
       `--in=${channelId}`,
-      `--vms=${vms.join(",")}`,
+      `--vms=${vms.map(({ name }) => name).join(",")}`,
       dottedName(command),
       ...(target ? [whole(target)] : []),
       ...(isNamed ? ["--name", newName] : []),

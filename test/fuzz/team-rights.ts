@@ -114,7 +114,7 @@ function asked(one: TeamCase) {
     targets: [target],
     input,
     channelId: "C0",
-    vmNames: ["db"],
+    vms: [{ id: "vm-db", name: "db" }],
   };
 }
 

@@ -56,7 +56,7 @@ export function permitFor<C extends ChangeCommand>(
   policy: Pick<Policy, "access"> = emptyPolicy(),
 ): Permit<C> {
   const { asking } = mayAsk(question, rulesFor(question.person, policy, approvals));
-  const given = asking && permit(asking, { targets: [target], vmNames: [] }).permit;
+  const given = asking && permit(asking, { targets: [target], vms: [] }).permit;
   if (!given) throw new Error(`policy refuses ${question.command.name}`);
   return given;
 }

@@ -39,7 +39,7 @@ import {
 import { type Invocation, asksForChange, targetWords } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
 import {
-  namesWithin,
+  vmsWithin,
   resolveOne,
   resolveSeveral,
   takesOne,
@@ -86,7 +86,7 @@ export const canI = defineCommand({
       each?.permits.map(({ target }) => target) ??
       several?.targets.slice(0, 1) ??
       (await oneTarget(parsed, context));
-    const about = { targets, vmNames: await namesWithin(targets, context) };
+    const about = { targets, vms: await vmsWithin(targets, context) };
     const question = breakGlass ? emergency : asked;
     const { refused, permit } = await withNames(
       () => askAndPermit(question, about, context),

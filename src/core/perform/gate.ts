@@ -65,7 +65,7 @@ export async function gate(
   const vmIds = vms.map(({ id }) => id);
   const { input, channelId } = record;
   const asked = { command, input, channelId, basis: await basisOf(record, by.store) };
-  const about = { targets: [target], vmNames: vms.map(({ name }) => name) };
+  const about = { targets: [target], vms };
   let answer = askAndPermit({ ...asked, person }, about, by);
   if (answer.refused) {
     try {

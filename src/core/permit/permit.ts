@@ -25,6 +25,7 @@ import {
   type PolicyRefusal,
   protection,
   refusal as refusalByRules,
+  type VmWithin,
 } from "./refusal.ts";
 
 /**
@@ -99,10 +100,9 @@ export interface About {
   /** The input, if it is more exact than the one of the question, with IDs in place of names. */
   input?: Input | undefined;
   /**
-   * The names of a project's VMs, because rules cover those, too. Undefined when they can't be
-   * determined.
+   * A project's VMs, because rules cover those, too. Undefined when they can't be determined.
    */
-  vmNames?: readonly string[] | undefined;
+  vms?: readonly VmWithin[] | undefined;
 }
 
 class AskingMade<C extends Command> {
@@ -557,7 +557,7 @@ export function isListed(
 }
 
 /** Puts a question into the form in which rules judge it. */
-function judgedBy(asking: Asking, { targets, input = asking.input, vmNames }: About): Asked {
+function judgedBy(asking: Asking, { targets, input = asking.input, vms }: About): Asked {
   const { person, command, channelId, basis, rules } = asking;
   return {
     policy: rules.policy,
@@ -568,7 +568,7 @@ function judgedBy(asking: Asking, { targets, input = asking.input, vmNames }: Ab
     channelId,
     targets,
     input,
-    vmNames,
+    vms,
     breakGlass: isBreakGlass(basis),
     isUndo: isUndo(basis, targets, input),
     isSafety: basis.kind === "safety",

@@ -26,7 +26,7 @@ import {
   type Owned,
 } from "./access.ts";
 import { publishEvaluation } from "./evaluations.ts";
-import { acceptedFor, pinsFor } from "../../attestation/pins.ts";
+import { type NamedVm, acceptedFor, namesOf, pinsFor } from "../../attestation/pins.ts";
 import { compileGlob, fold, matchesGlob } from "../../text/glob.ts";
 
 export type Confirming = Pick<Policy, "confirm">;
@@ -67,11 +67,11 @@ export function interruption(verb: string, target: Target, policy: Confirming) {
 
 /**
  * Finds a target that this command must not change. `because` is the protected name in words, where
- * it isn't the target's own. A project counts as protected, with no `glob`, when the names of its
- * VMs are unknown.
+ * it isn't the target's own. A project counts as protected, with no `glob`, when its VMs are
+ * unknown.
  */
 export function protection(policy: Pick<Policy, "protect">, judged: Judged) {
-  const { command, targets, vmNames } = judged;
+  const { command, targets, vms } = judged;
   if (policy.protect.length === 0 || command.kind === "read" || !command.protect) return undefined;
   for (const target of targets) {
     for (const named of judgedNames({ ...judged, targets: [target] })) {
@@ -80,7 +80,7 @@ export function protection(policy: Pick<Policy, "protect">, judged: Judged) {
       const other = found.name === target.name ? undefined : found.name;
       return { target, because: named.because ?? other, glob: found.glob };
     }
-    if (command.on === "project" && vmNames === undefined)
+    if (command.on === "project" && vms === undefined)
       return { target, because: undefined, glob: undefined };
   }
   return undefined;
@@ -449,9 +449,12 @@ export interface Judged {
   targets: readonly Target[];
   /** The arguments, which may contain a new name. */
   input?: Readonly<Record<string, unknown>> | undefined;
-  /** The names of a project's VMs. Undefined when they can't be determined. */
-  vmNames?: readonly string[] | undefined;
+  /** A project's VMs. Undefined when they can't be determined. */
+  vms?: readonly VmWithin[] | undefined;
 }
+
+/** A VM of a project that rules judge. */
+export type VmWithin = Pick<NamedVm, "id" | "name">;
 
 /** A target under one of the names by which a rule may know it. */
 export type TargetByName = Target & {
@@ -465,11 +468,11 @@ export type TargetByName = Target & {
  * of one (decision 021).
  */
 export function judgedNames(judged: Judged): readonly TargetByName[] {
-  const { command, targets, vmNames = [] } = judged;
+  const { command, targets, vms = [] } = judged;
   if (command.kind !== "change" || command.on !== "project") return targets;
   const ofNow = targets.flatMap((target) => [
     target,
-    ...vmNames.map((name) => inside(target, name, name)),
+    ...vms.map((vm) => inside(target, vm, vm.name)),
   ]);
   return [...ofNow, ...renamed(judged).map(({ after }) => after)];
 }
@@ -479,16 +482,16 @@ export function judgedNames(judged: Judged): readonly TargetByName[] {
  * under the new one. Empty for other commands.
  */
 export function renamed(judged: Judged): readonly { before: TargetByName; after: TargetByName }[] {
-  const { targets, vmNames = [] } = judged;
+  const { targets, vms = [] } = judged;
   const newName = newNameOf(judged);
   if (newName === undefined) return [];
   return targets.flatMap((target) => {
     const renamedTo = { ...target, name: newName };
     return [
       { before: target, after: { ...renamedTo, because: `its new name ${newName}` } },
-      ...vmNames.map((name) => ({
-        before: inside(target, name, name),
-        after: inside(renamedTo, name, `${newName}/${name}, its name afterwards`),
+      ...vms.map((vm) => ({
+        before: inside(target, vm, vm.name),
+        after: inside(renamedTo, vm, `${newName}/${vm.name}, its name afterwards`),
       })),
     ];
   });
@@ -510,8 +513,8 @@ export function ownerOf({
   return kind === "vm" ? { id: projectId, name: projectName } : { id: projectId, name };
 }
 
-function inside(project: Target, name: string, because: string): TargetByName {
-  return { ...project, kind: "vm", name, projectName: project.name, because };
+function inside(project: Target, { id, name }: VmWithin, because: string): TargetByName {
+  return { ...project, kind: "vm", id, name, projectName: project.name, because };
 }
 
 export function newNameOf({ command, input }: Judged): string | undefined {
@@ -523,22 +526,23 @@ export function newNameOf({ command, input }: Judged): string | undefined {
 
 /**
  * Finds a pinned VM that a new name would take out of its pin, allow other measurements, or put
- * under another rule of appraisal. `vmName` is undefined when the names of the VMs are unknown.
+ * under another rule of appraisal. `vmName` is undefined when the VMs are unknown.
  */
 export function looserPin(policy: Policy, judged: Judged) {
   const { pins, appraisal } = policy.attestation;
   const newName = newNameOf(judged);
   if (newName === undefined || pins.length === 0) return undefined;
-  const { vmNames } = judged;
+  const { vms } = judged;
   for (const target of judged.targets) {
-    if (vmNames === undefined) return { target, vmName: undefined };
-    for (const vmName of vmNames) {
-      const names = [vmName, `${target.name}/${vmName}`];
-      const newNames = [vmName, `${newName}/${vmName}`];
+    if (vms === undefined) return { target, vmName: undefined };
+    const { projectId } = target;
+    for (const vm of vms) {
+      const names = namesOf({ ...vm, projectId, projectName: target.name });
+      const newNames = namesOf({ ...vm, projectId, projectName: newName });
       const [before, after] = [pinsFor(pins, names), pinsFor(pins, newNames)];
       const isLooser = after.length === 0 || after.some((one) => !before.includes(one));
       const isJudgedOtherwise = acceptedFor(appraisal, names) !== acceptedFor(appraisal, newNames);
-      if (before.length > 0 && (isLooser || isJudgedOtherwise)) return { target, vmName };
+      if (before.length > 0 && (isLooser || isJudgedOtherwise)) return { target, vmName: vm.name };
     }
   }
   return undefined;

@@ -16,7 +16,7 @@ export interface Unrunnable {
 /** A change that is proposed. It has no person, because nobody has pressed Run yet. */
 type Proposed = Pick<
   Asked,
-  "policy" | "ourTeamId" | "command" | "targets" | "input" | "vmNames" | "nameOf"
+  "policy" | "ourTeamId" | "command" | "targets" | "input" | "vms" | "nameOf"
 >;
 
 /**

@@ -180,17 +180,17 @@ async function targetsNamed(
   );
 }
 
-/** Names of the VMs in these projects: `protect` covers them too. */
-export async function namesWithin(
+/** Lists the VMs in these projects, because rules such as `protect` cover them, too. */
+export async function vmsWithin(
   targets: readonly Target[],
   { inventory }: WithInventory,
-): Promise<string[]> {
+): Promise<KnownVm[]> {
   const lists = await Promise.all(
     targets
       .filter(({ kind, id }) => kind === "project" && id !== "")
       .map(({ id }) => inventory.vms({ projectId: id })),
   );
-  return lists.flat().map((vm) => vm.name);
+  return lists.flat();
 }
 
 export function targetOf(known: KnownVm | KnownProject): Target {

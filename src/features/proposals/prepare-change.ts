@@ -40,7 +40,7 @@ export async function prepareChange(
   const input = withTarget(command, exact, target);
   const ofVm = target.kind === "vm" ? await snapshots.of(target.id) : [];
   const facts = { ...unread(target, input), vms, snapshots: ofVm };
-  const asked = { command, targets: [target], input, vmNames: vms.map(({ name }) => name) };
+  const asked = { command, targets: [target], input, vms };
   const judged = { ...asked, policy, ourTeamId };
   const restoring = restoringOf(facts, gateway.now());
   const needed = approvalsFor({ ...judged, restoring }, gateway);

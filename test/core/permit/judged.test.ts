@@ -4,7 +4,7 @@ import { commands } from "../../support/commands.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { approvalRule } from "../../../src/core/permit/approval-rule.ts";
 import { type Judged, refusal } from "../../../src/core/permit/refusal.ts";
-import { command, ourTeamId, person, policyOf, project, vm } from "./sample.ts";
+import { command, ourTeamId, person, policyOf, project, vm, vmsCalled } from "./sample.ts";
 
 const operator = `access: { operate: ["U0OLA"], approve: ["S02LEADS"], administer: ["U0ADA"] }`;
 
@@ -16,7 +16,7 @@ function ruleOf(
   const { name, target = project("pay"), as, vmNames = [] } = asked;
   const input = as === undefined ? {} : { name: as };
   const policy = policyOf(`${operator}\n${yaml}`);
-  const judged = { command: command(name), targets: [target], input, vmNames };
+  const judged = { command: command(name), targets: [target], input, vms: vmsCalled(...vmNames) };
   const refused = refusal({
     ...judged,
     policy,
@@ -90,7 +90,7 @@ describe("a project's new name", () => {
             command: command(name),
             targets: [target],
             input,
-            vmNames: ["db-1"],
+            vms: vmsCalled("db-1"),
           });
         const inside = (name: string, owner: string) => ({ ...vm("db-1", owner), name });
         const toRename = asked("project update", project(from), { name: to }).required;
@@ -136,6 +136,16 @@ describe("a project's new name", () => {
     expect(rule("shop", project("lab"))).toBe("yes");
     expect(rule("pay", project("free"))).toBe("yes");
     expect(rule("elsewhere", project("pay"), [])).toBe("yes");
+  });
+
+  it("adds nothing to what a VM may run that is pinned by its ID", () => {
+    const [one, other] = ["aa", "bb"].map((byte) => byte.repeat(48));
+    const pins = `attestation: { pins: [{ targets: ["vm-db"], measurements: ["${one}"] }, { targets: ["lab/*"], measurements: ["${one}", "${other}"] }] }`;
+    const rule = (as: string, vmNames: string[]) =>
+      ruleOf(pins, { name: "project update", target: project("pay"), as, vmNames }).rule;
+    expect(rule("lab", ["db"])).toBe("attestation.pins");
+    expect(rule("shop", ["db"])).toBe("yes");
+    expect(rule("lab", ["web"])).toBe("yes");
   });
 
   it("puts no pinned VM under another rule of what is accepted", () => {
@@ -203,9 +213,14 @@ approvals:
     assert(
       property(asked, ({ command: one, old, as, vmNames }) => {
         const target = one.on === "vm" ? vm("web", old) : project(old);
-        const judged = { command: one, targets: [target], input: { name: as }, vmNames };
+        const judged = {
+          command: one,
+          targets: [target],
+          input: { name: as },
+          vms: vmsCalled(...vmNames),
+        };
         const whole = approvalRule(policy, judged).required;
-        const isRefused = (alone: Pick<Judged, "targets" | "input" | "vmNames">) =>
+        const isRefused = (alone: Pick<Judged, "targets" | "input" | "vms">) =>
           refusal({
             ...alone,
             command: one,
@@ -220,7 +235,7 @@ approvals:
           ...vmNames.map((name) => vm(name, place)),
         ]);
         for (const named of one.on === "project" ? all : [target]) {
-          const alone = { targets: [named], input: {}, vmNames: [] };
+          const alone = { targets: [named], input: {}, vms: [] };
           expect(whole).toBeGreaterThanOrEqual(
             approvalRule(policy, { ...alone, command: one }).required,
           );

@@ -47,7 +47,7 @@ function permitOf(
   target = vm("db-1"),
   policy = usual,
 ): Permit {
-  const answer = permit(asking(question, policy), { targets: [target], vmNames: [] });
+  const answer = permit(asking(question, policy), { targets: [target], vms: [] });
   if (!answer.permit) throw new Error(answer.refused.text);
   return answer.permit;
 }

@@ -38,7 +38,7 @@ const isAllowed = (
     command,
     targets: [vm("web")],
     channelId: "C0",
-    vmNames: [],
+    vms: [],
   }) === undefined;
 
 describe("any policy", () => {

@@ -4,7 +4,7 @@ import { emptyPolicy } from "../../../src/config/policy-file.ts";
 import { canSkipApprovals, mayRun, refusal } from "../../../src/core/permit/refusal.ts";
 import type { Target } from "../../../src/registry/define.ts";
 import { kindOfUser } from "../../../src/slack/people/kind-of-user.ts";
-import { command, ourTeamId, person, policyOf, project, usual, vm } from "./sample.ts";
+import { command, ourTeamId, person, policyOf, project, usual, vm, vmsCalled } from "./sample.ts";
 
 type Asked = Parameters<typeof refusal>[0];
 
@@ -171,10 +171,10 @@ describe("protected names", () => {
 
   it("keep a project that holds one, or whose VMs can't be told", () => {
     const targets = [project("shop")];
-    expect(ruleThatRefuses("project delete", { targets, vmNames: ["web-1", "vault-7"] })).toBe(
+    expect(ruleThatRefuses("project delete", { targets, vms: vmsCalled("web-1", "vault-7") })).toBe(
       "protect vault-*",
     );
-    expect(ruleThatRefuses("project delete", { targets, vmNames: ["web-1"] })).toBe("yes");
+    expect(ruleThatRefuses("project delete", { targets, vms: vmsCalled("web-1") })).toBe("yes");
     expect(ruleThatRefuses("project delete", { targets })).toBe("protect");
     expect(ruleThatRefuses("project delete", { targets, policy: { ...usual, protect: [] } })).toBe(
       "yes",
@@ -182,7 +182,7 @@ describe("protected names", () => {
     expect(
       ruleThatRefuses("project delete", {
         targets,
-        vmNames: ["db"],
+        vms: vmsCalled("db"),
         policy: { ...usual, protect: ["shop/d*"] },
       }),
     ).toBe("protect shop/d*");

@@ -57,3 +57,6 @@ export function command(name: string): Command {
   if (!found) throw new Error(`no command ${name}`);
   return found;
 }
+
+/** VMs within a project, as rules judge them. */
+export const vmsCalled = (...names: string[]) => names.map((name) => ({ id: `vm-${name}`, name }));

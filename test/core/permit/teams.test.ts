@@ -66,7 +66,7 @@ function refusedOf(who: typeof admin, name: string, target = vm("db-1", "payment
     command: command(name),
     targets: [target],
     channelId: "C0ANY",
-    vmNames: [],
+    vms: [],
   });
 }
 
@@ -123,7 +123,7 @@ describe("rights over what a team has", () => {
   it("must be there in both teams where a project is in two, or a new name leads to another", () => {
     const both = { ...vm("db-1", "search-2"), projectId: "prj-8841" };
     expect(refusedOf(payOncall, "vm restart", both)?.rule).toBe("teams.search.operate");
-    const renamed = { policy: two, person: payOncall, ourTeamId, channelId: "C0ANY", vmNames: [] };
+    const renamed = { policy: two, person: payOncall, ourTeamId, channelId: "C0ANY", vms: [] };
     const rename = (name: string) =>
       refusal({
         ...renamed,
@@ -152,7 +152,7 @@ describe("rights over what a team has", () => {
   });
 
   it("include break-glass of the team alone", () => {
-    const glass = { policy: two, ourTeamId, channelId: "C0ANY", breakGlass: true, vmNames: [] };
+    const glass = { policy: two, ourTeamId, channelId: "C0ANY", breakGlass: true, vms: [] };
     const asked = { ...glass, person: person("U0GLASS"), command: command("vm restart") };
     expect(refusal({ ...asked, targets: [vm("db-1", "payments")] })).toBeUndefined();
     expect(refusal({ ...asked, targets: [vm("db-1", "search")] })?.rule).toBe(
