@@ -88,11 +88,12 @@ export function pickList(
   pick: PickOne,
   { gateway }: Act,
 ): Message {
-  const specs = pick.candidates.slice(0, 20).map((target): ButtonSpec => {
-    const label =
-      target.kind === "vm"
-        ? `${target.name} in ${target.projectName ?? target.projectId}`
-        : target.name;
+  const shown = pick.candidates.slice(0, 20);
+  const called = Map.groupBy(shown, placedName);
+  const specs = shown.map((target): ButtonSpec => {
+    const placed = placedName(target);
+    const isShared = (called.get(placed)?.length ?? 0) > 1;
+    const label = isShared ? `${placed} (${target.id})` : placed;
     const spec = targetButton(command, input, target, gateway.policy);
     return { ...spec, label, about: undefined, action: `${spec.action}:${target.id}` };
   });
@@ -101,6 +102,10 @@ export function pickList(
   const text = md`${pick.message}${more > 0 ? hidden : ""}`;
   return message(pick.message, section(text), buttons(specs));
 }
+
+/** `web-1 in payments`. A project may have several VMs of one name. */
+const placedName = ({ kind, name: called, projectName, projectId }: Target) =>
+  kind === "vm" ? `${called} in ${projectName ?? projectId}` : called;
 
 /** A message with a button for each of the newest things of one name. A press opens the form. */
 export function valueList(command: Command, { message: text, choices }: PickValue): Message {

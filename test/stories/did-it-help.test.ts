@@ -81,7 +81,7 @@ describe("an alert after a press", () => {
     );
     await isJudged(world);
     const fourth = await fires(world, "four");
-    expect(wordsOf(fourth)).toMatch(/\nLast time a restart ended it \(\d\d:\d\d:\d\d UTC\)\.\n/);
+    expect(wordsOf(fourth)).toMatch(/\nLast time a restart ended it \(\d+:\d\d [AP]M UTC\)\.\n/);
 
     const all = world.vera.seesChannel("ops").messages.filter((one) => told.test(wordsOf(one)));
     expect(all).toHaveLength(2);

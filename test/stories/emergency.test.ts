@@ -204,7 +204,7 @@ describe("restoring with a way back", () => {
     await world.ada.types("random", "/gatehouse approvals");
     const list = await hears(world.ada, "random", /1 request waits for your approval/);
     expect(wordsOf(list)).toMatch(
-      /^1 waiting[^]*Everything written to db-1 since [^]*is replaced\.\*? A safety snapshot is taken first, so it can be undone\.[^]*One other person must approve: ada can[^]*\[Approve\][^]*Status when requested: RUNNING/,
+      /^1 request waits for your approval\.[^]*Everything written to db-1 since [^]*is replaced\.\*? A safety snapshot is taken first, so it can be undone\.[^]*One other person must approve: ada can[^]*\[Approve\][^]*Status when requested: RUNNING/,
     );
     expect(JSON.stringify(list.blocks)).toMatch(/<https:[^>|]*archives[^>|]*\|Open its message>/);
     await world.ada.presses("Approve", { in: list.ts });

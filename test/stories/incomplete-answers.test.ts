@@ -32,7 +32,7 @@ describe("a service that gives one record in a form that can't be read", () => {
     await broken(world, weather);
     const all = await told(world, "/vm list", /1 UNREADABLE/);
     expect(all).toMatch(/^8 VMs: 1 ERROR, 1 UNREADABLE, 2 STOPPED, 4 RUNNING/);
-    expect(all).toMatch(/web-2 \| ❔ UNREADABLE \| payments/);
+    expect(all).toMatch(/❔ web-2 \| UNREADABLE \| payments/);
     expect(all).toMatch(/⚠️ Incomplete: payments: .*web-2/);
     expect(await told(world, "/vm list payments", /in payments/)).toMatch(/⚠️ Incomplete/);
     expect(await told(world, "/project show payments", /payments is ACTIVE/)).toMatch(

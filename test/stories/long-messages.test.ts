@@ -37,7 +37,7 @@ describe("four deletions of projects with 40 VMs each, which wait", () => {
     await using world = await fourDeletionsWait();
     for (const [words, head] of [
       ["jobs", /4 requests are open/],
-      ["approvals", /4 waiting for approval/],
+      ["approvals", /4 requests wait for your approval/],
     ] as const) {
       await world.amir.types("gatehouse", words);
       const said = await hears(world.amir, "gatehouse", head);
@@ -48,7 +48,7 @@ describe("four deletions of projects with 40 VMs each, which wait", () => {
       expect(weightOf({ blocks: said.blocks })).toBeLessThanOrEqual(mostWeight);
     }
     // A vote from the list counts
-    const list = await hears(world.amir, "gatehouse", /4 waiting for approval/);
+    const list = await hears(world.amir, "gatehouse", /4 requests wait for your approval/);
     await world.amir.presses("Approve", { in: list.ts });
     await expect.poll(async () => (await world.store.openIds()).length).toBeLessThan(4);
     expect(world.slack.calls().filter(({ error }) => error === "msg_blocks_too_long")).toEqual([]);

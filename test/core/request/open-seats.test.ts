@@ -18,9 +18,10 @@ describe("a request with overlapping seats", () => {
     digest: "d",
     meets: meets(needs, person(id)),
   });
+  const origin = { kind: "typed", interaction: "i-1" } as const;
   const request = (...votes: Vote[]) =>
     ({
-      record: { requester: { id: "U0OLIVIA" }, approval: { required: 2, votes: needs } },
+      record: { requester: { id: "U0OLIVIA" }, origin, approval: { required: 2, votes: needs } },
       state: "draft",
       votes,
     }) as unknown as StoredRequest;
@@ -52,7 +53,7 @@ describe("a request with overlapping seats", () => {
     ];
     const over = {
       ...request({ ...votedBy("U0XENA"), meets: [0] }),
-      record: { requester: { id: "U0OLIVIA" }, approval: { required: 2, votes: one } },
+      record: { requester: { id: "U0OLIVIA" }, origin, approval: { required: 2, votes: one } },
     } as unknown as StoredRequest;
     expect(waitsFor(person("U0YVES"), over, { policy: policyOf("{}"), ourTeamId })).toBe(false);
     expect(waitsFor(person("U0ZOE"), over, { policy: policyOf("{}"), ourTeamId })).toBe(true);

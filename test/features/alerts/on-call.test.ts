@@ -51,7 +51,7 @@ describe("what on-call needs, on the message of an alert", () => {
     await restart(world, "web-2");
     await fire(world, [{}]);
     const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
-    expect(wordsOf(card)).toMatch(/\nLast change: olivia restarted it, \d\d:\d\d:\d\d UTC\.\n/);
+    expect(wordsOf(card)).toMatch(/\nLast change: olivia restarted it, \d+:\d\d [AP]M UTC\.\n/);
     expect(JSON.stringify(card.blocks)).toMatch(
       /"text":"What runs there is interrupted\. Last change: olivia restarted it, \d+ s before the alert came\."/,
     );

@@ -34,7 +34,7 @@ describe("finding a VM by its words", () => {
   it.each([
     ["v-shop-db", "found v-shop-db"],
     ["db", "found v-shop-db"],
-    ["web-1", "ambiguous v-shop-web-1 v-blog-web-1"],
+    ["web-1", "ambiguous v-blog-web-1 v-shop-web-1"],
     ["blog/web-1", "found v-blog-web-1"],
     ["p-blog/web-1", "found v-blog-web-1"],
     ["BLOG/WEB-1", "found v-blog-web-1"],
