@@ -93,6 +93,19 @@ describe("an alert after a press", () => {
     ).toHaveLength(2);
   }, 90_000);
 
+  it("is followed by the next process when the one that took the press has ended, and told once", async () => {
+    await using world = await start();
+    const card = await fires(world, "one");
+    await restarts(world, card);
+    await world.processes[0]?.close();
+    await world.startProcess("all");
+    await world.startProcess("all");
+    await hears(world.vera, "ops", told, 20_000);
+    await isJudged(world);
+    const all = world.vera.seesChannel("ops").messages.filter((one) => told.test(wordsOf(one)));
+    expect(all.map(({ threadTs }) => threadTs)).toEqual([card.ts]);
+  }, 40_000);
+
   it("isn't judged by a request that changed nothing, and a snapshot is no attempt to end it", async () => {
     await using world = await start();
     const card = await fires(world, "one");
