@@ -105,7 +105,8 @@ export function runPropose(
       program.failed = proposeExitCodes.open;
       while (!now.final && now.state !== "unknown") {
         if (leftMs() === 0) {
-          complain(`${whatStands(progress)}\n`);
+          const still = now.state === "open" ? "Still open" : "Not ended";
+          complain(`${still} after ${duration(waitMs)}. ${whatStands(progress)}\n`);
           return proposeExitCodes.open;
         }
         const seconds = Math.ceil(Math.min(leftMs(), oneWaitMs) / 1000);
@@ -144,11 +145,12 @@ function whatStands({ key, outcome, made }: Progress): string {
   if (!made && outcome === "unclear")
     return `The proposal may have been made. The same command with --key ${key} asks again without making a second.`;
   if (!made) return outcome === "unsent" ? "Nothing was sent." : "Nothing was proposed.";
-  const { id, state, final, expiresAt } = made;
+  const { id, state, final, expiresAt, card } = made;
   if (final) return onOneLine(`${id} has ended: ${state}.`);
   const stays = state === "open" ? `stays open in Slack until ${expiresAt}` : "goes on in Slack";
+  const where = card === undefined ? "" : ` Its card: ${card}`;
   return onOneLine(
-    `${id} ${stays}; nothing was taken back. The same command with --key ${key} follows it.`,
+    `${id} ${stays}; nothing was taken back. The same command with --key ${key} follows it.${where}`,
   );
 }
 
@@ -175,6 +177,7 @@ const answered = z.object({
   command: z.string(),
   reason: z.string(),
   expiresAt: z.iso.datetime(),
+  card: z.url({ protocol: /^https$/ }).optional(),
   request: z.string().optional(),
   by: z.string().optional(),
   why: z.string().optional(),
@@ -216,7 +219,7 @@ async function call(by: ApiCaller, path: string, sent?: RequestInit) {
     if (!isBusy || leftMs() <= toldMs || (sent && tries === mostTries)) {
       if (answer?.status === 401 && title !== "")
         throw new UserError(
-          `${title}: no service in gatehouse.yml has the token in ${tokenSource}.`,
+          `The token in ${tokenSource} isn't one of any service in gatehouse.yml.`,
           "`services.<name>.tokens` has the hash of each; `node gatehouse.mjs token` makes a new one.",
         );
       if (title) throw new UserError(title, onOneLine(textAt(body, "detail")));

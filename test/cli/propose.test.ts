@@ -277,7 +277,9 @@ describe.concurrent("propose in a terminal", () => {
     });
     expect(await terminal(proxy.url).proposes([...words, "--wait", "30s"])).toEqual({
       code: 8,
-      said: expect.stringMatching(/^open: .*\nUnauthorized: .*\n(.*\n)?p-\w+ stays open in Slack/),
+      said: expect.stringMatching(
+        /^open: .*\nThe token in GATEHOUSE_TOKEN isn't one of any service in gatehouse\.yml\.\n(.*\n)?p-\w+ stays open in Slack/,
+      ),
     });
   });
 
@@ -454,7 +456,7 @@ describe.concurrent("propose in a terminal", () => {
       expect(await open.ended).toMatchObject({
         code,
         err: expect.stringMatching(
-          /^p-\w+ stays open in Slack until 20.*Z; nothing was taken back\. The same command with --key ci-43 follows it\.\n$/,
+          /^p-\w+ stays open in Slack until 20.*Z; nothing was taken back\. The same command with --key ci-43 follows it\.( Its card: https:\S+)?\n$/,
         ),
       });
       // As it says: the same proposal, which stands
@@ -470,11 +472,13 @@ describe.concurrent("propose in a terminal", () => {
     await using world = await startApi();
     const api = deployJob(world).url();
     const stands =
-      /p-\w+ stays open in Slack until 20.*; nothing was taken back\. .*--key \S+ follows it\.\n$/;
-    expect(await started(api, ["--wait", "1s"]).ended).toEqual({
+      /p-\w+ stays open in Slack until 20.*; nothing was taken back\. .*--key \S+ follows it\.( Its card: \S+)?\n$/;
+    expect(await started(api, ["--wait", "2s"]).ended).toEqual({
       code: 8,
       out: expect.stringMatching(/^open: .*\n$/),
-      err: expect.stringMatching(stands),
+      err: expect.stringMatching(
+        /^Still open after 2 s\. .* Its card: https:\/\/\S+\/archives\/C01OPS\/p\d+\n$/,
+      ),
     });
     await using proxy = await serving(async (request, response) => {
       if (request.method === "GET") response.destroy();
@@ -534,7 +538,7 @@ describe.concurrent("propose in a terminal", () => {
     expect([refused.code, refused.out]).toEqual([
       1,
       expect.stringMatching(
-        /^Unauthorized: no service in gatehouse\.yml has the token in GATEHOUSE_TOKEN\.\n/,
+        /^The token in GATEHOUSE_TOKEN isn't one of any service in gatehouse\.yml\.\n/,
       ),
     ]);
     using here = folder();
@@ -542,7 +546,7 @@ describe.concurrent("propose in a terminal", () => {
     writeFileSync(file, wrong);
     const env = { GATEHOUSE_TOKEN: "", GATEHOUSE_TOKEN_FILE: file };
     const { out } = await started(url, [], env).ended;
-    expect(out).toContain(`has the token in ${file} (GATEHOUSE_TOKEN_FILE).`);
+    expect(out).toContain(`The token in ${file} (GATEHOUSE_TOKEN_FILE) isn't one of any service`);
     expect(`${refused.out}${out}`).not.toContain(wrong);
   }, 20_000);
 
@@ -623,7 +627,7 @@ describe.concurrent("propose in a terminal", () => {
     });
     expect(await terminal(url, "fake-token-three").proposes(words)).toEqual({
       code: 1,
-      said: expect.stringMatching(/^Unauthorized: no service /),
+      said: expect.stringMatching(/^The token in GATEHOUSE_TOKEN isn't one of any service /),
     });
     for (const wrong of [
       [],

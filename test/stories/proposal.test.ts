@@ -47,6 +47,7 @@ describe("a deploy job that proposes", () => {
       final: true,
       by: "olivia",
       request: request.record.id,
+      card: expect.stringMatching(/^https:\/\/\S+\/archives\/C01OPS\/p\d+$/),
       result: expect.stringMatching(/^Took a snapshot of db-1 as before-deploy in \d+ s/),
     });
     const ran = await hears(

@@ -13,6 +13,7 @@ export const stateShape = z.looseObject({
     .string()
     .describe("open, dismissed, expired, or that of the request, as in docs/promise.md"),
   final: z.boolean(),
+  card: z.string().optional().describe("address of its card in Slack, once it stands there"),
 });
 
 const state = inJson(outputSchema(stateShape));

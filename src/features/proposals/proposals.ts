@@ -72,6 +72,8 @@ export interface StoredProposal {
   request?: string;
   dismissal?: { id: string; name: string; reason: string };
   delivered: ReturnType<typeof shownIn>;
+  /** Address of its card in Slack, once that was asked. */
+  cardLink?: string;
   closed: ClosedChannels;
 }
 
@@ -182,6 +184,11 @@ export function createProposals(
       });
     },
 
+    /** Keeps the address of the card, which never changes, so that Slack is asked once. */
+    async keepCardLink({ record, delivered }: StoredProposal, link: string): Promise<void> {
+      await outbox.remember(record.id, { [linkField(delivered.card)]: link });
+    },
+
     /** Notes that the channel took no card. It is tried again later. */
     async close(id: string, channelId: string): Promise<void> {
       await outbox.remember(id, closedField(channelId, await redisNow(redis)));
@@ -223,10 +230,15 @@ function auditOf({ id, by, command, target: { kind, id: targetId, name } }: Prop
   return { what: "proposal", proposal: id, ...who, command, target: { kind, id: targetId, name } };
 }
 
+/** A card that was posted again has another address. */
+const linkField = (card: StoredProposal["delivered"]["card"]) => `link:${card?.ts ?? ""}`;
+
 /** Parses a stored proposal; undefined when it is gone. */
 export function parseProposal(fields: Fields): StoredProposal | undefined {
   const { record, state, request, dismissal } = fields;
   if (!record || !state) return undefined;
+  const delivered = shownIn(fields);
+  const cardLink = fields[linkField(delivered.card)];
   return {
     record: JSON.parse(record) as ProposalRecord,
     state: state as StoredProposal["state"],
@@ -237,7 +249,8 @@ export function parseProposal(fields: Fields): StoredProposal | undefined {
     ...(dismissal
       ? { dismissal: JSON.parse(dismissal) as NonNullable<StoredProposal["dismissal"]> }
       : {}),
-    delivered: shownIn(fields),
+    delivered,
+    ...(cardLink ? { cardLink } : {}),
     closed: closedIn(fields),
   };
 }

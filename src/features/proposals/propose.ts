@@ -8,6 +8,7 @@ import { mayPropose } from "../../core/permit/service-rights.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { type ChangeInvocation, asksForChange } from "../../registry/invocation.ts";
 import { parseCommand } from "../../registry/parse.ts";
+import { linkTo } from "../../core/deliver/permalink.ts";
 import { noteOutcome } from "../../core/deliver/after-result.ts";
 import { newRequestId } from "../../core/request/journal.ts";
 import { headline } from "../../core/cards/render-result.ts";
@@ -251,6 +252,8 @@ export interface ProposalState {
   command: string;
   reason: string;
   expiresAt: string;
+  /** Address of its card in Slack, once it stands there. */
+  card?: string;
   request?: string;
   /** Name of the person who ran or dismissed it. */
   by?: string;
@@ -287,9 +290,22 @@ export async function stateOf(
     const now = await described(proposal, behind);
     after ??= now.state;
     const isOver = performance.now() >= until || signal?.aborted === true;
-    if (now.final || now.state !== after || isOver) return now;
+    if (now.final || now.state !== after || isOver)
+      return { ...now, ...(await cardOf(proposal, gatewayNow())) };
     await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
   }
+}
+
+/** The address of the card, once it stands in Slack and Slack has told it. */
+async function cardOf(
+  proposal: StoredProposal,
+  gateway: GatewayContext,
+): Promise<Pick<ProposalState, "card">> {
+  const { cardLink, delivered } = proposal;
+  const card = cardLink ?? (await linkTo(delivered.card, gateway));
+  if (card === undefined) return {};
+  if (card !== cardLink) await proposalsOf(gateway).keepCardLink(proposal, card);
+  return { card };
 }
 
 async function described(

@@ -173,6 +173,14 @@ describe("two accounts with one e-mail address", () => {
     expect(refusedWith(other, [{ id: "U0OTHER", email: "other@ours.example" }])).toBeUndefined();
   });
 
+  it("are one person, who can't approve what they asked others to request", () => {
+    const asked = (asker: { id: string; email?: string }) =>
+      voteRefusal({ votes, voter: lead, ourTeamId, requester: { id: "U0OLA" }, asker });
+    expect(asked({ id: "U0LEAD" })).toBe("asked-for-it");
+    expect(asked({ id: "U0MIA2", email: "mia@ours.example" })).toBe("asked-for-it");
+    expect(asked({ id: "U0OTHER", email: "other@ours.example" })).toBeUndefined();
+  });
+
   it("can't be told where Slack names no addresses", () => {
     expect(refusedWith({ id: "U0MIA2" }, [{ id: "U0MIA3" }])).toBeUndefined();
   });

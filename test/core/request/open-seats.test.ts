@@ -10,6 +10,8 @@ describe("a request with overlapping seats", () => {
     { from: ["U0XENA", "U0YVES"], required: 1 },
     { from: ["U0XENA"], required: 1 },
   ];
+  const requester = { id: "U0OLIVIA" };
+  const typed = { kind: "typed", interaction: "i-1" } as const;
   const votedBy = (id: string): Vote => ({
     voterId: id,
     name: id,
@@ -18,10 +20,9 @@ describe("a request with overlapping seats", () => {
     digest: "d",
     meets: meets(needs, person(id)),
   });
-  const origin = { kind: "typed", interaction: "i-1" } as const;
   const request = (...votes: Vote[]) =>
     ({
-      record: { requester: { id: "U0OLIVIA" }, origin, approval: { required: 2, votes: needs } },
+      record: { requester, origin: typed, approval: { required: 2, votes: needs } },
       state: "draft",
       votes,
     }) as unknown as StoredRequest;
@@ -35,6 +36,15 @@ describe("a request with overlapping seats", () => {
     expect(waits("U0XENA", votedBy("U0YVES"))).toBe(true);
     expect(waits("U0ZOE", votedBy("U0XENA"))).toBe(false);
     expect(waits("U0YVES", votedBy("U0YVES"))).toBe(false);
+  });
+
+  it("doesn't wait for the person who asked others to make it", () => {
+    const plain = request();
+    const origin = { kind: "proposal", proposal: "p-1", asker: "U0XENA" } as const;
+    const asked = { ...plain, record: { ...plain.record, origin } } as StoredRequest;
+    const rules = { policy: policyOf("{}"), ourTeamId };
+    expect(waitsFor(person("U0XENA"), asked, rules)).toBe(false);
+    expect(waitsFor(person("U0YVES"), asked, rules)).toBe(true);
   });
 
   it("names as missing what others can still give", () => {
@@ -53,7 +63,7 @@ describe("a request with overlapping seats", () => {
     ];
     const over = {
       ...request({ ...votedBy("U0XENA"), meets: [0] }),
-      record: { requester: { id: "U0OLIVIA" }, origin, approval: { required: 2, votes: one } },
+      record: { requester, origin: typed, approval: { required: 2, votes: one } },
     } as unknown as StoredRequest;
     expect(waitsFor(person("U0YVES"), over, { policy: policyOf("{}"), ourTeamId })).toBe(false);
     expect(waitsFor(person("U0ZOE"), over, { policy: policyOf("{}"), ourTeamId })).toBe(true);
