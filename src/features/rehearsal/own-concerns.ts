@@ -13,15 +13,16 @@ import {
   restoresSnapshot,
 } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
+import { checkInput } from "../../registry/parse.ts";
 import type { Concern, Considered } from "../../talk/contributions.ts";
 import { chosenSnapshot } from "../../talk/dialog-facts.ts";
 
 /**
- * Says that a target's status doesn't allow the change, or that it is in ERROR. `isRefused`: the
- * compute service refused the last such change because of that.
+ * Says that a target's status doesn't allow the change or leaves nothing to do, or that it is in
+ * ERROR. `isRefused`: the compute service refused the last such change because of that.
  */
 export function concernOfStatus(
-  { command, facts }: Considered,
+  { command, facts, input }: Considered,
   target: Target,
   { status, isRefused }: { status: string; isRefused: boolean },
 ): Concern | undefined {
@@ -32,6 +33,9 @@ export function concernOfStatus(
     const why = refused.text.replace(`${target.name} `, "").replace(/\.$/, "");
     return { target, why: md`${why}`, effect: "fails" };
   }
+  const read = checkInput(command, input);
+  if (seen && "args" in read && effect.already?.(seen, read.args))
+    return { target, why: md`is already as wanted: nothing would be sent`, effect: "note" };
   if (!statusFacts(status).isAlarming) return undefined;
   const last = `the compute service refused the last ${nounOf(command)} because of that`;
   return isRefused

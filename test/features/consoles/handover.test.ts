@@ -30,3 +30,18 @@ describe("a handover", () => {
     expect(told).not.toMatch(/console/i);
   });
 });
+
+it("a rehearsal names who has a console open on a VM that the change interrupts", async () => {
+  await using world = await startWorld();
+  const { olivia } = world;
+  await olivia.types("ops", "/vm console web-2");
+  const offer = await hears(olivia, "ops", /Anyone with the address/);
+  await olivia.presses("Open console", { in: offer.ts });
+  await hears(olivia, "ops", /Console on web-2 open by olivia/);
+  await olivia.types("ops", "/gatehouse can-i vm restart web-2");
+  const told = wordsOf(await hears(olivia, "ops", /you can run \/vm restart/));
+  expect(told).toMatch(/⚠️ web-2 has a console that olivia opened, until /);
+  await olivia.types("ops", "/gatehouse can-i vm snapshot web-2");
+  const other = wordsOf(await hears(olivia, "ops", /you can run \/vm snapshot/));
+  expect(other).not.toContain("console");
+});

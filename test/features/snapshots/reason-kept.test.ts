@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { snapshotIdOf } from "../core/asking.ts";
-import { hears, wordsOf } from "../stories/words.ts";
-import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { snapshotIdOf } from "../../core/asking.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { startWorld, type TestWorld } from "../../support/start-world.ts";
 
 const why = "Migration 42 broke the ledger table";
 
