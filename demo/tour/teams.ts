@@ -43,7 +43,7 @@ export const leadSteps: readonly ((tour: Tour) => Promise<void>)[] = [
   async (tour) => {
     const { mia, noor } = people(tour);
     tour.scene(
-      "Half of the time for Mia's restart has passed: its thread says so, once. Noor approves at Home.",
+      "Half of the time for Mia's restart has passed: its thread says so, once. Noor reviews it from Home.",
     );
     await tour.sees(noor, "search", /Half of the time has passed/, 30_000);
     await noor.opensHome();
@@ -52,6 +52,7 @@ export const leadSteps: readonly ((tour: Tour) => Promise<void>)[] = [
         wordsIn(noor.sees().home?.blocks ?? []).join("\n"),
       ),
     );
+    await tour.presses(noor, "Review", "home");
     await tour.presses(noor, "Approve", "home");
     await tour.sees(mia, "status", /✅ (@mia )?Restarted index-1/);
     await tour.sees(noor, "search", /✅ mia: [\s\S]*Sent .* read/);

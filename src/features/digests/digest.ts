@@ -93,7 +93,7 @@ async function turnOn(
     lines(
       md`Done. ${scheduleWords(rule, now())}`,
       words.timezone === undefined &&
-        md`The time zone is ${rule.timezone}; ${name(`/gatehouse digest on ${rule.at} Europe/Paris`)} sets another.`,
+        md`The time zone is ${rule.timezone}. ${name(`/gatehouse digest on ${rule.at} ${otherZone(rule.timezone)}`)} sets another.`,
     ),
   );
 }
@@ -124,3 +124,5 @@ function scheduleWords(rule: DigestRule, now: number): Markdown {
   const next = nextSlot(rule, now);
   return md`A digest${about} is posted in ${channelLink(channel)} at ${timeOfRule(rule)}, ${daysWords(days)}. ${next ? md`Next: ${momentWords(next.at, timezone)}.` : md``}`;
 }
+
+const otherZone = (zone: string) => (zone === "Europe/Paris" ? "America/New_York" : "Europe/Paris");
