@@ -1,8 +1,7 @@
 import type { ModalView } from "@slack/types";
 import type { Rehearsed } from "../commands/context.ts";
-import { deedOf } from "../core/cards/asking.ts";
 import type { Permit } from "../core/permit/permit.ts";
-import { context, counted, lines, md, section, when } from "../messages/message.ts";
+import { context, lines, md, section, when } from "../messages/message.ts";
 import type { Press } from "../slack/receive/interaction.ts";
 import { openView } from "./form.ts";
 import { modal } from "./form-view.ts";
@@ -24,20 +23,11 @@ export async function openRehearsal(
   const { rehearsal } = gateway.contributed;
   if (!rehearsal) throw outdated();
   const make = async () =>
-    rehearsalView(permit, await rehearsal.rehearse(permit, gateway, how), gateway.now());
+    rehearsalView(await rehearsal.rehearse(permit, gateway, how), gateway.now());
   if (!(await openView(title, make, act))) throw tooSlow();
 }
 
-function rehearsalView(
-  { command, targets, input }: Permit,
-  { approval, frozen, lines: told }: Rehearsed,
-  now: number,
-): ModalView {
-  const [only, ...others] = targets;
-  const deed =
-    only && others.length === 0
-      ? deedOf({ target: only, input }, command)
-      : `${command.say.verb} ${counted(targets.length, "VM")}`;
+function rehearsalView({ deed, approval, frozen, lines: told }: Rehearsed, now: number): ModalView {
   return modal(title, [
     section(lines(md`*${deed}*`, frozen, approval, ...told)),
     context(
