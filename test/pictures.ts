@@ -99,6 +99,12 @@ await person("olivia").types("ops", "/vm snapshot db-1 before-upgrade");
 await sees("olivia", "Took a snapshot");
 await person("olivia").types("ops", "/vm restore db-1 before-upgrade");
 await person("olivia").until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+await person("olivia").presses("What would happen?");
+await person("olivia").until((seen) =>
+  JSON.stringify(seen.modals).includes("Nothing was requested"),
+);
+await take("rehearsal", { as: "olivia", channel: "ops", words: "Nothing was requested" });
+await person("olivia").closes();
 await person("olivia").submits({
   "Type db-1 to confirm": "db-1",
   Reason: "corrupt index after the upgrade",

@@ -117,6 +117,8 @@ export async function targetMeant(
 
 /** What would happen to a change, as far as it is known. */
 export interface Rehearsed {
+  /** The change in plain words: `Restore db-1 (payments) from nightly`. */
+  deed: string;
   /** Who must approve it, and who could now. Undefined when nobody must. */
   approval: Markdown | undefined;
   /** Says that changes are frozen. Undefined when they aren't. */

@@ -1,8 +1,7 @@
 import type { ModalView } from "@slack/types";
 import type { Rehearsed } from "../commands/context.ts";
-import { deedOf } from "../core/cards/asking.ts";
 import type { Permit } from "../core/permit/permit.ts";
-import { context, counted, lines, md, section, when } from "../messages/message.ts";
+import { context, lines, md, section, when } from "../messages/message.ts";
 import type { Press } from "../slack/receive/interaction.ts";
 import { openView } from "./form.ts";
 import { modal } from "./form-view.ts";
@@ -19,21 +18,11 @@ export async function openRehearsal(asked: Rehearsing, act: Act<Press>): Promise
   const { gateway } = act;
   const { rehearsal } = gateway.contributed;
   if (!rehearsal) throw outdated();
-  const make = async () =>
-    rehearsalView(asked.permit, await rehearsal.rehearse(asked, gateway), gateway.now());
+  const make = async () => rehearsalView(await rehearsal.rehearse(asked, gateway), gateway.now());
   if (!(await openView(title, make, act))) throw tooSlow();
 }
 
-function rehearsalView(
-  { command, targets, input }: Permit,
-  { approval, frozen, lines: told }: Rehearsed,
-  now: number,
-): ModalView {
-  const [only, ...others] = targets;
-  const deed =
-    only && others.length === 0
-      ? deedOf({ target: only, input }, command)
-      : `${command.say.verb} ${counted(targets.length, "VM")}`;
+function rehearsalView({ deed, approval, frozen, lines: told }: Rehearsed, now: number): ModalView {
   return modal(title, [
     section(lines(md`*${deed}*`, frozen, approval, ...told)),
     context(

@@ -1,13 +1,15 @@
+import { deedOf } from "../../core/cards/asking.ts";
 import { refusedInError } from "../../core/cards/render-result.ts";
 import { joined, maxNamed } from "../../core/permit/approval-rule.ts";
 import type { Permit } from "../../core/permit/permit.ts";
 import type { Origin } from "../../core/request/origin.ts";
 import { hourlyOf } from "../../core/request/rate-limits.ts";
 import { messageOf } from "../../errors.ts";
-import type { DialogFacts } from "../../registry/define.ts";
+import { counted } from "../../messages/message.ts";
+import { type DialogFacts, calledName, nounOf } from "../../registry/define.ts";
 import { approvalWords, approversOf } from "../../talk/approvers-of.ts";
 import type { Concern, Considered, KnownConcerns } from "../../talk/contributions.ts";
-import { chosenSnapshot, gatherFacts, pinnedAmong } from "../../talk/dialog-facts.ts";
+import { chosenSnapshot, gatherFacts, labelsOf, pinnedAmong } from "../../talk/dialog-facts.ts";
 import type { GatewayContext, Rehearsal } from "../../talk/gateway-context.ts";
 import { permitByFacts } from "../../talk/permit-by-facts.ts";
 import type { ConcernPart } from "../concern-part.ts";
@@ -81,6 +83,7 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
       const told: RehearsalFacts = {
         command,
         targets,
+        deed: deedOfPermit(permit, facts),
         atOnce,
         approval: undefined,
         nobody: undefined,
@@ -96,6 +99,17 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
       return tellRehearsal(told);
     },
   };
+}
+
+/** Says what is permitted. A snapshot has its name, where the facts tell it. */
+function deedOfPermit(
+  { asking, command, targets, input }: Permit,
+  facts: DialogFacts | undefined,
+): string {
+  const [target, ...others] = targets;
+  if (!target || others.length > 0) return `${command.say.verb} ${counted(targets.length, "VM")}`;
+  if (asking.basis.kind === "undo") return `Undo the ${nounOf(command)} of ${calledName(target)}`;
+  return deedOf({ target, input, ...(facts ? labelsOf({ ...facts, input }) : {}) }, command);
 }
 
 /** Reads the one target, and decides the permit again by that. Several are known from their lists. */

@@ -10,6 +10,8 @@ import type { Concern } from "../../talk/contributions.ts";
 export interface RehearsalFacts {
   command: ChangeCommand;
   targets: readonly Target[];
+  /** The change in plain words. */
+  deed: string;
   /** How many targets would be changed at a time. */
   atOnce: number;
   /** Who must approve it, in sentences. Undefined when nobody must. */
@@ -51,6 +53,7 @@ export function tellRehearsal(facts: RehearsalFacts): Rehearsed {
     unread.length === 0 &&
     concerns.every(({ effect }) => effect === "note");
   return {
+    deed: facts.deed,
     approval: approvalLine(facts),
     frozen: frozenWords(freeze),
     lines: [

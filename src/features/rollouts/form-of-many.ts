@@ -157,7 +157,8 @@ function concernBlocks(
   );
   if (said.value === "") return [];
   const value = JSON.stringify({ roll: record.id });
-  const leave = { label: "Leave them out", action: "roll:leave", value };
+  const label = failing.size === 1 ? "Leave it out" : "Leave them out";
+  const leave = { label, action: "roll:leave", value };
   const hasOthers = failing.size > 0 && failing.size < targets.length;
   return [section(said), ...(hasOthers ? buttons([leave]) : [])];
 }

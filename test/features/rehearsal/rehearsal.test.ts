@@ -38,7 +38,7 @@ describe("What would happen?", () => {
     await world.olivia.chooses("reason", "Migration 42 broke the ledger table");
     await world.olivia.presses("What would happen?");
     const text = await rehearsed(world);
-    expect(text).toContain("Restore db-1");
+    expect(text).toContain("Restore db-1 (payments) from nightly");
     expect(text).toContain("👥 One other person must approve: ");
     expect(text).toContain("amir");
     expect(text).toMatch(/Everything written to db-1 since .* is replaced\./);

@@ -14,6 +14,7 @@ const target = vmTarget("web-2");
 const clear: RehearsalFacts = {
   command: restart,
   targets: [target],
+  deed: "Restart web-2 (payments)",
   atOnce: 1,
   approval: undefined,
   nobody: undefined,

@@ -36,7 +36,7 @@ describe("the form of a rollout", () => {
       /• vm-0000-002 is locked: the outcome of the snapshot that olivia requested \(r-\w+\) is unknown until someone records it\./,
     );
     await world.olivia.chooses("roll:most", "2");
-    await world.olivia.presses("Leave them out");
+    await world.olivia.presses("Leave it out");
     const without = await shows(world, /Skipped/);
     expect(without).toContain("Restart 4 VMs");
     expect(without).toMatch(/Skipped:\n• is locked: [^\n]*: vm-0000-002/);
