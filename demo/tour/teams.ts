@@ -53,6 +53,11 @@ export const leadSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       ),
     );
     await tour.presses(noor, "Review", "home");
+    await tour.until("Her Home shows the facts, and asks for her vote", noor, () =>
+      wordsIn(noor.sees().home?.blocks ?? [])
+        .join("\n")
+        .includes("Approve"),
+    );
     await tour.presses(noor, "Approve", "home");
     await tour.sees(mia, "status", /✅ (@mia )?Restarted index-1/);
     await tour.sees(noor, "search", /✅ mia: [\s\S]*Sent .* read/);

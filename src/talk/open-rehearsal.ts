@@ -1,6 +1,5 @@
 import type { ModalView } from "@slack/types";
 import type { Rehearsed } from "../commands/context.ts";
-import type { Permit } from "../core/permit/permit.ts";
 import { context, lines, md, section, when } from "../messages/message.ts";
 import type { Press } from "../slack/receive/interaction.ts";
 import { openView } from "./form.ts";
