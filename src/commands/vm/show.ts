@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ComputeError, type Vm, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
+import { short } from "../../attestation/pins.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { failsWords, statusSign } from "../../fleet/inventory/known.ts";
 import {
@@ -8,6 +9,8 @@ import {
   type Message,
   buttons,
   context,
+  dayAndTime,
+  dotted,
   duration,
   fields,
   lines,
@@ -42,7 +45,7 @@ import type { ReadContext } from "../context.ts";
 import { diagnosis } from "../diagnosis.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { isoTime, readAt, vmShape } from "../shapes.ts";
-import { specsWords } from "../specs-words.ts";
+import { sizeWords } from "../specs-words.ts";
 
 export const show = defineCommand({
   name: "vm show",
@@ -57,9 +60,10 @@ export const show = defineCommand({
   async answer({ vm: words }, context_: ReadContext) {
     const { compute, inventory, drift, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
-    const [vm, failing, freeze, open, last] = await Promise.all([
+    const [vm, failing, verifiedAt, freeze, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
       drift.failing([found.id]),
+      drift.verifiedAt(found.id),
       journal.freezeState().catch(() => undefined),
       // Without Redis, only the running requests are missing on the card.
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
@@ -73,7 +77,8 @@ export const show = defineCommand({
     const isProtected = (command: Command) => isProtectedBy({ command, targets: [found] }, policy);
     const may = { commands, policy, mayRun, isProtected };
     const hasWhy = diagnosis.ifAny(context_) !== undefined;
-    return vmCard({ vm, failure, projectName, open, last, freeze, hasWhy, ...may, now: now() });
+    const state = { vm, failure, verifiedAt, open, last, freeze, hasWhy };
+    return vmCard({ ...state, projectName, ...may, now: now() });
   },
   data: {
     at: "/v1/vms/{vm}",
@@ -94,6 +99,8 @@ interface Card {
   vm: Vm;
   /** Why it is known to fail attestation. */
   failure?: string | undefined;
+  /** When it was verified, if nothing else came of judging it since (ms). */
+  verifiedAt?: number | undefined;
   projectName: string;
   open: readonly StoredRequest[];
   /** The newest requests on the VM, newest first. */
@@ -126,12 +133,11 @@ export function vmCard(card: Card): Message {
     fields([
       ["Project", md`${projectName}`],
       ["Region", md`${plain(vm.region ?? "not reported")}`],
-      ["CPU · memory · disk", md`${specsWords(vm.specs)}`],
+      ["Size", md`${sizeWords(vm.specs)}`],
       ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
-      ["Attestation", failure ? md`🔴 failed` : attestationWords(vm)],
+      ["Attestation", attestationWords(card)],
       timeField("Created", vm.createdAt),
     ]),
-    ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
     withheld.value === "" ? undefined : context(withheld),
     freeze && context(frozenLine(freeze)),
@@ -140,7 +146,13 @@ export function vmCard(card: Card): Message {
           md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
         )
       : undefined,
-    context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
+    context(
+      dotted(
+        md`Read at ${when(now)}`,
+        md`ID ${name(vm.id)}`,
+        measurement !== undefined && md`measurement ${name(short(measurement))}`,
+      ),
+    ),
     buttons(lookButtons(card)),
     ...(freeze ? [] : changeButtons(card, offered).map((specs) => buttons(specs))),
   );
@@ -158,9 +170,11 @@ export function timeField(label: string, time: string | undefined) {
   return [label, when(at, "{date_short} {time}")] as const;
 }
 
-function attestationWords({ attestation }: Vm): Markdown {
+function attestationWords({ vm: { attestation }, failure, verifiedAt }: Card): Markdown {
+  if (failure !== undefined) return md`🔴 failed`;
+  if (verifiedAt !== undefined) return md`✅ verified ${dayAndTime(verifiedAt)}`;
   if (attestation?.enabled === undefined) return md`not reported`;
-  return attestation.enabled ? md`enabled` : md`not enabled`;
+  return attestation.enabled ? md`on, not checked` : md`off`;
 }
 
 function runningWords({ record, state }: StoredRequest, now: number): Markdown {
