@@ -44,10 +44,8 @@ describe("/vm show", () => {
         "*Region*\neu-west-1",
         "*Size*\n4 CPU · 16 memory · 100 disk",
         "*IP address*\n`10.0.0.1`",
-        "*Attestation*
-on, not checked",
-        "*Created*
-<!date^1793520000^{date_short} {time}|Nov 1, 8:00 AM UTC>",
+        "*Attestation*\non, not checked",
+        "*Created*\n<!date^1793520000^{date_short} {time}|Nov 1, 8:00 AM UTC>",
         "Read at <!date^1795176000^{time_secs}|12:00:00 PM UTC> · ID `vm-1` · measurement `abab…abab`",
         "[Metrics] [Attest] [Snapshots] [Console] [Refresh]",
         "[Snapshot]",
