@@ -216,8 +216,8 @@ describe("the form that makes a project", () => {
     await chooses("CONTAINER", "arg:region");
     await world.olivia.submits({ Name: "shown-box", Region: "eu-west-1" });
     await ended("project create", "shown-box");
-    await hears(world.olivia, "ops", /✅ Created shown-box/);
-    await world.olivia.presses("Show");
+    const card = await hears(world.olivia, "ops", /✅ Created shown-box[^]*\[Show\]/);
+    await world.olivia.presses("Show", { in: card.ts });
     await hears(world.olivia, "ops", /shown-box is ACTIVE/);
   });
 
