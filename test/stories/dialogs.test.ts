@@ -210,6 +210,16 @@ describe("the form that makes a project", () => {
     expect(world.compute.writes()).toMatchObject([{ method: "POST", path: "/v1/projects", body }]);
   });
 
+  it("shows what was created at a press", async () => {
+    await opens("/project create");
+    await chooses("CONTAINER", "arg:region");
+    await world.olivia.submits({ Name: "shown-box", Region: "eu-west-1" });
+    await ended("project create", "shown-box");
+    const card = await hears(world.olivia, "ops", /✅ Created shown-box[^]*\[Show\]/);
+    await world.olivia.presses("Show", { in: card.ts });
+    await hears(world.olivia, "ops", /shown-box is ACTIVE/);
+  });
+
   it("fills in what flags gave, and refuses what the type can't have", async () => {
     const view = await opens(
       "/project create --name pre-filled --type TEE_VM --region eu-west-1 --cpu 4",
