@@ -33,7 +33,7 @@ describe("looking around as somebody who may only view", () => {
   it("shows a VM with the buttons that its state allows to this person", async () => {
     await using world = await startWorld();
     const hers = await told(world, "/vm show payments/web-2", /web-2 is RUNNING/);
-    expect(hers).toMatch(/4 · 16 · 100/);
+    expect(hers).toMatch(/4 CPU · 16 memory · 100 disk/);
     expect(hers).toContain("vm-payments-web-2");
     expect(hers).not.toMatch(/\[(Restart|Stop|Start|Restore)\]/);
     await world.olivia.types("ops", "/vm show payments/web-2");
