@@ -102,7 +102,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the VMs inside a project are not judged",
     file: "src/core/permit/refusal.ts",
-    was: 'return { ...project, kind: "vm", name, projectName: project.name, because };',
+    was: 'return { ...project, kind: "vm", id, name, projectName: project.name, because };',
     is: "return { ...project, because: because || name };",
     rows: "X15",
   },
