@@ -55,9 +55,8 @@ describe("a text that is no command", () => {
       "/gatehouse when was web-2 restarted?",
       "@gatehouse What happened to web-2?",
     ])
-      expect(await answerTo(text)).toMatch(
-        /nothing is wrong with it\.\nLast change: olivia restarted/,
-      );
+      // With what explains a VM, or without that
+      expect(await answerTo(text)).toMatch(/(restarted it|restart of web-2 .* by olivia) at/);
     expect(await answerTo("@gatehouse whoever broke web-2")).toMatch(/web-2 is RUNNING/);
   });
 
