@@ -211,16 +211,6 @@ describe("the form that makes a project", () => {
     expect(world.compute.writes()).toMatchObject([{ method: "POST", path: "/v1/projects", body }]);
   });
 
-  it("shows what was created at a press", async () => {
-    await opens("/project create");
-    await chooses("CONTAINER", "arg:region");
-    await world.olivia.submits({ Name: "shown-box", Region: "eu-west-1" });
-    await ended("project create", "shown-box");
-    const card = await hears(world.olivia, "ops", /✅ Created shown-box[^]*\[Show\]/);
-    await world.olivia.presses("Show", { in: card.ts });
-    await hears(world.olivia, "ops", /shown-box is ACTIVE/);
-  });
-
   it("fills in what flags gave, and refuses what the type can't have", async () => {
     const view = await opens(
       "/project create --name pre-filled --type TEE_VM --region eu-west-1 --cpu 4",
@@ -395,4 +385,14 @@ describe("a dialog that was open for a while", () => {
     expect(view.submit).toBe("");
     world.compute.clear(weather);
   });
+});
+
+it("a project that was created is shown at a press, by its name", async () => {
+  await using own = await startWorld();
+  await own.olivia.types("ops", "/project create --name lab --type CONTAINER --region eu-west-1");
+  await own.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
+  await own.olivia.submits({});
+  const card = await hears(own.olivia, "ops", /✅ Created lab[^]*\[Show\]/);
+  await own.olivia.presses("Show", { in: card.ts });
+  await hears(own.olivia, "ops", /lab is ACTIVE/);
 });
