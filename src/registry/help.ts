@@ -6,12 +6,14 @@ import {
   type Block,
   buttons,
   type ButtonSpec,
+  context,
   divider,
   header,
   lineList,
   type List,
   message,
   type Message,
+  readable,
   section,
   sentence,
 } from "../messages/message.ts";
@@ -40,30 +42,46 @@ const interactions: Readonly<Record<CommandClass, string>> = {
 const all = "all";
 const everydayCount = 5;
 
+/** A command that a person may not run, and who may. */
+export interface Withheld {
+  command: Command;
+  /** `Only @oncall can restart VMs.` */
+  who: Markdown;
+  /** The rule in gatehouse.yml that says so. */
+  rule: Markdown;
+  /** Whether the person may run it with `--break-glass`. */
+  isForEmergencies: boolean;
+}
+
 /**
  * Help about the commands that a person may run: the most common ones, and the others behind a
- * button. With a topic (`vm`, `vm restart`, `pins`, `all`) only about that topic. `inEmergencies`
- * are commands that the person may run only with `--break-glass`; such a command is explained only
- * when its name is asked for.
+ * button. With a topic (`vm`, `vm restart`, `pins`, `all`) only about that topic. What the person
+ * may not run is explained only when it is asked for.
  */
 export function renderHelp(
   commands: readonly Command[],
   topic = "",
   exampleOf: ExampleOf = ({ example }) => example,
   inEmergency?: Markdown,
-  inEmergencies: readonly Command[] = [],
+  withheld: readonly Withheld[] = [],
 ): Message {
   const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
-  const urgent = inEmergencies.find((command) => namesOf(command).includes(wanted));
-  if (urgent) return renderOne(urgent, exampleOf(urgent), inEmergency);
+  const other = withheld.find(({ command }) => namesOf(command).includes(wanted));
+  if (other) return renderWithheld(other, exampleOf, inEmergency);
   const isTopic = wanted !== "" && wanted !== all;
   const isMeant = (command: Command) =>
     [command.name, ...verbsOf(command)].some((words) => `${words} `.startsWith(`${wanted} `));
   const shown = isTopic ? commands.filter(isMeant) : commands;
   const [only] = shown;
-  if (!only) return noSuchTopic(wanted, commands);
+  if (!only) {
+    const meant = isTopic ? withheld.filter(({ command }) => isMeant(command)) : [];
+    const [first, second] = meant;
+    if (first && !second) return renderWithheld(first, exampleOf, inEmergency);
+    if (first) return whatOthersRun(meant);
+    return noSuchTopic(wanted, commands, withheld);
+  }
   if (isTopic && shown.length === 1) return renderOne(only, exampleOf(only));
   const help = commands.find((command) => command.kind === "read" && command.isHelp);
   const isFirst = wanted === "" && help !== undefined && commands.length > everydayCount;
@@ -122,17 +140,43 @@ function namingLine(commands: readonly Command[], exampleOf: ExampleOf): Markdow
   const one = commands.find((command) => targetArgument(command)?.isOptional === false);
   const thread =
     one && md` In a thread, write ${name(exampleOf(one).replace("/", "@gatehouse "))}.`;
-  return md`Name a VM or project by its ID, its name, or ${name("project/name")}. ${name("/gatehouse help vm restart")} shows details of one command.${thread ?? md``}`;
+  const [first] = commands;
+  const topic = one ?? first;
+  const details =
+    topic && md` ${name(`/gatehouse help ${topic.name}`)} shows details of one command.`;
+  return md`Name a VM or project by its ID, its name, or ${name("project/name")}.${details ?? ""}${thread ?? ""}`;
 }
 
-function noSuchTopic(wanted: string, commands: readonly Command[]): Message {
+/** Several commands that the person may not run, each with who may. */
+function whatOthersRun(withheld: readonly Withheld[]): Message {
+  const rows = withheld.map(
+    ({ command, who }) => md`${described(shortUsage(command), command)}. ${who}`,
+  );
+  return message("What others can run", header("What others can run"), lineList(rows));
+}
+
+function renderWithheld(
+  { command, who, rule, isForEmergencies }: Withheld,
+  exampleOf: ExampleOf,
+  inEmergency: Markdown | undefined,
+): Message {
+  const explained = renderOne(command, exampleOf(command), isForEmergencies && inEmergency);
+  return message(readable(who), section(who), ...explained.blocks, context(rule));
+}
+
+function noSuchTopic(
+  wanted: string,
+  commands: readonly Command[],
+  withheld: readonly Withheld[],
+): Message {
   if (commands.length === 0) {
     return sentence(
       md`You can't run anything here. The team that runs Gatehouse can add you to ${name("gatehouse.yml")}.`,
     );
   }
-  const names = commands.map((command) => command.name);
-  const near = nearest(wanted, [...names, ...rootsOf(commands), ...commands.flatMap(verbsOf)]);
+  const explained = [...commands, ...withheld.map(({ command }) => command)];
+  const names = explained.map((command) => command.name);
+  const near = nearest(wanted, [...names, ...rootsOf(explained), ...explained.flatMap(verbsOf)]);
   const way = near
     ? md`Did you mean ${name(`/gatehouse help ${near}`)}?`
     : md`${name("/gatehouse help")} lists what you can run.`;

@@ -42,7 +42,7 @@ describe("/gatehouse help", () => {
         "`/vm restart api-7` Restart a running VM _(interrupts what runs there)_",
         "`/gatehouse jobs` Show running and waiting requests, yours first",
         `[All ${commands.length} commands]`,
-        "Name a VM or project by its ID, its name, or `project/name`. `/gatehouse help vm restart` shows details of one command. In a thread, write `@gatehouse vm show api-7`.",
+        "Name a VM or project by its ID, its name, or `project/name`. `/gatehouse help vm show` shows details of one command. In a thread, write `@gatehouse vm show api-7`.",
       ].join("\n"),
     );
     expect(JSON.stringify(help.blocks)).toContain(String.raw`"value":"{\"command\":\"all\"}"`);
@@ -88,7 +88,7 @@ describe("/gatehouse help", () => {
         "*/vm*",
         "`/vm list [project] [--status STATUS] [--sort SORT] [--page PAGE] [--csv]` List VMs, problems first",
         "`/vm stop &lt;vm…&gt;` Stop a running VM _(interrupts what runs there)_",
-        "Name a VM or project by its ID, its name, or `project/name`. `/gatehouse help vm restart` shows details of one command. In a thread, write `@⁠gatehouse vm stop web-1`.".replace(
+        "Name a VM or project by its ID, its name, or `project/name`. `/gatehouse help vm stop` shows details of one command. In a thread, write `@⁠gatehouse vm stop web-1`.".replace(
           "\u2060",
           "",
         ),
@@ -132,6 +132,38 @@ describe("/gatehouse help", () => {
     expect(helpOn("restart")).toBe(helpOn("vm restart"));
     expect(helpOn("list")).toMatch(/`\/vm list [^]*`\/project list /);
     expect(helpOn("gatehouse requests")).toContain("Also: /gatehouse requests");
+  });
+
+  it("explains what somebody may not run, and whom to ask, only when asked for it", () => {
+    const mine = commands.filter((one) => one.kind === "read" && one.class === "read");
+    const withheld = commands
+      .filter((one) => !mine.includes(one))
+      .map((command) => ({
+        command,
+        who: md`Only ${"@oncall"} can.`,
+        rule: md`The rule is here.`,
+        isForEmergencies: command.name === "vm restore",
+      }));
+    const help = (topic: string) =>
+      shownText(renderHelp(mine, topic, undefined, md`🚨 Now.`, withheld)).replaceAll("\u2060", "");
+    for (const topic of ["vm restart", "vm reboot", "restart"])
+      expect(help(topic)).toBe(
+        [
+          "Only @oncall can.",
+          "`/vm restart &lt;vm…&gt;`",
+          "Restart a running VM. It interrupts what runs there.",
+          "• `vms` the VMs to restart",
+          "Also: /vm reboot",
+          "For example: `/vm restart web-1`",
+          "The rule is here.",
+        ].join("\n"),
+      );
+    expect(help("vm restore")).toMatch(/^Only @oncall can\.\n[^]*🚨 Now\.\nThe rule is here\.$/);
+    expect(shownText(renderHelp([], "pins", undefined, undefined, withheld))).toMatch(
+      /^What others can run\n[^]*pins propose [^]*\. Only @\u2060oncall can\./,
+    );
+    expect(help("vm restrat")).toContain("Did you mean `/gatehouse help vm restart`?");
+    for (const topic of ["", "all", "vm"]) expect(help(topic)).not.toContain("/vm restart");
   });
 
   it("says what was probably meant, and shows what was typed inert", () => {

@@ -14,6 +14,7 @@ import {
   lists,
   listsFor,
   addToList,
+  allRights,
   andThey,
   isFullMember,
   mayVote,
@@ -129,6 +130,30 @@ export function mayRun(
   return (
     command.kind === "read" && command.votersToo === true && mayVote(policy, person, ourTeamId)
   );
+}
+
+/**
+ * Whom gatehouse.yml lets run a command, and the rules that say so. Only the places that this person sees count, because a
+ * place whose VMs are hidden from them may not be named.
+ */
+export function whoMayRun({
+  policy,
+  person,
+  ourTeamId,
+  command,
+}: Pick<Asked, "policy" | "person" | "ourTeamId" | "command">) {
+  const seen = placesSeen(policy, person, ourTeamId);
+  const places = allRights(policy).filter(({ place }) => seen.includes(place));
+  const of = listsFor(command).flatMap((list) =>
+    list === "administer"
+      ? { rule: "access.administer", entries: policy.access.administer }
+      : places.map(({ place, rights }) => ({ rule: `${place}.${list}`, entries: rights[list] })),
+  );
+  const listing = of.filter(({ entries }) => entries.length > 0);
+  return {
+    rules: (listing.length > 0 ? listing : of).map(({ rule }) => rule),
+    entries: [...new Set(listing.flatMap(({ entries }) => entries))],
+  };
 }
 
 /** Break-glass works in any channel; `protect` holds even then. */

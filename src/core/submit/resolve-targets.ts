@@ -80,8 +80,8 @@ export interface Several {
   targets: readonly Target[];
   /** The words as they were typed. */
   words: string;
-  /** Whether these are all VMs that Gatehouse knows, or all that this person can see. */
-  isEverything: boolean | "of what they see";
+  /** Whether a glob names all VMs that this person can see. */
+  isEverything: boolean;
 }
 
 const maxTargets = 1000;
@@ -100,13 +100,9 @@ export async function resolveSeveral(
   const hasGlob = words.some(isGlob);
   if (words.length < 2 && !hasGlob) return undefined;
   const targets = await vmsNamed(asker, words, inventory);
-  const { vms, isPart } = await inventory.state();
+  const { vms } = await inventory.state();
   const isEverything = hasGlob && vms > 1 && targets.length >= vms;
-  return {
-    targets,
-    words: words.join(" "),
-    isEverything: isEverything && isPart ? "of what they see" : isEverything,
-  };
+  return { targets, words: words.join(" "), isEverything };
 }
 
 /** The refusal where nothing takes several targets. */
@@ -152,9 +148,9 @@ async function targetsNamed(
   const matching = await inventory.matchVms(word);
   if (matching.length > 0)
     return Promise.all(matching.map((vm) => withSharedName(targetOf(vm), inventory)));
-  const { vms, stale, isPart } = await inventory.state();
+  const { vms, stale } = await inventory.state();
   throw new UserError(
-    `${word} matches none of the ${vms} VMs ${isPart ? "you can see" : "Gatehouse knows"}. Nothing was done.`,
+    `${word} matches none of the ${vms} VMs you can see. Nothing was done.`,
     stale
       ? "This list may be outdated: `/gatehouse status` shows why."
       : "`/vm list` shows them all; a glob with a slash means `project/name`.",

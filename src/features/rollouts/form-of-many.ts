@@ -36,8 +36,7 @@ export function formOfMany(
   const said = lines(
     frozen,
     md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
-    record.isEverything === true && md`⚠️ *This is every VM Gatehouse knows.*`,
-    record.isEverything === "of what they see" && md`⚠️ *This is every VM you can see.*`,
+    record.isEverything === true && md`⚠️ *This is every VM you can see.*`,
     interruption(command, targets, record),
     ...warnings(command, targets, input, pinned),
   );
@@ -115,7 +114,7 @@ const maxWithoutNumber = 20;
 
 /** Whether the number of VMs must be typed, as a guard against a slip. */
 export function asksNumber({ total, isEverything }: RolloutRecord): boolean {
-  return total > maxWithoutNumber || !!isEverything;
+  return total > maxWithoutNumber || isEverything === true;
 }
 
 function numberInput(total: number): KnownBlock {

@@ -36,7 +36,7 @@ export interface RolloutRecord {
   /** How many targets there are. */
   total: number;
   /** Set when the words named every VM; then the number must be typed, however small. */
-  isEverything?: boolean | "of what they see";
+  isEverything?: boolean;
   requester: { id: string; teamId: string; name: string };
   channelId: string;
   threadTs?: string;

@@ -331,7 +331,6 @@ export function createInventory(options: InventoryOptions): Inventory {
           ...seen.count(),
           unread: unread.filter((name) => seen === known || seen.findProject(name) !== undefined),
           gaps: all.length > 0 ? all : undefined,
-          isPart: seen === known ? undefined : true,
         };
       },
       seenIn: (scope) => ({

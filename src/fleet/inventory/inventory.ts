@@ -28,8 +28,6 @@ export interface InventoryState {
   projects: number;
   /** Names of projects that the last refresh could not read. */
   unread: readonly string[];
-  /** True when only what a scope sees is counted; there may be more. */
-  isPart?: true | undefined;
   /**
    * The gaps: things that the service returned only in part, or in a form that can't be read. In
    * words for people; absent when everything is complete.

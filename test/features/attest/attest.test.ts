@@ -72,7 +72,7 @@ describe("/vm attest", () => {
       return files.some(({ name }) => name === "attestation.csv") ? files : undefined;
     });
     expect(file?.bytes?.toString()).toContain(web2);
-    await says("/vm attest nothing-*", /matches none of the \d+ VMs Gatehouse knows/);
+    await says("/vm attest nothing-*", /matches none of the \d+ VMs you can see/);
   });
 
   it("gives the raw report as a file to the person who presses its button", async () => {

@@ -168,7 +168,7 @@ describe("break-glass", () => {
     const one = wordsOf(await hears(world.ada, "ops", /Restore a VM from a snapshot/));
     expect(one).toMatch(/\/vm restore <?.*In an emergency you can skip approval/s);
     await world.amir.types("ops", "/gatehouse help vm restore");
-    await hears(world.amir, "ops", /There is no help on vm restore/);
+    await hears(world.amir, "ops", /Only @oncall can restore VMs\.\n\/vm restore/);
   });
 
   it("is mentioned on the card that waits, and by can-i, for people who may use it", async () => {

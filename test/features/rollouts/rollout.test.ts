@@ -22,7 +22,7 @@ describe("several VMs in one command", () => {
     await world.olivia.types("ops", "/vm restart vm-0000-* --canary");
     const dialog = await dialogOf(world.olivia);
     expect(dialog).toContain(
-      "Restart 12 VMs (vm-0000-).\n⚠️ This is every VM Gatehouse knows.\n⚠️ This interrupts what runs on 12 VMs, 1 at a time.",
+      "Restart 12 VMs (vm-0000-).\n⚠️ This is every VM you can see.\n⚠️ This interrupts what runs on 12 VMs, 1 at a time.",
     );
     for (const name of numbered(0, 12)) expect(dialog).toContain(`• ${name} in team-0000, RUNNING`);
     expect(world.compute.writes()).toEqual([]);
@@ -192,7 +192,7 @@ describe("several VMs in one command", () => {
 
 describe("a rollout that can't start", () => {
   const answers: readonly [words: string, answer: RegExp][] = [
-    ["/vm restart wbe-*", /wbe-∗ matches none of the 8 VMs Gatehouse knows\. Nothing was done\./],
+    ["/vm restart wbe-*", /wbe-∗ matches none of the 8 VMs you can see\. Nothing was done\./],
     [
       "/vm restart web-2 wbe-2",
       /There is no VM called wbe-2\. Did you mean… Nothing was done\.\npayments\/web-2.*: each of several VMs must be named exactly\./,
