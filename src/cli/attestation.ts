@@ -4,6 +4,7 @@ import { appraisalRule } from "../config/policy-schema.ts";
 import { measurement } from "../config/policy-values.ts";
 import { UserError } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
+import { compareNames } from "../text/compare-names.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { type Given, printableLine, runProgram, UsageError } from "../text/terminal.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
@@ -216,7 +217,7 @@ async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
     const { until } = inspected;
     return { name, wrong: outOfTime(inspected, by.now), until };
   });
-  const sorted = rows.toSorted((a, b) => a.until - b.until || a.name.localeCompare(b.name));
+  const sorted = rows.toSorted((a, b) => a.until - b.until || compareNames(a.name, b.name));
   const lines = sorted.map(({ name, wrong, until }) => {
     const days = Math.floor((until - by.now) / dayMs);
     const says = wrong ?? `until ${dayOf(until)} (${days} days)`;

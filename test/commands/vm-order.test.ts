@@ -34,3 +34,16 @@ it.each([
         .join(" "),
     ).toBe(ids);
 });
+
+it.each(["trouble", "name", "project", "cpu"] as const)(
+  "numbers in names count as numbers in the order by %s",
+  (order) => {
+    const edges = ["edge-10", "edge-2", "edge-0", "edge-1"].map((id) => vm(id));
+    expect(edges.toSorted(vmOrders[order]).map(({ id }) => id)).toEqual([
+      "edge-0",
+      "edge-1",
+      "edge-2",
+      "edge-10",
+    ]);
+  },
+);

@@ -22,6 +22,7 @@ import {
   table,
 } from "../../messages/message.ts";
 import { type Answer, defineCommand, fileFlag, runButton, target } from "../../registry/define.ts";
+import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { type ReadContext, isKept } from "../context.ts";
 import { inventoryAge } from "../inventory-age.ts";
@@ -30,22 +31,20 @@ import { listedVmShape } from "../shapes.ts";
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 
-const compare = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
-
 /** Equal VMs are ordered by name, so that pages never overlap. */
 const then =
   (first: Order): Order =>
   (a, b) =>
-    first(a, b) || compare(a.name, b.name) || compare(a.id, b.id);
+    first(a, b) || compareNames(a.name, b.name) || compareNames(a.id, b.id);
 
 /** The largest or newest come first, unknown values last. */
 export const vmOrders = {
   trouble: then(byTrouble),
   name: then(() => 0),
-  project: then((a, b) => compare(a.projectName, b.projectName)),
-  cpu: then((a, b) => compare(b.specs?.cpu ?? 0, a.specs?.cpu ?? 0)),
-  memory: then((a, b) => compare(b.specs?.memory ?? 0, a.specs?.memory ?? 0)),
-  newest: then((a, b) => compare(parseTime(b.createdAt) ?? 0, parseTime(a.createdAt) ?? 0)),
+  project: then((a, b) => compareNames(a.projectName, b.projectName)),
+  cpu: then((a, b) => (b.specs?.cpu ?? 0) - (a.specs?.cpu ?? 0)),
+  memory: then((a, b) => (b.specs?.memory ?? 0) - (a.specs?.memory ?? 0)),
+  newest: then((a, b) => (parseTime(b.createdAt) ?? 0) - (parseTime(a.createdAt) ?? 0)),
 } satisfies Record<string, Order>;
 
 type VmOrder = keyof typeof vmOrders;

@@ -1,4 +1,5 @@
 import { isBeforeSetBack } from "../../redis/redis.ts";
+import { compareNames } from "../../text/compare-names.ts";
 import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
 
 /**
@@ -353,5 +354,5 @@ export function detailsOf({ alerts }: AlertGroup): ShownAlert[] {
     .flatMap(({ detail, endedAt, isMissing = false }) =>
       detail ? [{ ...detail, endedAt, isMissing }] : [],
     )
-    .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || (a.vm < b.vm ? -1 : 1));
+    .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || compareNames(a.vm, b.vm));
 }

@@ -8,6 +8,7 @@ import {
   shortMeasurement,
   verdictSigns,
 } from "../../attestation/render-attestation.ts";
+import { compareNames } from "../../text/compare-names.ts";
 import type { AttestationReport, Vm } from "../../fleet/compute/compute.ts";
 import {
   type ButtonSpec,
@@ -157,7 +158,7 @@ export function renderFleet(
 ): { message: Message; content: string } {
   const sorted = rows.toSorted(
     (a, b) =>
-      ranks.indexOf(rankOf(a)) - ranks.indexOf(rankOf(b)) || a.vm.name.localeCompare(b.vm.name),
+      ranks.indexOf(rankOf(a)) - ranks.indexOf(rankOf(b)) || compareNames(a.vm.name, b.vm.name),
   );
   const counts = ranks.flatMap((rank) => {
     const many = sorted.filter((row) => rankOf(row) === rank).length;

@@ -1,5 +1,6 @@
 import type { Metrics } from "../compute/compute.ts";
 import { duration, plain, type ChartBlock, utc } from "../../messages/message.ts";
+import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 
 /** Points are finite and in order of time; `at` is in milliseconds. */
@@ -103,7 +104,7 @@ export function countChart(title: string, name: string, labels: readonly string[
   if (labels.length === 0) return [];
   const data = [...Map.groupBy(labels, (label) => plain(label, limits.label) || "–")]
     .map(([label, same]) => ({ label, value: same.length }))
-    .toSorted((a, b) => b.value - a.value || (a.label < b.label ? -1 : 1))
+    .toSorted((a, b) => b.value - a.value || compareNames(a.label, b.label))
     .slice(0, limits.points);
   const axis = { categories: data.map(({ label }) => label), y_label: name };
   return [titled(title, { type: "bar", series: [{ name, data }], axis_config: axis })];

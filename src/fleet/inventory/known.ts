@@ -8,6 +8,7 @@ import {
   unreadable,
 } from "../compute/compute.ts";
 import type { NameMatch, KnownProject, KnownVm, Scope } from "./inventory.ts";
+import { compareNames } from "../../text/compare-names.ts";
 import { fold, compileGlob } from "../../text/glob.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 import { createNameIndex } from "./names.ts";
@@ -243,7 +244,7 @@ export function createKnownFleet() {
     entries: () => entries.values(),
     vm: (id: string): KnownVm | undefined => vmsById.get(id),
     /** The parts that can't be read, as a sentence for each project. */
-    gaps: (): string[] => [...gaps.values()].toSorted(),
+    gaps: (): string[] => [...gaps.values()].toSorted(compareNames),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
     findVm(words: string): NameMatch<KnownVm> | undefined {
       return one(vmsById.get(words), vmsMeant(words));
@@ -398,10 +399,7 @@ export function byTrouble(a: Omit<Shown, "id">, b: Omit<Shown, "id">): number {
 
 const rankOf = ({ status }: Pick<Shown, "status">) => statusFacts(status).rank;
 
-/** Sorts by code unit. */
-export function byName(a: { name: string }, b: { name: string }): number {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
-}
+const byName = (a: { name: string }, b: { name: string }) => compareNames(a.name, b.name);
 
 /** The first `most` items of a sort, in one pass. Sorting 100,000 VMs would block the process. */
 export function firstOf<T>(all: readonly T[], most: number, order: (a: T, b: T) => number): T[] {

@@ -1,3 +1,4 @@
+import { compareNames } from "../../text/compare-names.ts";
 import { fold } from "../../text/glob.ts";
 import { editDistance } from "../../text/nearest.ts";
 
@@ -8,11 +9,13 @@ const shortestToGuess = 3;
  * take too long.
  */
 const compared = 250;
+/** How many names of each kind are put in the order that people expect before the first are shown. */
+const mostInOrder = 1_000;
 /** A block with more names is split in two. */
 const mostInBlock = 512;
 
 /**
- * A sorted block of names, all less than those of the next block, so that a change affects only one
+ * A block of names sorted by code unit, so that names that begin alike are together; all less than those of the next block, so that a change affects only one
  * block.
  */
 interface Block {
@@ -106,10 +109,11 @@ export function createNameIndex() {
         if (at < 0) continue;
         const isWord = "-_. /".includes(name.charAt(at - 1));
         const some = at === 0 ? begin : isWord ? within : others;
-        if (some.length < most) some.push(name);
-        if (begin.length === most) break;
+        if (some.length < mostInOrder) some.push(name);
+        if (begin.length === mostInOrder) break;
       }
-      return [...begin, ...within, ...others].slice(0, most);
+      const inOrder = [begin, within, others].flatMap((some) => some.toSorted(compareNames));
+      return inOrder.slice(0, most);
     },
 
     /**

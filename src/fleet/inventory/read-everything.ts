@@ -7,6 +7,7 @@ import {
   type Project,
 } from "../compute/compute.ts";
 import { messageOf, UserError } from "../../errors.ts";
+import { compareNames } from "../../text/compare-names.ts";
 import type { Log } from "../../log/log.ts";
 import {
   asCalledBefore,
@@ -138,7 +139,7 @@ export async function readEverything(options: RefreshOptions) {
   for (const project of list) if (!done.has(project.id)) unread.set(project.id, project.name);
   const tried = list.filter((project) => mayHaveVms(project)).length;
   const failed = tried > 0 && unread.size >= tried;
-  return { failed, reason, gaps, unread: [...unread.values()].toSorted() };
+  return { failed, reason, gaps, unread: [...unread.values()].toSorted(compareNames) };
 }
 
 /** Works on all items in random order, at most `width` at a time. */

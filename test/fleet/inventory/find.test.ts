@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { contentsOf, createKnownFleet } from "../../../src/fleet/inventory/known.ts";
+import { compareNames } from "../../../src/text/compare-names.ts";
 import { projectNamed, vmNamed } from "./small-service.ts";
 
 function known(projects: Record<string, readonly string[]>) {
@@ -54,7 +55,7 @@ describe("finding a VM by its words", () => {
     const all = known({ a: ["Web", "web", "DB"], b: ["db"] });
     expect([find("Web", all), find("web", all)]).toEqual(["found v-a-Web", "found v-a-web"]);
     expect([find("WEB", all), find("Db", all)]).toEqual([
-      "ambiguous v-a-Web v-a-web",
+      "ambiguous v-a-web v-a-Web",
       "ambiguous v-a-DB v-b-db",
     ]);
   });
@@ -122,6 +123,18 @@ describe("suggestions", () => {
     expect(suggest(typed)).toEqual(expected);
   });
 
+  it("count numbers as numbers, as globs do, so that a rollout goes by them", async () => {
+    const names = ["edge-10", "edge-2", "edge-1", "edge-0"];
+    const all = known({ "p-10": names, "p-9": ["edge-3"] });
+    const inOrder = ["edge-3", "edge-0", "edge-1", "edge-2", "edge-10"];
+    expect((await all.matchVms("edge-*")).map(({ name }) => name)).toEqual(inOrder);
+    expect(all.vms().map(({ name }) => name)).toEqual(inOrder);
+    expect(all.projects().map(({ name }) => name)).toEqual(["p-9", "p-10"]);
+    expect(all.suggestVms("edge", 9).map(({ name }) => name)).toEqual(
+      inOrder.toSorted(compareNames),
+    );
+  });
+
   it("put beginnings of names before beginnings of words before the rest", () => {
     const all = known({ a: ["adb", "my-db", "db-9"] });
     expect(all.suggestVms("db", 10).map(({ name }) => name)).toEqual(["db-9", "my-db", "adb"]);
@@ -142,7 +155,7 @@ describe("suggestions", () => {
     all.set({ contents: late, version: 1 });
     const names = (typed: string) => all.suggestVms(typed, 5).map(({ name }) => name);
     expect(names("late")).toEqual(["late-one"]);
-    expect(names("vm-7")).toEqual(["vm-7", "vm-70", "vm-71", "vm-72", "vm-73"]);
+    expect(names("vm-7")).toEqual(["vm-7", "vm-7x", "vm-70", "vm-71", "vm-72"]);
     all.set({ contents: contentsOf(a, []), version: 2 });
     expect(names("vm-7")).toEqual(["vm-7x"]);
     expect([names("vm-7"), names("late"), names("vm-8")]).toEqual([["vm-7x"], ["late-one"], []]);

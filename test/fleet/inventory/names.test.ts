@@ -1,6 +1,7 @@
 import { array, assert, boolean, constantFrom, property, string, tuple } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createNameIndex } from "../../../src/fleet/inventory/names.ts";
+import { compareNames } from "../../../src/text/compare-names.ts";
 
 const word = string({ unit: constantFrom("a", "b", "-", "C", "ç"), minLength: 1, maxLength: 5 });
 const changes = array(tuple(boolean(), word), { maxLength: 900, size: "max" });
@@ -14,7 +15,7 @@ function containing(names: ReadonlySet<string>, typed: string, most: number): st
     return "-_. /".includes(name.charAt(at - 1)) ? 1 : 2;
   };
   const found = [...names].filter((name) => rankOf(name) >= 0);
-  const order = (a: string, b: string) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1);
+  const order = (a: string, b: string) => rankOf(a) - rankOf(b) || compareNames(a, b);
   return found.toSorted(order).slice(0, most);
 }
 
@@ -46,6 +47,7 @@ describe("thousands of names that come and go", () => {
     expect(names.near("worker-123x4", 1)).toEqual(["worker-1234"]);
     for (let n = 0; n < 3000; n++) if (n % 100 !== 0) names.remove(`worker-${n}`, `w${n}`);
     expect(names.containing("worker", 100)).toHaveLength(30);
+    expect(names.containing("worker", 4)).toEqual([0, 100, 200, 300].map((n) => `worker-${n}`));
     expect(names.near("worker-21xx", 10)).toEqual(["worker-2100"]);
     expect(names.near("wroker-2100x", 10)).toEqual(["worker-2100"]);
     expect(names.near("wroker-21xx", 10)).toEqual([]);
