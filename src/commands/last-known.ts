@@ -67,6 +67,6 @@ export async function lastKnown(
       md`⚠️ The compute service ${unreachableWords(why)}. ${inventoryAge(await inventory.state(), now(), { isKept: true })} ${name("/gatehouse status")} shows when it is available.`,
     ),
     context(md`ID ${name(known.id)}`),
-    buttons([runButton("Refresh", `${kind}.show`, { [kind]: known.id })]),
+    buttons([runButton("Refresh", `${kind}.show`, { [kind]: known.id }, known.name)]),
   );
 }

@@ -140,6 +140,8 @@ export const divider: KnownBlock = { type: "divider" };
 /** `value` contains IDs only, and authorizes nothing. */
 export interface ButtonSpec {
   label: string;
+  /** What it is about, unless the label says so: screen readers hear `Show train-7`, not nine times “Show”. */
+  about?: string | undefined;
   action: string;
   value: string;
   style?: "primary" | "danger";
@@ -164,10 +166,18 @@ export function confirmation(spec: ConfirmSpec): ConfirmationDialog {
   };
 }
 
+/** The label with what the button is about: `Restart web-1…` for `Restart…`. */
+function heard({ label, about = "" }: ButtonSpec): string {
+  const [, verb = label, dots = ""] = /^(.*?)(…?)$/.exec(label) ?? [];
+  const room = limits.buttonText - verb.length - dots.length - 1;
+  return `${verb} ${shortened(plain(about), room)}${dots}`;
+}
+
 export function button(spec: ButtonSpec): Button {
   return {
     type: "button",
     text: plainText(spec.label, limits.buttonText),
+    ...(spec.about ? { accessibility_label: heard(spec) } : {}),
     action_id: spec.action,
     value: spec.value.slice(0, limits.buttonValue),
     ...(spec.style ? { style: spec.style } : {}),
@@ -198,9 +208,11 @@ export function fitsMenu(specs: readonly ButtonSpec[]): boolean {
  * (https://docs.slack.dev/reference/block-kit/block-elements/overflow-menu-element).
  */
 function menuOf(specs: readonly ButtonSpec[]): Overflow {
-  const options = specs
-    .slice(0, limits.menu)
-    .map((spec) => ({ text: plainText(spec.label, limits.buttonText), value: inMenu(spec) }));
+  // A menu takes no label for screen readers, so its options say what they are about.
+  const options = specs.slice(0, limits.menu).map((spec) => ({
+    text: plainText(spec.about ? heard(spec) : spec.label, limits.buttonText),
+    value: inMenu(spec),
+  }));
   return { type: "overflow", action_id: menuAction, options };
 }
 
@@ -535,6 +547,17 @@ export function plain(value: unknown, most = 150): string {
   const text = String(value).replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim();
   const points = Array.from(text);
   return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
+}
+
+/**
+ * Text that is cut in the middle, because names of one kind begin alike and differ at the end:
+ * `payments-eu-w…worker-17`.
+ */
+export function shortened(text: string, most: number): string {
+  const points = Array.from(text);
+  if (points.length <= most) return text;
+  const end = Math.floor((most - 1) / 2);
+  return `${points.slice(0, most - 1 - end).join("")}…${points.slice(points.length - end).join("")}`;
 }
 
 const lookalikes: Record<string, string> = { "`": "ˋ", "*": "∗", _: "＿", "~": "∼" };

@@ -112,7 +112,7 @@ async function tell(
       vm.status === "ERROR"
         ? sentenceOf(change)
         : md`${named(vm)} is no longer in ERROR: it is ${vm.status}.`;
-    const line = () => ({ text: text.value, button: showVm(vm.id) });
+    const line = () => ({ text: text.value, button: showVm(vm) });
     const saidIn = [toldIn.get(change)];
     return { event: "trouble", key, about: [{ kind: "vm", ...vm }], line, saidIn };
   });
@@ -127,7 +127,7 @@ export function renderUnasked(changes: readonly StatusChange[], everyMs: number)
     news(isOne ? lines(...shown.map(sentenceOf)) : many),
     isOne ? undefined : section(many),
     list(
-      shown.map((change) => section(sentenceOf(change), showVm(change.vm.id))),
+      shown.map((change) => section(sentenceOf(change), showVm(change.vm))),
       {
         beyond: changes.length - shown.length,
         rest: (left) => md`… and ${left} more. ${"/vm list"} shows all, problems first.`,

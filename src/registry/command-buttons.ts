@@ -1,15 +1,11 @@
-import { type ButtonSpec, menu } from "../messages/message.ts";
+import { menu } from "../messages/message.ts";
+import { runButton } from "./define.ts";
 
 // Buttons for messages that aren't the answer to a command. Each runs a command as if it had been
 // typed.
 
-const button = (label: string, command: string, input: Record<string, unknown>): ButtonSpec => ({
-  label,
-  action: `run:${command}`,
-  value: JSON.stringify(input),
-});
-
-export const showVm = (vm: string) => button("Show", "vm.show", { vm });
+export const showVm = ({ id, name }: { id: string; name: string }) =>
+  runButton("Show", "vm.show", { vm: id }, name);
 
 /** A menu that opens one VM of a list. */
 export const showOneOf = (vms: readonly { id: string; name: string; projectName?: string }[]) =>
@@ -22,5 +18,6 @@ export const showOneOf = (vms: readonly { id: string; name: string; projectName?
     ]),
   });
 
-export const showRequest = (request: string, label = "Details") =>
-  button(label, "gatehouse.why", { request });
+/** `what` was requested: `vm restart web-2`. */
+export const showRequest = (request: string, what: string, label = "Details") =>
+  runButton(label, "gatehouse.why", { request }, what);

@@ -440,9 +440,18 @@ export function defineCommand(command: object): unknown {
   return { kind: "answer" in command ? "read" : "change", ...command };
 }
 
-/** A button that runs a command, given by its dotted name, as if it had been typed. */
-export const runButton = (label: string, command: string, input: object): ButtonSpec => ({
+/**
+ * A button that runs a command, given by its dotted name, as if it had been typed. `about` says what
+ * it is about, unless the label does.
+ */
+export const runButton = (
+  label: string,
+  command: string,
+  input: object,
+  about?: string,
+): ButtonSpec => ({
   label,
+  about,
   action: `run:${command}`,
   value: JSON.stringify(input),
 });

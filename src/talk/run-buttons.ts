@@ -54,7 +54,8 @@ export function targetButton(
   policy: Confirming = { confirm: [] },
 ): ButtonSpec {
   const label = isChange(command) ? command.say.verb : "Show";
-  const button = runButton(label, dottedName(command), withTarget(command, input, target));
+  const about = calledName(target);
+  const button = runButton(label, dottedName(command), withTarget(command, input, target), about);
   return askOnce(button, command, target, policy);
 }
 
@@ -93,7 +94,7 @@ export function pickList(
         ? `${target.name} in ${target.projectName ?? target.projectId}`
         : target.name;
     const spec = targetButton(command, input, target, gateway.policy);
-    return { ...spec, label, action: `${spec.action}:${target.id}` };
+    return { ...spec, label, about: undefined, action: `${spec.action}:${target.id}` };
   });
   const more = pick.candidates.length - specs.length;
   const hidden = md` ${more} more are not shown: \`project/name\` names one exactly.`;

@@ -87,7 +87,8 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   const what = `${done.slice(0, 1).toLowerCase()}${done.slice(1)}`;
   const text = md`Not repeated: you ${what} ${name(calledName(request.record.target))} ${ago} ago.`;
   const value = JSON.stringify({ request: id });
-  const again = { label: `${verb} again`, action: "request:again", value };
+  const about = calledName(request.record.target);
+  const again = { label: `${verb} again`, about, action: "request:again", value };
   return sentence(text, buttons([again]));
 }
 

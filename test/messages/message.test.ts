@@ -214,6 +214,29 @@ describe("a button", () => {
     ).toEqual([]);
   });
 
+  it("is heard with what it is about, and shows its label alone", () => {
+    const heard = (label: string, about?: string) => {
+      const { text, accessibility_label: said } = button({ ...again, label, about });
+      expect(text.text).toBe(label);
+      return said;
+    };
+    expect(heard("Show", "train-7")).toBe("Show train-7");
+    expect(heard("Restart…", "web-1")).toBe("Restart web-1…");
+    expect(heard("Share in channel")).toBeUndefined();
+    const long = heard("Restart…", `payments-${"x".repeat(80)}-worker-17`);
+    expect(long).toMatch(/^Restart payments-x+…x+-worker-17…$/);
+    expect(long).toHaveLength(limits.buttonText);
+    expect(heard("Show", " \u202e<!channel>\n")).toBe("Show <!channel>");
+  });
+
+  it("in a menu, which takes no label for screen readers, shows what it is about", () => {
+    const menu = section(md`x`, [
+      { ...again, about: "web-1" },
+      { ...again, label: "Snooze" },
+    ]);
+    expect(JSON.stringify(menu)).toMatch(/"text":"Again web-1".*"text":"Snooze"/);
+  });
+
   it("that asks stands in no menu: Slack asks for all of its options or for none", () => {
     const look = { label: "Show", action: "run:vm.show", value: "{}" };
     const confirm = { title: "t", text: "x", confirm: "y" };

@@ -41,8 +41,8 @@ describe.skipIf(browserForTests() === undefined)("in a browser", () => {
     await window.sees("web-2 is RUNNING");
     const topOf = async (label: string) =>
       (await window.tab.getByRole("button", { name: label, exact: true }).boundingBox())?.y ?? 0;
-    expect(await topOf("Stop")).toBeGreaterThan((await topOf("Snapshot")) + 30);
-    expect(await topOf("Snapshot")).toBeGreaterThan((await topOf("Refresh")) + 30);
+    expect(await topOf("Stop web-2")).toBeGreaterThan((await topOf("Snapshot web-2")) + 30);
+    expect(await topOf("Snapshot web-2")).toBeGreaterThan((await topOf("Refresh web-2")) + 30);
   });
 
   it("a person restores a snapshot: dialog, typed name, a second person approves, the thread tells", async () => {

@@ -118,10 +118,12 @@ export class SandboxPage implements AsyncDisposable {
     await composer.press("Enter");
   }
 
-  /** Presses a button by its exact label: in the dialog on top if one is open, else the newest on the page. */
+  /** Presses a button by its exact label, as shown: in the dialog on top if one is open, else the newest on the page. */
   async press(label: string): Promise<void> {
-    const buttons = this.#top.getByRole("button", { name: label, exact: true });
-    await buttons.and(this.tab.locator(":visible")).last().click();
+    const named = this.#top.getByRole("button", { name: label, exact: true });
+    // Screen readers hear more of some: “Show web-2”.
+    const shown = this.#top.locator("button").filter({ hasText: exactly(label) });
+    await named.or(shown).and(this.tab.locator(":visible")).last().click();
   }
 
   async fill(label: string, text: string): Promise<void> {
@@ -191,3 +193,5 @@ export class SandboxPage implements AsyncDisposable {
     this.#free.push(this.tab);
   }
 }
+
+const exactly = (label: string) => new RegExp(`^${RegExp.escape(label)}$`, "u");

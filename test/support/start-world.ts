@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
+import type { CallRecord } from "../../sandbox/slack/web-api/call-log.ts";
 import { buildWorld, type World, type WorldOptions } from "../../demo/world.ts";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import type { Pace } from "../../src/config/policy-schema.ts";
@@ -10,6 +11,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { readPending } from "../../src/redis/pending.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis/redis.ts";
 import { keepRendered } from "./keep-rendered.ts";
+import { sameSounding } from "./same-sounding.ts";
 import { pendingDeliveries } from "./pending-deliveries.ts";
 import { type PrivateRedis, privateRedis } from "./with-redis.ts";
 
@@ -123,6 +125,11 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
   const { hasOwnRedis = false, ...rest } = options;
   const namespace = options.namespace ?? `test-${randomBytes(6).toString("hex")}`;
   const lines: string[] = [];
+  const sounds = new Set<string>();
+  const onCall = (record: CallRecord) => {
+    keepRendered(record);
+    for (const label of sameSounding(record)) sounds.add(label);
+  };
   const world = await buildWorld({
     policy: testPolicy,
     ...(hasOwnRedis ? {} : { redisUrl: options.redisUrl ?? inject("redisUrl") }),
@@ -130,7 +137,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     namespace,
     pace: { ...testPace, ...options.pace },
     compute: { transitionMs: 60, ...options.compute },
-    slack: { rateLimits: "off", onCall: keepRendered, ...options.slack },
+    slack: { rateLimits: "off", onCall, ...options.slack },
     onLog: (line) => {
       lines.push(line);
       options.onLog?.(line);
@@ -179,6 +186,8 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
   const close = async () => {
     await world.close();
     client.disconnect();
+    if (sounds.size > 0)
+      throw new Error(`screen readers can't tell buttons apart: ${[...sounds].join(", ")}`);
   };
   // The first start tells the audit channel about its policy. A test counts messages from after that
   if (world.processes.length > 0)

@@ -137,21 +137,21 @@ function gapsSection(isMarked: boolean, gaps: ListGaps | undefined) {
   return context(md`⚠️ *Incomplete:* ${plain(words.join("; "), 600)}.`);
 }
 
-function lookButtons({ id, type }: Project): ButtonSpec[] {
-  const refresh = runButton("Refresh", "project.show", { project: id });
-  const listVms = runButton("List VMs", "vm.list", { project: id });
+function lookButtons({ id, name: called, type }: Project): ButtonSpec[] {
+  const refresh = runButton("Refresh", "project.show", { project: id }, called);
+  const listVms = runButton("List VMs", "vm.list", { project: id }, `in ${called}`);
   return type === "TEE_VM" ? [listVms, refresh] : [refresh];
 }
 
 /** Buttons for what this person may do with the project, in a row of their own. */
 function changeButtons(
-  { id, status }: Project,
+  { id, name: called, status }: Project,
   { commands, mayRun }: Pick<ReadContext, "commands" | "mayRun">,
 ): ButtonSpec[] {
   if (status === "DELETING") return [];
   return commands.flatMap((command): ButtonSpec[] => {
     if (!isChange(command) || command.on !== "project" || !mayRun(command)) return [];
-    const base = runButton(command.say.verb, dottedName(command), { project: id });
+    const base = runButton(command.say.verb, dottedName(command), { project: id }, called);
     return [command.class === "destroy" ? { ...base, style: "danger" } : base];
   });
 }

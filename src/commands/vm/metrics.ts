@@ -51,7 +51,7 @@ export const metrics = defineCommand({
       buttons(
         periods.map((one) => {
           const label = one === period ? `${one} again` : one;
-          return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one });
+          return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one }, `of ${vm.name}`);
         }),
       ),
     );

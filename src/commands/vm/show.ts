@@ -155,13 +155,13 @@ function runningWords({ record, state }: StoredRequest, now: number): Markdown {
 }
 
 function lookButtons({ vm, commands, mayRun }: Card): ButtonSpec[] {
-  const { id } = vm;
+  const { id, name: called } = vm;
   const offered = commands.flatMap((command) =>
     command.kind === "read" && command.onCard !== undefined && mayRun(command)
-      ? [runButton(command.onCard, dottedName(command), { vm: id })]
+      ? [runButton(command.onCard, dottedName(command), { vm: id }, called)]
       : [],
   );
-  return [...offered, runButton("Refresh", "vm.show", { vm: id })];
+  return [...offered, runButton("Refresh", "vm.show", { vm: id }, called)];
 }
 
 /**
@@ -202,7 +202,7 @@ function changeButtons(
   const specOf = (command: VmCommand): ButtonSpec => {
     const { key = "vm", isList } = targetArgument(command) ?? {};
     const input = { [key]: isList ? [vm.id] : vm.id };
-    const base = runButton(command.say.verb, dottedName(command), input);
+    const base = runButton(command.say.verb, dottedName(command), input, vm.name);
     return command.class === "change"
       ? base
       : askOnce({ ...base, style: "danger" }, command, targetOfVm(vm, projectName), policy);

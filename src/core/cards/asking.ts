@@ -199,7 +199,14 @@ export function voteButtons(
   const { approval, id, target } = record;
   if (!approval) return [];
   const value = JSON.stringify({ request: id, digest: shortFingerprint(approval.digest) });
-  const approve: ButtonSpec = { label: "Approve", action: "vote:approve", value, style: "primary" };
+  const about = aboutRequest(record);
+  const approve: ButtonSpec = {
+    label: "Approve",
+    about,
+    action: "vote:approve",
+    value,
+    style: "primary",
+  };
   const confirm = {
     title: `${command.say.verb} ${calledName(target)}?`,
     text: [
@@ -214,7 +221,7 @@ export function voteButtons(
   };
   return [
     command.class === "destroy" || isPin(command) ? { ...approve, confirm } : approve,
-    { label: "Deny", action: "vote:deny", value, style: "danger" },
+    { label: "Deny", about, action: "vote:deny", value, style: "danger" },
   ];
 }
 
@@ -247,8 +254,13 @@ export function askingRow(
 
 /** A button about a request, which says no more of it than its ID. */
 export function requestButton(label: string, action: string, { record }: StoredRequest) {
-  return { label, action, value: JSON.stringify({ request: record.id }) } satisfies ButtonSpec;
+  const value = JSON.stringify({ request: record.id });
+  return { label, about: aboutRequest(record), action, value } satisfies ButtonSpec;
 }
+
+/** What screen readers hear of a button about a request: `vm restart web-2`. */
+export const aboutRequest = ({ command, target }: StoredRequest["record"]): string =>
+  `${command} ${calledName(target)}`;
 
 /** The rule of gatehouse.yml, and each step. */
 export const whyButton = (request: StoredRequest) =>

@@ -296,6 +296,7 @@ function endedButtons(
   if (offered)
     return offered.map(({ label, command: next, interrupts }) => ({
       label,
+      about: calledName(target),
       action: "request:next",
       value: JSON.stringify({ request: id, next }),
       ...(interrupts ? interruption(label, target, policy) : {}),
@@ -307,9 +308,9 @@ function endedButtons(
   return [approval ? button : askOnce(button, command, target, policy)];
 }
 
-function helpInError({ id }: Target, commands: readonly Command[]): ButtonSpec[] {
+function helpInError(target: Target, commands: readonly Command[]): ButtonSpec[] {
   return helpersInError(commands).map((command) =>
-    runButton(labelOnCard(command), dottedName(command), { vm: id }),
+    runButton(labelOnCard(command), dottedName(command), { vm: target.id }, calledName(target)),
   );
 }
 

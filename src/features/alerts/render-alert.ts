@@ -261,7 +261,12 @@ function controlsOf(
     const { protect = [] } = policy;
     if (isChange(command) && isProtected({ command, targets: [target] }, { protect })) return [];
     const label = `${verbOf(command)}${mustAsk(command, target, policy) ? "…" : ""}`;
-    const spec = { label, action: `alert:${dottedName(command)}`, value };
+    const spec = {
+      label,
+      about: calledName(target),
+      action: `alert:${dottedName(command)}`,
+      value,
+    };
     const button = askOnce(spec, command, target, policy);
     return [button.confirm ? { ...button, action: `${spec.action}${asked}` } : button];
   });
@@ -272,8 +277,8 @@ function controlsOf(
  * the press asks.
  */
 function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
-  const all = controlsOf(view, vm).map(({ label, action, value }) => {
-    return { label, action: action.replace(asked, ""), value };
+  const all = controlsOf(view, vm).map(({ label, about, action, value }) => {
+    return { label, about, action: action.replace(asked, ""), value };
   });
   const specs = all.slice(0, limits.menu);
   return specs.length > 0 && fitsMenu(specs) ? specs : undefined;
@@ -295,7 +300,18 @@ export function renderConfirm(
 ): Message {
   const { verb: label } = command.say;
   const text = md`${label} ${name(calledName(target))}? What runs there is interrupted.`;
-  return sentence(text, buttons([{ label, value, action: `${action}${asked}`, style: "danger" }]));
+  return sentence(
+    text,
+    buttons([
+      {
+        label,
+        about: calledName(target),
+        value,
+        action: `${action}${asked}`,
+        style: "danger",
+      },
+    ]),
+  );
 }
 
 /** Renders a message for the group's thread: everything that happened since the last one. */

@@ -37,12 +37,12 @@ function firingLine(firing: OnVm<FiringAlert>): Line {
   const { key, name: alert, label, vm, since, quietSince } = firing;
   const quiet = quietSince && md` Not heard of since ${atTime(quietSince)}.`;
   const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${atTime(since)}.${quiet ?? ""}`;
-  return { key, text, button: vm && showVm(vm.id) };
+  return { key, text, button: vm && showVm(vm) };
 }
 
 function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAlert>): Line {
   const text = md`✅ *${alert}*${whereOf({ vm, label })} ended at ${atTime(endedAt)}; it fired since ${atTime(since)}.`;
-  return { key, text, button: vm && showVm(vm.id) };
+  return { key, text, button: vm && showVm(vm) };
 }
 
 /** The lines of digests: alerts that fire, and alerts that ended since the last digest. */

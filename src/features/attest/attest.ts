@@ -66,7 +66,12 @@ export const attest = defineCommand({
     const read = await context.appraiser.attest(vm);
     const { appraisal, report } = read;
     if (raw !== true) {
-      const offer = runButton("Raw report", "vm.attest:raw", { vm: vm.id, raw: true });
+      const offer = runButton(
+        "Raw report",
+        "vm.attest:raw",
+        { vm: vm.id, raw: true },
+        `of ${vm.name}`,
+      );
       const since =
         appraisal.verdict === "failed" ? await sinceVerified(vm.id, context) : undefined;
       const actions = [...proposing(vm, read, context), ...(report?.report ? [offer] : [])];
@@ -105,7 +110,7 @@ function proposing(
   { mayRun }: ReadContext,
 ): ButtonSpec[] {
   if (!isPinnable || pins.from === "gatehouse.yml" || !mayRun(pinsPropose, [vm])) return [];
-  return [runButton("Propose pin", dottedName(pinsPropose), { vm: vm.id })];
+  return [runButton("Propose pin", dottedName(pinsPropose), { vm: vm.id }, `for ${vm.name}`)];
 }
 
 /**
@@ -170,7 +175,12 @@ async function attestFleet(
       file: await evidenceFile("Evidence", rows, context),
     };
   }
-  const offer = runButton("Evidence", "vm.attest:evidence", { vm: words, evidence: true });
+  const offer = runButton(
+    "Evidence",
+    "vm.attest:evidence",
+    { vm: words, evidence: true },
+    `of ${words}`,
+  );
   const { message: shown, content } = renderFleet(words, rows, context.now(), { actions: [offer] });
   return { message: shown, file: { name: "attestation.csv", title: "Attestation", content } };
 }

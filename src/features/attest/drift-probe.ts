@@ -19,7 +19,7 @@ import {
   warnDays,
 } from "../../monitor/drift-records.ts";
 import { showVm } from "../../registry/command-buttons.ts";
-import { attestVm } from "./attest-button.ts";
+import { attestFirst, attestVm } from "./attest-button.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, KnownVm } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
@@ -211,7 +211,7 @@ function compareDrift(
     alarm: renderDrift(vm, appraisal),
     news: {
       about: [{ kind: "vm", ...vm }],
-      line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(id) }),
+      line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(vm) }),
     },
   };
   return { after: new Map([[id, { ...record, mark, ...since }]]), changes: [change] };
@@ -232,7 +232,7 @@ export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
   return message(
     short(text),
     section(lines(text, ...more.map((one) => one !== undefined && md`• ${one}`))),
-    buttons([attestVm(vm.id), showVm(vm.id)]),
+    buttons([attestVm(vm), showVm(vm)]),
   );
 }
 
@@ -298,15 +298,14 @@ function renderLacking(lacking: Lacking): Change {
   const words = (some: readonly unknown[]) =>
     md`❔ *${vmsOf({ vms: some })} can't be verified*: ${lacking.what}.`;
   const more = md`${vmNamesIn(lacking)}. ${name("/vm attest")} says what to do. Until then rollouts and consoles on them stop.`;
-  const attest = (some: readonly { id: string }[]) => attestVm(some[0]?.id ?? "");
   const text = words(vms);
   return {
     id: idOf(lacking),
     place,
-    alarm: message(readable(text), section(lines(text, more)), buttons([attest(vms)])),
+    alarm: message(readable(text), section(lines(text, more)), buttons([attestFirst(vms)])),
     news: {
       about: vms.map((vm) => ({ kind: "vm", ...vm })),
-      line: (some) => ({ text: words(some).value, button: attest(some) }),
+      line: (some) => ({ text: words(some).value, button: attestFirst(some) }),
     },
   };
 }

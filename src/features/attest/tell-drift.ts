@@ -9,7 +9,7 @@ import {
   vmNamesIn,
 } from "../../monitor/drift-records.ts";
 import type { DigestPart, ReadPart, Line } from "../digest-part.ts";
-import { attestVm } from "./attest-button.ts";
+import { attestFirst, attestVm } from "./attest-button.ts";
 
 /**
  * The lines of digests about pinned VMs that fail or failed attestation, and about what keeps VMs
@@ -60,7 +60,7 @@ const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 function driftLines(records: readonly DriftRecord[], reportedSince: number): Line[] {
   return records.flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
     const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
-    const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm.id) };
+    const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm) };
     if (mark !== "")
       return [{ ...line, text: md`🔴 ${what} has failed since ${atTime(since)}: ${reason}.` }];
     if (recoveredAt <= reportedSince) return [];
@@ -83,6 +83,6 @@ function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
         ? md`❔ ${vmsOf(lacking)} unverifiable since ${atTime(since)}: ${what}.`
         : md`⏳ ${what} expires ${atTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
     const key = `${what}:${endsAt ?? since}:${stage}`;
-    return { key, text, button: attestVm(vms[0]?.id ?? "") };
+    return { key, text, button: attestFirst(vms) };
   });
 }

@@ -37,8 +37,10 @@ export function createReviews(redis: RedisClient, key: Keys) {
 
 export const signAction = "review:sign";
 
-export const signReviewButton = (request: string): ButtonSpec => ({
+/** `what` was done without approval. */
+export const signReviewButton = (request: string, what?: string): ButtonSpec => ({
   label: "Sign review",
+  about: what && `of ${what}`,
   action: signAction,
   value: JSON.stringify({ request }),
 });

@@ -43,7 +43,7 @@ export function reviewNotice(
   const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
   const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. The result will be posted here.`;
   const next = md`${name(id)} · ${asksForReview}`;
-  return message(short, section(text), context(next), buttons([signReviewButton(id)]));
+  return message(short, section(text), context(next), buttons([signReviewButton(id, deed)]));
 }
 
 /** Tells the audit channel the result: the notice at the start only told that the change began. */

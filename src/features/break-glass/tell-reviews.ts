@@ -82,7 +82,7 @@ export function reviewLines(
   const lines = unsigned.map((review) => ({
     key: review.request,
     text: md`🚨 ${unapprovedWords(review)} ${asksForReview}`,
-    button: signReviewButton(review.request),
+    button: signReviewButton(review.request, `${review.command} ${review.target}`),
   }));
   const words = ["review to sign", "reviews to sign"] as const;
   return {

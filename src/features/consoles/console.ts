@@ -79,7 +79,15 @@ export const console = defineCommand({
       ...(refusal === undefined
         ? []
         : [context(md`⚠️ It isn't verified: ${refusal}. Your reason will be recorded.`)]),
-      buttons([{ label: "Open console", action: "console:open", value, style: "danger" }]),
+      buttons([
+        {
+          label: "Open console",
+          about: `on ${vm.name}`,
+          action: "console:open",
+          value,
+          style: "danger",
+        },
+      ]),
     );
   },
 });

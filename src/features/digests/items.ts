@@ -71,7 +71,7 @@ const ownKinds = {
       oldestFirst(facts, "unknown").map(({ id, command, target, requester, changedAt }) => ({
         key: id,
         text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${atTime(changedAt)}. Someone must record it.`,
-        button: showRequest(id),
+        button: showRequest(id, aboutOf({ command, target })),
       })),
   },
   emergency: {
@@ -89,7 +89,7 @@ const ownKinds = {
         if (!approval) return [];
         const { yes, required, expiresAt } = approval;
         const text = md`✋ *${command}* ${name(target.name)}, requested by ${requester}, has ${yes} of ${counted(required, "approval")}, until ${when(expiresAt, "{time}")}.`;
-        return [{ key: id, text, button: showRequest(id, "Show") }];
+        return [{ key: id, text, button: showRequest(id, aboutOf({ command, target }), "Show") }];
       }),
   },
   switch: {
@@ -145,6 +145,9 @@ export function itemsOf(facts: DigestFacts): Item[] {
     );
 }
 
+/** What a button about a request is about. */
+const aboutOf = ({ command, target }: Pick<RequestFact, "command" | "target">) =>
+  `${command} ${target.name}`;
 const quoted = (reason: string | undefined) => (reason ? md`: “${reason}”` : md``);
 const atTime = (at: number) => when(at, "{date_short_pretty} {time}");
 
@@ -157,7 +160,7 @@ function errorLines(facts: DigestFacts): Line[] {
     const since = facts.statusSince.get(vm.id);
     const from = since === undefined ? "" : md`, seen since ${atTime(since)}`;
     const text = md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead(facts, vm)}.`;
-    return { key: vm.id, text, button: showVm(vm.id) };
+    return { key: vm.id, text, button: showVm(vm) };
   });
 }
 
@@ -166,7 +169,7 @@ function stuckLines(facts: DigestFacts): Line[] {
     const since = isTransitional(vm.status) ? facts.statusSince.get(vm.id) : undefined;
     if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
     const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${atTime(since)}${lastRead(facts, vm)}.`;
-    return [{ key: `${vm.id}:${since}`, text, button: showVm(vm.id) }];
+    return [{ key: `${vm.id}:${since}`, text, button: showVm(vm) }];
   });
 }
 
@@ -234,7 +237,7 @@ function emergencyLines(facts: DigestFacts): Line[] {
   return partOf(facts)("emergency").map((request) => ({
     key: request.id,
     text: md`🚨 ${emergencyWords(request)}`,
-    button: showRequest(request.id),
+    button: showRequest(request.id, aboutOf(request)),
   }));
 }
 
@@ -245,18 +248,18 @@ function recordedLines(facts: DigestFacts): Line[] {
     return {
       key: id,
       text: md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded at ${atTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}.`,
-      button: showRequest(id),
+      button: showRequest(id, aboutOf({ command, target })),
     };
   });
 }
 
 function guardedLines(facts: DigestFacts): Line[] {
   return partOf(facts)("guarded").map((request) => {
-    const { id, requester, changedAt } = request;
+    const { id, command, target, requester, changedAt } = request;
     return {
       key: id,
       text: md`✏️ ${deedWords(request)} · ${requester}, ${atTime(changedAt)}${approvedWords(request)}.`,
-      button: showRequest(id),
+      button: showRequest(id, aboutOf({ command, target })),
     };
   });
 }
@@ -271,7 +274,7 @@ function turnedAwayLines(facts: DigestFacts): Line[] {
       return {
         key: id,
         text: md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}.`,
-        button: showRequest(id),
+        button: showRequest(id, aboutOf({ command, target })),
       };
     },
   );
@@ -288,7 +291,7 @@ function changeLines(facts: DigestFacts): Line[] {
     return {
       key: id,
       text: md`${signs.failed} *${command}* ${name(target.name)} failed at ${atTime(changedAt)}, requested by ${requester}${approvedWords(request)}${because}.`,
-      button: showRequest(id),
+      button: showRequest(id, aboutOf({ command, target })),
     };
   });
   if (done.length === 0) return failures;

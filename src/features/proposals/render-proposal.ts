@@ -49,7 +49,13 @@ export function renderProposal(
   );
   const isOpen = isRunnable(proposal, beside);
   const value = JSON.stringify({ proposal: id });
-  const run = { label: "Run", action: "proposal:run", value, style: "primary" as const };
+  const run = {
+    label: "Run",
+    about: deed,
+    action: "proposal:run",
+    value,
+    style: "primary" as const,
+  };
   return message(
     news(md`${said}: ${deed}: “${reason}”`),
     ...(isOpen && risk.length > 0
@@ -62,7 +68,7 @@ export function renderProposal(
             ...(beside.frozen || beside.runIn
               ? []
               : [askOnce(run, command, target, beside.policy)]),
-            { label: "Dismiss", action: "proposal:dismiss", value },
+            { label: "Dismiss", about: deed, action: "proposal:dismiss", value },
           ]
         : [],
     ),

@@ -138,10 +138,11 @@ function took({ progress: { startedAt }, changedAt }: StoredRollout): string {
 function steeringButtons(rollout: StoredRollout): ButtonSpec[] {
   const { state, record, progress } = rollout;
   const value = JSON.stringify({ roll: record.id });
-  const stop: ButtonSpec = { label: "Stop", action: "roll:stop", value, style: "danger" };
-  if (state === "running") return [{ label: "Pause", action: "roll:pause", value }, stop];
+  const about = `the rollout on ${record.words}`;
+  const stop: ButtonSpec = { label: "Stop", about, action: "roll:stop", value, style: "danger" };
+  if (state === "running") return [{ label: "Pause", about, action: "roll:pause", value }, stop];
   if (state === "paused")
-    return [{ label: "Resume", action: "roll:resume", value, style: "primary" }, stop];
+    return [{ label: "Resume", about, action: "roll:resume", value, style: "primary" }, stop];
   const left = record.total - progress.ok - progress.failed;
   if (state !== "stopped" && state !== "failed") return [];
   const culprit = progress.culprit === undefined ? undefined : nameAt(rollout, progress.culprit);

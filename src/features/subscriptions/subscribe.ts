@@ -116,7 +116,7 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
   const rows = all.map((one) =>
     section(
       md`• ${name(one.glob)}: ${eventWords(one.events)}`,
-      runButton("Unsubscribe", "gatehouse.unsubscribe", { targets: one.glob }),
+      runButton("Unsubscribe", "gatehouse.unsubscribe", { targets: one.glob }, one.glob),
     ),
   );
   return sentence(head, list(rows));

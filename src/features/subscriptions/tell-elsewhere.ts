@@ -26,7 +26,7 @@ export async function tellElsewhere(
   const line = async (): Promise<NewsLine> => ({
     text: madeLine(request, command, await to.attestationNote(request, command)).value,
     link: await to.linkTo(delivered.card),
-    button: showRequest(record.id),
+    button: showRequest(record.id, `${record.command} ${record.target.name}`),
   });
   const projectNameNow = id === "" ? undefined : await to.projectName(id);
   const about = [{ ...record.target, projectNameNow }];

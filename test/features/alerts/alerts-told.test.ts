@@ -228,7 +228,7 @@ describe("the message of a group", () => {
     await fire(world, [{ vm: "train-7" }, {}], { groupKey: "two" });
     const both = await hears(world.olivia, "ops", /HighCpu on (train-7, web-2|web-2, train-7)/);
     const [rows] = [JSON.stringify(both.blocks)];
-    expect(rows.match(/"Restart…"/g)).toHaveLength(1);
+    expect(rows.match(/"Restart \S+…"/g)).toEqual(['"Restart web-2…"']);
     // Restart is offered again once the VM has left ERROR.
     world.compute.edit.setStatus({ vm: "train-7", status: "RUNNING" });
     await fire(world, [{ vm: "train-7" }], { groupKey: "later" });
@@ -273,10 +273,16 @@ describe("the message of a group", () => {
     const two = await hears(world.olivia, "ops", /^🔥 HighCpu on db-1, web-2 /);
     const menus = JSON.stringify(two.blocks).split('"overflow"').slice(1);
     const labels = menus.map((menu) =>
-      [...menu.matchAll(/"text":"(\S+?…?)"/g)].map(([, label]) => label),
+      [...menu.matchAll(/"plain_text","text":"([^"]+)"/g)].map(([, label]) => label),
     );
     expect(labels.map((menu) => menu.slice(0, 5))).toEqual(
-      [1, 2].map(() => ["Show", "Metrics", "Restart…", "Snapshot", "Stop…"]),
+      ["db-1", "web-2"].map((vm) => [
+        `Show ${vm}`,
+        `Metrics ${vm}`,
+        `Restart ${vm}…`,
+        `Snapshot ${vm}`,
+        `Stop ${vm}…`,
+      ]),
     );
   }, 30_000);
 

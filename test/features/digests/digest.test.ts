@@ -15,7 +15,7 @@ describe("/gatehouse digest", () => {
     expect(wordsOf(digest)).toContain("[chart: VMs by status: RUNNING 5, STOPPED 2, ERROR 1]");
     const line = (said: SeenMessage) =>
       said.blocks.find((block) => JSON.stringify(block).includes("*train-7*"))?.block_id ?? "";
-    await world.vera.chooses(line(digest), "Show", { in: digest.ts });
+    await world.vera.chooses(line(digest), "Show train-7", { in: digest.ts });
     await hears(world.vera, "ops", /train-7 is ERROR/);
     const snooze = "Snooze 4 h for everyone here";
     await world.vera.chooses(line(digest), snooze, { in: digest.ts });

@@ -164,9 +164,9 @@ describe("a digest", () => {
       .concat("Snooze 7 d for everyone here")
       .join(" · ");
     expect(beside).toEqual([
-      `Show · ${snoozes}`,
-      `Show · ${snoozes}`,
-      `Attest · ${snoozes}`,
+      `Show web-1 · ${snoozes}`,
+      `Show web-2 · ${snoozes}`,
+      `Attest db-1 · ${snoozes}`,
       "run:gatehouse.why",
       "letter:sign",
       "run:gatehouse.why",
