@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { InventoryState } from "../fleet/inventory/inventory.ts";
 import { firstOf } from "../fleet/inventory/known.ts";
-import { type Markdown, type Message, md, name, sentence } from "../messages/message.ts";
-import { wholeNumber } from "../registry/define.ts";
+import { type ButtonSpec, type Message, counted, md, name, sentence } from "../messages/message.ts";
+import { runButton, wholeNumber } from "../registry/define.ts";
 import { isoTime, time } from "./shapes.ts";
 
 /** How many rows of a list are shown at once. */
@@ -56,9 +56,26 @@ export const noSuchPage = ({ pages }: Page, list: string): Message =>
     md`There ${pages === 1 ? "is one page" : `are ${pages} pages`}. ${name(`/${list} --page 1`)} shows the first.`,
   );
 
-/** Which rows are shown, and how to see others. Undefined when all are shown. */
-export function shownOf({ before, count, page, pages }: Page, shown: number, narrower: Markdown) {
-  if (shown === count) return undefined;
-  const next = page < pages ? md`, ${name(`--page ${page + 1}`)} the next` : "";
-  return md`${before + 1} to ${before + shown} of ${count} are shown. ${narrower} shows fewer${next}.`;
+/** What a list has, and which of it this page shows: `277 VMs`, or `VMs 51 to 100 of 277`. */
+export function rowsOf(
+  { before, count }: Page,
+  shown: number,
+  [one, more]: readonly [one: string, more: string],
+): string {
+  if (shown === count) return counted(count, one, more);
+  return `${more.slice(0, 1).toUpperCase()}${more.slice(1)} ${(before + 1).toLocaleString("en-US")} to ${(before + shown).toLocaleString("en-US")} of ${count.toLocaleString("en-US")}`;
+}
+
+/** Buttons to the pages before and after. `input` is what the list was asked for besides the page. */
+export function pageButtons(
+  { before, count, page, pages }: Page,
+  list: { command: string; input: Readonly<Record<string, unknown>> },
+): ButtonSpec[] {
+  const to = (label: string, way: string, other: number) =>
+    runButton(label, `${list.command}:${way}`, { ...list.input, page: String(other) });
+  const left = Math.min(perPage, count - before - perPage);
+  return [
+    ...(page > 1 ? [to(`Previous ${perPage}`, "previous", page - 1)] : []),
+    ...(page < pages ? [to(`Next ${left}`, "next", page + 1)] : []),
+  ];
 }

@@ -170,7 +170,7 @@ export function confirmation(spec: ConfirmSpec): ConfirmationDialog {
 function heard({ label, about = "" }: ButtonSpec): string {
   const [, verb = label, dots = ""] = /^(.*?)(…?)$/.exec(label) ?? [];
   const room = limits.buttonText - verb.length - dots.length - 1;
-  return `${verb} ${shortened(plain(about), room)}${dots}`;
+  return `${verb} ${shortened(plain(about, 1_000), room)}${dots}`;
 }
 
 export function button(spec: ButtonSpec): Button {
@@ -443,6 +443,18 @@ const maxRows = 100;
 const maxCharacters = 9000;
 export const mostInCell = 120;
 
+/** A longer name in the first column would push the others out of sight (characters, with its sign). */
+const mostInFirstCell = 34;
+
+/** The names of rows, shortened in the middle unless two would then read alike. */
+function shortNames(names: readonly string[]): string[] {
+  const short = names.map((one) => shortened(one, mostInFirstCell));
+  const alike = Map.groupBy(short, (one) => one);
+  return short.map((one, n) =>
+    alike.get(one)?.length === 1 ? one : plain(names[n] ?? one, mostInCell),
+  );
+}
+
 /**
  * A table that Slack pages and sorts
  * (https://docs.slack.dev/reference/block-kit/blocks/data-table-block), and how many rows fit,
@@ -455,10 +467,14 @@ export function table(
   /** The number of characters that the rest of the message leaves. */
   most = maxCharacters,
 ): { block: DataTableBlock | undefined; shown: number } {
+  const some = rows.slice(0, maxRows);
+  const names = shortNames(some.map(([first = ""]) => plain(first, 1_000)));
   // Slack refuses empty cells.
-  const texts = rows
-    .slice(0, maxRows)
-    .map((row) => columns.map((_, index) => plain(row[index] ?? "", mostInCell) || "–"));
+  const texts = some.map((row, n) =>
+    columns.map(
+      (_, index) => (index === 0 ? names[n] : plain(row[index] ?? "", mostInCell)) || "–",
+    ),
+  );
   let room = Math.min(most, maxCharacters) - [caption, ...columns].join("").length;
   const end = texts.findIndex((row) => (room -= row.join("").length) < 0);
   const shown = end < 0 ? texts : texts.slice(0, end);

@@ -1,4 +1,4 @@
-import { menu } from "../messages/message.ts";
+import { menu, shortened } from "../messages/message.ts";
 import { runButton } from "./define.ts";
 
 // Buttons for messages that aren't the answer to a command. Each runs a command as if it had been
@@ -13,7 +13,7 @@ export const showOneOf = (vms: readonly { id: string; name: string; projectName?
     label: "Show a VM…",
     action: "run:vm.show",
     options: vms.map(({ id, name: called, projectName }) => [
-      projectName === undefined ? called : `${called} in ${projectName}`,
+      shortened(projectName === undefined ? called : `${called} in ${projectName}`, 75),
       JSON.stringify({ vm: id }),
     ]),
   });

@@ -1,4 +1,5 @@
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
+import { statusSign } from "../fleet/inventory/known.ts";
 import { type Message, md, message, name, section, table } from "../messages/message.ts";
 import { say } from "../slack/error-reply.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
@@ -32,9 +33,11 @@ function vmTable(vms: readonly KnownVm[]): Message {
       md`That message names no known VM.`,
       md`${name("/vm list")} shows every VM you can see.`,
     );
-  const rows = vms.slice(0, maxShown).map((vm) => [vm.name, vm.status, vm.projectName, vm.id]);
+  const rows = vms
+    .slice(0, maxShown)
+    .map((vm) => [`${statusSign(vm.status)} ${vm.name}`, vm.status, vm.projectName, vm.id]);
   const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
-  const { block, shown } = table("VMs", ["Name", "Status", "Project", "ID"], rows);
+  const { block, shown } = table("VMs", ["VM", "Status", "Project", "ID"], rows);
   const first = shown < vms.length ? `, the first ${shown} of them here` : "";
   return message(what, section(md`${what}${first}:`), block);
 }

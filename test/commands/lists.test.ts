@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startReading } from "./reading.ts";
-import { complaintsOf, shownText } from "./shown-text.ts";
+import { buttonsOf, complaintsOf, shownText } from "./shown-text.ts";
 
 /** What changes from run to run. */
 const steady = (text: string) => text.replaceAll(/read \d+ s ago/g, "read just now");
@@ -12,15 +12,15 @@ describe("/vm list", () => {
     expect(steady(shownText(list))).toBe(
       [
         "*8 VMs*: 1 ERROR, 2 STOPPED, 5 RUNNING",
-        "Name | Status | Project | Region | CPU | Memory",
-        "train-7 | 🔴 ERROR | ml | us-east-1 | 16 | 64",
-        "gpu-1 | ⚪ STOPPED | ml | us-east-1 | 16 | 64",
-        "worker-1 | ⚪ STOPPED | staging | eu-central-1 | 2 | 8",
-        "db-1 | 🟢 RUNNING | payments | eu-west-1 | 16 | 64",
-        "vault-1 | 🟢 RUNNING | vault | eu-west-1 | 2 | 8",
-        "payments/web-1 | 🟢 RUNNING | payments | eu-west-1 | 4 | 16",
-        "staging/web-1 | 🟢 RUNNING | staging | eu-central-1 | 2 | 8",
-        "web-2 | 🟢 RUNNING | payments | eu-west-1 | 4 | 16",
+        "VM | Status | Project | Region | CPU | Memory",
+        "🔴 train-7 | ERROR | ml | us-east-1 | 16 | 64",
+        "⚪ gpu-1 | STOPPED | ml | us-east-1 | 16 | 64",
+        "⚪ worker-1 | STOPPED | staging | eu-central-1 | 2 | 8",
+        "🟢 db-1 | RUNNING | payments | eu-west-1 | 16 | 64",
+        "🟢 vault-1 | RUNNING | vault | eu-west-1 | 2 | 8",
+        "🟢 payments/web-1 | RUNNING | payments | eu-west-1 | 4 | 16",
+        "🟢 staging/web-1 | RUNNING | staging | eu-central-1 | 2 | 8",
+        "🟢 web-2 | RUNNING | payments | eu-west-1 | 4 | 16",
         "[Show a VM…]",
         "Statuses read just now.",
       ].join("\n"),
@@ -35,7 +35,7 @@ describe("/vm list", () => {
       /^\*3 VMs\* in `payments`: 3 RUNNING\n/,
     );
     expect(shownText(await at.reads("vm list staging —status stopped"))).toMatch(
-      /^\*1 VM\* in `staging` with status STOPPED: 1 STOPPED\n[^\n]*\nworker-1 /,
+      /^\*1 VM\* in `staging` with status STOPPED: 1 STOPPED\n[^\n]*\n⚪ worker-1 /,
     );
   });
 
@@ -58,7 +58,7 @@ describe("/vm list", () => {
     at.service.edit.findVm("web-2").status = "MIGRATING";
     await at.inventory.refresh();
     expect(shownText(await at.reads("vm list payments"))).toContain(
-      "\nweb-2 | ❔ MIGRATING | payments",
+      "\n❔ web-2 | MIGRATING | payments",
     );
   });
 
@@ -72,7 +72,7 @@ describe("/vm list", () => {
     await at.inventory.refresh();
     const names = async (words: string) => {
       const shown = shownText(await at.reads(`vm list ${words}`));
-      return [...shown.matchAll(/^(?:[\w-]+\/)?([\w-]+) \| \S+ [A-Z]+ \|/gm)].map(
+      return [...shown.matchAll(/^\S+ (?:[\w-]+\/)?([\w-]+) \| [A-Z]+ \|/gm)].map(
         ([, name]) => name,
       );
     };
@@ -91,7 +91,31 @@ describe("/vm list", () => {
     for (let index = 0; index < 120; index++)
       at.service.edit.addVm({ project: "vault", name: `box-${String(index).padStart(3, "0")}` });
     await at.inventory.refresh();
-    expect(shownText(await at.reads("vm list --page 3"))).toContain("101 to 128 of 128 are shown.");
+    const pages = await Promise.all([1, 2, 3].map((n) => at.reads(`vm list --page ${n}`)));
+    expect(pages.map((page) => shownText(page).split(":")[0])).toEqual([
+      "*VMs 1 to 50 of 128*",
+      "*VMs 51 to 100 of 128*",
+      "*VMs 101 to 128 of 128*",
+    ]);
+    const turning = pages.map((page) =>
+      buttonsOf(page).flatMap(({ label, value = "" }) =>
+        /^(Next|Previous)/.test(label) ? [[label, JSON.parse(value)]] : [],
+      ),
+    );
+    const to = (page: string) => ({ sort: "trouble", page });
+    expect(turning).toEqual([
+      [["Next 50", to("2")]],
+      [
+        ["Previous 50", to("1")],
+        ["Next 28", to("3")],
+      ],
+      [["Previous 50", to("2")]],
+    ]);
+    const filtered = await at.reads("vm list vault --status running --sort name");
+    expect(buttonsOf(filtered).map(({ label, value }) => [label, value])).toContainEqual([
+      "Next 50",
+      JSON.stringify({ project: "vault", status: "running", sort: "name", page: "2" }),
+    ]);
     expect(shownText(await at.reads("vm list --page 9"))).toContain("There are 3 pages.");
     expect(shownText(await at.reads("vm list --csv"))).toContain("All 128 VMs are in a file");
   });
@@ -102,22 +126,30 @@ describe("/vm list", () => {
       at.service.edit.addVm({ project: "vault", name: `box-${String(index).padStart(3, "0")}` });
     await at.inventory.refresh();
     const list = await at.reads("vm list");
+    expect(shownText(list)).toMatch(/^\*VMs 1 to 50 of 128\*: 1 ERROR, 2 STOPPED, 125 RUNNING\n/);
     expect(shownText(list)).toContain(
-      "1 to 50 of 128 are shown. `/vm list &lt;project&gt;` or `--status ERROR` shows fewer, `--page 2` the next.",
+      "\n`/vm list &lt;project&gt;` or `--status ERROR` shows fewer.\n",
     );
     expect(complaintsOf(list)).toEqual([]);
   });
 
-  it("counts what it really shows when long names leave no room", async () => {
+  it("shortens long names in the middle, so that statuses stay in sight", async () => {
     await using at = await startReading();
     const project = at.service.edit.addProject({ name: "y".repeat(300) });
     for (let index = 0; index < 60; index++)
-      at.service.edit.addVm({ project, name: `${index}-${"x".repeat(300)}` });
+      at.service.edit.addVm({ project, name: `${"x".repeat(50)}-worker-${index}` });
     await at.inventory.refresh();
     const list = await at.reads(`vm list ${project}`);
     const rows = list.blocks.flatMap((block) => (block.type === "data_table" ? block.rows : []));
-    expect(rows.length).toBeLessThan(51);
-    expect(shownText(list)).toContain(`1 to ${rows.length - 1} of 60 are shown.`);
+    expect(rows).toHaveLength(51);
+    const shown = shownText(list);
+    expect(shown).toMatch(
+      /\n🟢 x+…x+-worker-0 \| RUNNING \| y+…y+ \| [^\n]*\n🟢 x+…x+-worker-1 \|/,
+    );
+    const cells = shown.split("\n").filter((line) => line.startsWith("🟢"));
+    expect(new Set(cells.map((line) => Array.from(line.split(" | ")[0] ?? "").length))).toEqual(
+      new Set([34]),
+    );
     expect(complaintsOf(list)).toEqual([]);
   });
 
@@ -136,13 +168,13 @@ describe("/project list", () => {
     expect(steady(shownText(list))).toBe(
       [
         "*6 projects*: 6 ACTIVE",
-        "Name | Status | Type | Region | ID",
-        "docs-site | 🟢 ACTIVE | GIT_DEPLOY | eu-west-1 | prj-docs-site",
-        "edge-cache | 🟢 ACTIVE | CONTAINER | us-east-1 | prj-edge-cache",
-        "ml | 🟢 ACTIVE | TEE_VM | us-east-1 | prj-ml",
-        "payments | 🟢 ACTIVE | TEE_VM | eu-west-1 | prj-payments",
-        "staging | 🟢 ACTIVE | TEE_VM | eu-central-1 | prj-staging",
-        "vault | 🟢 ACTIVE | TEE_VM | eu-west-1 | prj-vault",
+        "Project | Status | Type | Region | ID",
+        "🟢 docs-site | ACTIVE | GIT_DEPLOY | eu-west-1 | prj-docs-site",
+        "🟢 edge-cache | ACTIVE | CONTAINER | us-east-1 | prj-edge-cache",
+        "🟢 ml | ACTIVE | TEE_VM | us-east-1 | prj-ml",
+        "🟢 payments | ACTIVE | TEE_VM | eu-west-1 | prj-payments",
+        "🟢 staging | ACTIVE | TEE_VM | eu-central-1 | prj-staging",
+        "🟢 vault | ACTIVE | TEE_VM | eu-west-1 | prj-vault",
         "Statuses read just now.",
       ].join("\n"),
     );
@@ -155,12 +187,11 @@ describe("/project list", () => {
       at.service.edit.addProject({ name: `p-${String(index).padStart(2, "0")}` });
     await at.inventory.refresh();
     const first = shownText(await at.reads("project list --type tee_vm"));
-    expect(first).toContain("*64 projects*");
-    expect(first).toContain(
-      "1 to 50 of 64 are shown. `--status ERROR` shows fewer, `--page 2` the next.",
-    );
+    expect(first).toContain("*Projects 1 to 50 of 64*: 64 ACTIVE\n");
+    expect(first).toMatch(/\n`--status ERROR` shows fewer\.\n[^]*\n\[Next 14\]$/);
     const second = shownText(await at.reads("project list --type TEE_VM --page 2"));
-    expect(second).toContain("51 to 64 of 64 are shown. `--status ERROR` shows fewer.");
+    expect(second).toContain("*Projects 51 to 64 of 64*");
+    expect(second).toMatch(/\n\[Previous 50\]$/);
     expect(second.split("\n").filter((line) => line.includes("ACTIVE | TEE_VM"))).toHaveLength(14);
     expect(shownText(await at.reads("project list --page 3"))).toBe(
       "There are 2 pages. `/project list --page 1` shows the first.",
@@ -194,9 +225,9 @@ describe("/project show", () => {
         "*Created*\n<!date>",
         "*Changed*\n<!date>",
         "*2 VMs*: 1 ERROR, 1 STOPPED",
-        "Name | Status | CPU | Memory | IP address",
-        "train-7 | 🔴 ERROR | 16 | 64 | 10.0.0.8",
-        "gpu-1 | ⚪ STOPPED | 16 | 64 | 10.0.0.7",
+        "VM | Status | CPU | Memory | IP address",
+        "🔴 train-7 | ERROR | 16 | 64 | 10.0.0.8",
+        "⚪ gpu-1 | STOPPED | 16 | 64 | 10.0.0.7",
         "[Show a VM…]",
         "Read at <!date> · ID `prj-ml`",
         "[List VMs] [Refresh]",

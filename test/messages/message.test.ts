@@ -168,6 +168,25 @@ describe("a message", () => {
     ]);
   });
 
+  it("has a table whose names are shortened in the middle, unless two would read alike", () => {
+    const names = (...all: string[]) =>
+      table(
+        "VMs",
+        ["VM", "Status"],
+        all.map((one) => [one, "RUNNING"]),
+      )
+        .block?.rows.slice(1)
+        .map(([cell]) => (cell && "text" in cell ? cell.text : undefined));
+    const long = (end: string, middle = "") =>
+      `🔴 payments-eu-west-${middle}${"x".repeat(40)}-worker-${end}`;
+    expect(names("🟢 web-2", long("1"), long("2"))).toEqual([
+      "🟢 web-2",
+      "🔴 payments-eu-wes…xxxxxxx-worker-1",
+      "🔴 payments-eu-wes…xxxxxxx-worker-2",
+    ]);
+    expect(names(long("1"), long("1", "b"))).toEqual([long("1"), long("1", "b")]);
+  });
+
   it("mentions only those whom our own builders mention", () => {
     const made = sentence(md`${mention("U0OLIVIA")} ${"<@U0VICTIM>"} at ${when(0)}`);
     expect(controlsIn(made)).toEqual(["<@U0OLIVIA>", "<@U0OLIVIA>"]);

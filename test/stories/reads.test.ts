@@ -15,16 +15,16 @@ describe("looking around as somebody who may only view", () => {
     await using world = await startWorld();
     const vms = (await told(world, "/vm list", /8 VMs/)).split("\n");
     expect(vms[0]).toBe("8 VMs: 1 ERROR, 2 STOPPED, 5 RUNNING");
-    expect(vms[1]).toMatch(/^Name \| Status \| Project \| Region/);
-    expect(vms[2]).toMatch(/^train-7 \| 🔴 ERROR \| ml \| us-east-1/);
+    expect(vms[1]).toMatch(/^VM \| Status \| Project \| Region/);
+    expect(vms[2]).toMatch(/^🔴 train-7 \| ERROR \| ml \| us-east-1/);
     expect(vms.filter((line) => line.includes("/web-1 |"))).toHaveLength(2);
     const few = await told(world, "/vm list staging --status stopped", /in staging/);
     expect(few).toContain("worker-1");
     expect(few).not.toContain("train-7");
     const projects = await told(world, "/project list", /6 projects/);
-    expect(projects).toMatch(/docs-site \| 🟢 ACTIVE \| GIT_DEPLOY/);
+    expect(projects).toMatch(/🟢 docs-site \| ACTIVE \| GIT_DEPLOY/);
     const project = await told(world, "/project show payments", /payments is ACTIVE/);
-    expect(project).toMatch(/3 VMs: 3 RUNNING[\s\S]*db-1 \| 🟢 RUNNING/);
+    expect(project).toMatch(/3 VMs: 3 RUNNING[\s\S]*🟢 db-1 \| RUNNING/);
     for (const who of [world.olivia, world.amir])
       expect(who.seesChannel("ops").messages).toEqual([]);
     expect(world.compute.writes()).toEqual([]);

@@ -1,10 +1,18 @@
 import * as z from "zod";
-import { byTrouble, countByStatus, signed } from "../../fleet/inventory/known.ts";
-import { context, counted, lines, md, name, sentence, table } from "../../messages/message.ts";
+import { byTrouble, countByStatus, statusSign } from "../../fleet/inventory/known.ts";
+import { buttons, context, lines, md, name, sentence, table } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../context.ts";
 import { inventoryAge } from "../inventory-age.ts";
-import { filterFlag, noSuchPage, pageFlag, pageOf, pageShape, shownOf } from "../pages.ts";
+import {
+  filterFlag,
+  noSuchPage,
+  pageButtons,
+  pageFlag,
+  pageOf,
+  pageShape,
+  rowsOf,
+} from "../pages.ts";
 import { listedProjectShape } from "../shapes.ts";
 
 const args = z.object({
@@ -33,12 +41,24 @@ export const list = defineCommand({
     if (page.page > page.pages) return noSuchPage(page, "project list");
     const { block, shown } = table(
       "Projects",
-      ["Name", "Status", "Type", "Region", "ID"],
-      page.rows.map((one) => [one.name, signed(one), one.type, one.region ?? "", one.id]),
+      ["Project", "Status", "Type", "Region", "ID"],
+      page.rows.map((one) => [
+        `${statusSign(one.status)} ${one.name}`,
+        one.status,
+        one.type,
+        one.region ?? "",
+        one.id,
+      ]),
     );
-    const head = md`*${counted(projects.length, "project")}*: ${countByStatus(projects)}`;
-    const rest = shownOf(page, shown, name("--status ERROR"));
-    return sentence(head, block, context(lines(rest, age)));
+    const head = md`*${rowsOf(page, shown, ["project", "projects"])}*: ${countByStatus(projects)}`;
+    const { type, status } = given;
+    const fewer = shown < projects.length && md`${name("--status ERROR")} shows fewer.`;
+    return sentence(
+      head,
+      block,
+      context(lines(fewer, age)),
+      buttons(pageButtons(page, { command: "project.list", input: { type, status } })),
+    );
   },
   data: {
     at: "/v1/projects",

@@ -25,18 +25,13 @@ import { target, defineCommand, dottedName, isChange, runButton } from "../../re
 import { showOneOf } from "../../registry/command-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
-import {
-  countByStatus,
-  firstOf,
-  redFirst,
-  signed,
-  statusSign,
-} from "../../fleet/inventory/known.ts";
+import { countByStatus, firstOf, redFirst, statusSign } from "../../fleet/inventory/known.ts";
 import { isoTime, readAt, projectShape, vmShape } from "../shapes.ts";
+import { vmCells, whyRed } from "../vm-rows.ts";
 import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
-const columns = ["Name", "Status", "CPU", "Memory", "IP address"];
+const columns = ["VM", "Status", "CPU", "Memory", "IP address"];
 
 export const show = defineCommand({
   name: "project show",
@@ -61,8 +56,7 @@ export const show = defineCommand({
     const failing = await drift.failing(vms.map(({ id }) => id));
     const some = firstOf(vms, maxRows, redFirst(failing));
     const rows = some.map((vm) => [
-      vm.name,
-      signed(vm, failing),
+      ...vmCells(vm, vm.name, failing),
       String(vm.specs?.cpu ?? ""),
       String(vm.specs?.memory ?? ""),
       vm.ipAddress ?? "",
@@ -71,6 +65,7 @@ export const show = defineCommand({
       const { block, shown } = table(`VMs of ${project.name}`, columns, rows.slice(0, many));
       return [
         block,
+        whyRed(some.slice(0, shown), failing),
         showOneOf(some.slice(0, shown)),
         context(
           vms.length > shown

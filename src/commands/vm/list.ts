@@ -17,8 +17,12 @@ import {
   lines,
   md,
   name,
+  message,
   plain,
+  readable,
+  section,
   sentence,
+  shortened,
   table,
 } from "../../messages/message.ts";
 import { type Answer, defineCommand, fileFlag, runButton, target } from "../../registry/define.ts";
@@ -26,8 +30,17 @@ import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { type ReadContext, isKept } from "../context.ts";
 import { inventoryAge } from "../inventory-age.ts";
-import { filterFlag, noSuchPage, pageFlag, pageOf, pageShape, shownOf } from "../pages.ts";
+import {
+  filterFlag,
+  noSuchPage,
+  pageButtons,
+  pageFlag,
+  pageOf,
+  pageShape,
+  rowsOf,
+} from "../pages.ts";
 import { listedVmShape } from "../shapes.ts";
+import { vmCells, whyRed } from "../vm-rows.ts";
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 
@@ -98,25 +111,33 @@ export const list = defineCommand({
     if (page.page > page.pages) return noSuchPage(page, "vm list");
     if (given.csv) return asCsv(vms, order, failing);
     const named = Map.groupBy(page.rows, (vm) => vm.name);
-    const rows = page.rows.map((vm) => {
-      const [called = "", ...rest] = row(vm, failing);
-      // Written as people type it: where names repeat, only the project tells them apart.
-      return [named.get(called)?.length === 1 ? called : `${vm.projectName}/${called}`, ...rest];
-    });
-    const head = md`*${counted(vms.length, "VM")}*${where}${only}: ${countByStatus(vms, failing)}`;
-    const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")}`;
+    // Written as people type it: where names repeat, only the project tells them apart.
+    const calledOf = (vm: KnownVm) =>
+      named.get(vm.name)?.length === 1 ? vm.name : `${vm.projectName}/${vm.name}`;
+    const rows = page.rows.map((vm) => [
+      ...vmCells(vm, calledOf(vm), failing),
+      shortened(plain(vm.projectName, 1_000), mostInProject),
+      ...restOf(vm),
+    ]);
     const { project, status, sort = "trouble" } = given;
-    const whole = runButton("All as a file", "vm.list:csv", { csv: true, project, status, sort });
+    const input = { project, status, sort };
+    const whole = runButton("All as a file", "vm.list:csv", { csv: true, ...input });
     const body = new List(rows.length, (many) => {
-      const { block, shown } = table("VMs", columns, rows.slice(0, many));
+      const { block, shown } = table("VMs", ["VM", ...columns.slice(1)], rows.slice(0, many));
+      const isPart = shown < vms.length;
+      const head = md`*${rowsOf(page, shown, ["VM", "VMs"])}*${where}${only}: ${countByStatus(vms, failing)}`;
+      const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")} shows fewer.`;
       return [
+        section(head),
         block,
+        whyRed(page.rows.slice(0, shown), failing),
         showOneOf(page.rows.slice(0, shown)),
-        context(lines(shownOf(page, shown, narrower), age)),
-        buttons(shown < vms.length ? [whole] : []),
+        context(lines(isPart && narrower, age)),
+        buttons([...pageButtons(page, { command: "vm.list", input }), ...(isPart ? [whole] : [])]),
       ];
     });
-    return sentence(head, body);
+    const head = md`${counted(vms.length, "VM")}${where}${only}: ${countByStatus(vms, failing)}`;
+    return message(readable(head), body);
   },
   data: {
     at: "/v1/vms",
@@ -154,12 +175,14 @@ function asCsv(vms: readonly KnownVm[], order: Order, failing: Failing): Answer 
 }
 
 function row(vm: KnownVm, failing: Failing): string[] {
-  return [
-    vm.name,
-    signed(vm, failing),
-    vm.projectName,
-    vm.region ?? "",
-    String(vm.specs?.cpu ?? ""),
-    String(vm.specs?.memory ?? ""),
-  ];
+  return [vm.name, signed(vm, failing), vm.projectName, ...restOf(vm)];
 }
+
+const restOf = ({ region, specs }: KnownVm) => [
+  region ?? "",
+  String(specs?.cpu ?? ""),
+  String(specs?.memory ?? ""),
+];
+
+/** The longest name of a project in the table (characters). */
+const mostInProject = 24;

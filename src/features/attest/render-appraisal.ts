@@ -168,8 +168,8 @@ export function renderFleet(
   const waits = waitsIn(sorted);
   const told = toldOf(sorted);
   const cells = sorted.map((row) => [
-    row.vm.name,
-    `${signs[rankOf(row)]} ${rankOf(row)}`,
+    `${signs[rankOf(row)]} ${row.vm.name}`,
+    rankOf(row),
     whyOf(row),
     daysLeft(row, now),
     row.appraisal ? shortMeasurement(row.appraisal) : "",
