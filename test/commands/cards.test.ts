@@ -161,15 +161,18 @@ describe("/gatehouse jobs", () => {
       request({ id: "r-newest0000", requesterId: "U0OLA" }),
       request({ id: "r-mine000000", requesterId: "U0VERA", state: "unknown", command: "vm stop" }),
       request({ id: "r-ended00000", state: "done" }),
+      request({ id: "r-soon000000", requesterId: "U0OLA", state: "authorized" }),
     ];
     await using at = await startReading({ requests, now: () => now, person: person("U0VERA") });
     const shown = await at.reads("gatehouse jobs");
     expect(shownText(shown)).toBe(
       [
-        "*2 open*, 1 of them yours",
+        "*3 requests are open*, 1 of them yours.",
         "*Stop web-2 (shop)*: outcome unknown, requested by U0VERA 1 min 35 s ago (`r-mine000000`)",
         "[It happened] [It did not happen] [I can't tell yet] [Check again]",
         "*Restart web-2 (shop)*: running, requested by U0OLA 1 min 35 s ago (`r-newest0000`)",
+        "*Restart web-2 (shop)*: waiting to start, requested by U0OLA 1 min 35 s ago (`r-soon000000`)",
+        "[Cancel]",
       ].join("\n"),
     );
     expect(complaintsOf(shown)).toEqual([]);
@@ -181,7 +184,7 @@ describe("/gatehouse jobs", () => {
     );
     await using at = await startReading({ requests, now: () => now });
     const shown = await at.reads("gatehouse jobs");
-    expect(shownText(shown)).toMatch(/^\*60 or more open\*, 0 of them yours\n/);
+    expect(shownText(shown)).toMatch(/^\*60 or more requests are open\*, none of them yours\.\n/);
     expect(complaintsOf(shown)).toEqual([]);
   });
 
@@ -206,9 +209,9 @@ describe("/gatehouse status", () => {
     await using ill = await startReading({ status: async () => [slack, redis] });
     const shown = await ill.reads("gatehouse status");
     expect(shownText(shown)).toBe(
-      "*1 of 2 need attention.*\n✅ *Slack*: answers\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.",
+      "*1 of 2 needs attention.*\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.\n✅ *Slack*: answers",
     );
-    expect(shown.text).toBe("1 of 2 need attention.");
+    expect(shown.text).toBe("1 of 2 needs attention.");
   });
 
   it("teaches no configuration but to administrators", async () => {

@@ -66,7 +66,7 @@ it("says once that Redis is away, since when, and what can't be read meanwhile",
   await redis.stop();
   let lines: readonly string[] = [];
   await eventually(async () => {
-    lines = await statusLines(world, /need attention/);
+    lines = await statusLines(world, /needs? attention/);
     expect(lines.join("\n")).toContain("⚠️ Outages");
   });
   expect(lines.filter((line) => line.includes("Redis"))).toEqual([
@@ -108,10 +108,10 @@ it.for([
       .toContain(`gatehouse_ready{reason="redis-${why}"} 0`);
     let lines: readonly string[] = [];
     await eventually(async () => {
-      lines = await statusLines(world, /need attention/);
+      lines = await statusLines(world, /needs? attention/);
       expect(lines.filter((line) => words.test(line))).toHaveLength(1);
     });
-    expect(lines[0]).toMatch(/need attention/);
+    expect(lines[0]).toMatch(/needs? attention/);
     // Between two connections to a replica it is down for a moment
     await eventually(async () => {
       const ready = await fetch(`http://127.0.0.1:${world.processes[0]?.opsPort}/readyz`);
@@ -164,7 +164,7 @@ it("counts gateways and workers: one that was killed is missed, one that stopped
       /^⚠️ Processes: 1 of 2 gateways stopped without a word\. Read its log, and start it again\. It ran on gw-2\. \(since /,
     ),
   );
-  expect(lines[0]).toMatch(/1 of \d+ need attention/);
+  expect(lines[0]).toMatch(/1 of \d+ needs attention/);
   const longAgo = (await world.store.now()) - 25 * 3600_000;
   await world.client.hset(
     world.key("processes"),

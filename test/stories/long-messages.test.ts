@@ -36,7 +36,7 @@ describe("four deletions of projects with 40 VMs each, which wait", () => {
   it("are all in jobs and approvals, in a direct message too, whose blocks Slack takes together", async () => {
     await using world = await fourDeletionsWait();
     for (const [words, head] of [
-      ["jobs", /4 open/],
+      ["jobs", /4 requests are open/],
       ["approvals", /4 waiting for approval/],
     ] as const) {
       await world.amir.types("gatehouse", words);

@@ -79,7 +79,7 @@ describe("looking around as somebody who may only view", () => {
     expect(await told(world, "/gatehouse jobs", /No requests are running/)).toMatch(/or waiting/);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Requested\. The result|Restarting/);
-    expect(await told(world, "/gatehouse jobs", /1 open/)).toMatch(
+    expect(await told(world, "/gatehouse jobs", /1 request is open/)).toMatch(
       /Restart web-2 \(payments\): (waiting to start|being sent|running)/,
     );
     const status = await told(world, "/gatehouse status", /Slack: answers/);
@@ -118,7 +118,7 @@ describe("Share in channel", () => {
     await world.olivia.types("ops", "/vm stop web-2");
     await hears(world.olivia, "ops", /Waiting for approval/);
     await world.amir.types("status", "/gatehouse jobs");
-    const own = await hears(world.amir, "status", /1 open/);
+    const own = await hears(world.amir, "status", /1 request is open/);
     expect(wordsOf(own)).toContain("[Approve] [Deny]");
     await world.amir.presses("Share in channel", { in: own.ts });
     const shared = await hears(world.vera, "status", /Shared by amir/);

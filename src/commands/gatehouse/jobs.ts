@@ -16,7 +16,7 @@ import { recentRequests } from "../../core/request/lists.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
 import { askingRow, deedOf, openIt, whyButton } from "../../core/cards/asking.ts";
-import { cardButtons } from "../../core/cards/render-card.ts";
+import { cancelButton, cardButtons, waitingLine } from "../../core/cards/render-card.ts";
 import { changesSince } from "../../core/cards/since-request.ts";
 import { type ReadContext, agoOrAt } from "../context.ts";
 
@@ -53,8 +53,8 @@ export const jobs = defineCommand({
       record.id,
     ]);
     const isMore = mine.length === most || newest.length === most;
-    const yours = context.isShared ? "" : `, ${mine.length} of them yours`;
-    const head = md`*${open.length}${isMore ? " or more" : ""} open*${yours}`;
+    const yours = context.isShared ? "" : yoursWords(mine.length, open.length);
+    const head = md`*${open.length}${isMore ? " or more" : ""} ${open.length === 1 ? "request is" : "requests are"} open*${yours}.`;
     return rowsOverTable(head, open.length, rows, (from, room) =>
       table("More open requests", columns, cells.slice(from), room),
     );
@@ -71,7 +71,11 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   const link = await linkTo(delivered.card);
   const command = requestable(commands).find(({ name: called }) => called === record.command);
   const what = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
-  const text = md`*${what}*: ${stateWords(state)}, requested by ${record.requester.name} ${agoOrAt(record.createdAt, context)} (${name(record.id)})${openIt(link)}`;
+  const by = md`requested by ${record.requester.name} ${agoOrAt(record.createdAt, context)} (${name(record.id)})`;
+  const waits = command && waitingLine(request, command);
+  const text = waits
+    ? md`*${what}*, ${by}. ${waits}${openIt(link)}`
+    : md`*${what}*: ${stateWords(state)}, ${by}${openIt(link)}`;
   if (isShared) return [section(text, whyButton(request))];
   const said = section(text);
   if (!command) return [said];
@@ -83,6 +87,17 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
       link,
       since: await changesSince(request, context),
     });
-  const may = mayRun(command, [record.target]);
-  return [said, ...(may ? buttons(cardButtons(request, command, { commands })) : [])];
+  if (!mayRun(command, [record.target])) return [said];
+  const own = cardButtons(request, command, { commands });
+  // The card of a request that is about to be sent has no buttons, because they would soon be too late.
+  return [
+    said,
+    ...buttons(own.length === 0 && state === "authorized" ? [cancelButton(request)] : own),
+  ];
+}
+
+function yoursWords(mine: number, all: number): string {
+  if (mine === 0) return all === 1 ? ", not yours" : ", none of them yours";
+  if (mine < all) return `, ${mine} of them yours`;
+  return all === 1 ? ", yours" : ", all of them yours";
 }

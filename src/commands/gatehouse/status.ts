@@ -26,12 +26,15 @@ export const status = defineCommand({
   class: "read",
   args: z.object({}),
   async answer(_args, context: ReadContext) {
-    const rows = await context.status();
+    // A line that is bad comes first, wherever it stands otherwise.
+    const rows = (await context.status()).toSorted((a, b) => Number(a.ok) - Number(b.ok));
     const isAdministrator = isListed(context.person, "administer", context);
     const unmatched = isAdministrator ? await unmatchedWords(context) : [];
     const bad = rows.filter(({ ok }) => !ok).length;
     const head =
-      bad === 0 ? md`*Everything works.*` : md`*${bad} of ${rows.length} need attention.*`;
+      bad === 0
+        ? md`*Everything works.*`
+        : md`*${bad} of ${rows.length} ${bad === 1 ? "needs" : "need"} attention.*`;
     const shown = rows.slice(0, maxLines).map(({ name: part, ok, detail, advice, since }) => {
       const joined = `${detail}${detail.endsWith(".") ? " " : "; "}${advice}`;
       const said = isAdministrator && advice ? joined : detail;

@@ -244,13 +244,20 @@ function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Ma
   );
 }
 
+export const cancelButton = (request: StoredRequest) =>
+  requestButton("Cancel", "request:cancel", request);
+
+/** What an approved request waits for, as its card says it; undefined when it waits for nothing. */
+export const waitingLine = (request: StoredRequest, command: ChangeCommand) =>
+  cardViewOf(request) === "waiting" ? stateLine(request, command) : undefined;
+
 export function cardButtons(
   request: StoredRequest,
   command: ChangeCommand,
   known: Pick<Place, "policy" | "commands"> = {},
 ): ButtonSpec[] {
   const button = (label: string, action: string) => requestButton(label, action, request);
-  const cancel = button("Cancel", "request:cancel");
+  const cancel = cancelButton(request);
   switch (cardViewOf(request)) {
     case "asking":
       return [cancel, whyButton(request)];
