@@ -8,7 +8,21 @@ import type { ButtonSpec, Markdown } from "../messages/message.ts";
 export interface HomeSection {
   title: string;
   /** The newest first. */
-  lines: readonly { text: Markdown; button?: ButtonSpec | undefined }[];
+  lines: readonly HomeLine[];
+}
+
+export interface HomeLine {
+  text: Markdown;
+  button?: ButtonSpec | undefined;
+  /** The VM that it is about. The tab adds the changes that help it, for people who may make them. */
+  vm?: KnownVm | undefined;
+}
+
+/** What a feature adds to the Home tab. */
+export interface HomeAddition {
+  section?: HomeSection;
+  /** Lines under “Problems”, below the VMs that are in ERROR or fail attestation. */
+  problems?: readonly HomeLine[];
 }
 
 export type HomePart = (seen: {
@@ -16,4 +30,4 @@ export type HomePart = (seen: {
   vms: readonly KnownVm[];
   /** Whether they see everything. */
   seesAll: boolean;
-}) => Promise<HomeSection>;
+}) => Promise<HomeAddition>;

@@ -8,6 +8,7 @@ import {
   targetArgument,
 } from "../registry/define.ts";
 import type { LacksTarget, NamedCommand } from "../registry/parse.ts";
+import { mayRun } from "../core/permit/permit.ts";
 import { authorize, frozenLine } from "./authorize.ts";
 import { field, formMeta, modal, titleOf } from "./form-view.ts";
 import { type Act, personOf } from "./gateway-context.ts";
@@ -31,7 +32,10 @@ export async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">
   const { command, input } = lacks.named;
   const { interaction, reply, gateway } = act;
   const person = await personOf(act);
-  await authorize({ command, person, channelId: interaction.channelId }, gateway);
+  const { channelId } = interaction;
+  // Without a channel the picker asks for one, too, and the rules are asked again with that.
+  const isPlaced = channelId !== "" || !mayRun({ person, command }, gateway);
+  if (isPlaced) await authorize({ command, person, channelId }, gateway);
   if ((await openPicker(lacks.named, act)) !== undefined) return;
   const label = `Choose a ${kindOf(targetArgument(command)).label}`;
   const choose = runButton(label, dottedName(command), input);

@@ -116,7 +116,7 @@ describe("/gatehouse approvals", () => {
     );
     await asked(at.journal, restartOf(vm("web-2"), { approval: oneOf(["S02LEADS"]) }));
     expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
-      /^1 waiting for approval, 1 for you\.\n⚠️ This interrupts[^\n]*\n\*Restart\* `web-2` in shop, requested by olivia[^\n]*\n[^\n]*One other person must approve: every full member can\.\n\[Approve\] \[Deny\] \[Why\?\][^]*\nFingerprint/,
+      /^1 request waits for your approval\.\n⚠️ This interrupts[^\n]*\n\*Restart\* `web-2` in shop, requested by olivia[^\n]*\n[^\n]*One other person must approve: every full member can\.\n\[Approve\] \[Deny\] \[Why\?\][^]*\nFingerprint/,
     );
   });
 
@@ -124,7 +124,7 @@ describe("/gatehouse approvals", () => {
     await using at = await startReading();
     await asked(at.journal, restartOf(vm("web-2")));
     expect(shownText(await at.reads("gatehouse approvals"))).toMatch(
-      /^1 waiting for approval, 0 for you\.\n[^\n]*\n\*Restart\* `web-2`[^]*\n\[Why\?\]\n[^[]*$/,
+      /^1 request waits for approval by others\.\n[^\n]*\n\*Restart\* `web-2`[^]*\n\[Why\?\]\n[^[]*$/,
     );
   });
 });

@@ -47,7 +47,7 @@ describe("a direct message to Gatehouse", () => {
     );
     // From his own list as well: nobody else reads what he writes to Gatehouse
     await world.amir.types("gatehouse", "gatehouse approvals");
-    const list = await hears(world.amir, "gatehouse", /1 waiting for approval, 1 for you/);
+    const list = await hears(world.amir, "gatehouse", /1 request waits for your approval/);
     await world.amir.presses("Approve", { in: list.ts });
     expect(card.ephemeral).toBe(false);
     await hears(world.olivia, "status", /Stopped web-2 in/);

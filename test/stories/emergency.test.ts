@@ -197,7 +197,7 @@ describe("restoring with a way back", () => {
     await world.amir.submits({ "Type db-1 to confirm": "db-1", Reason: "it was the wrong one" });
     await hears(world.ada, "ops", /Undo: Restore db-1 in payments from before-r-/);
     await world.ada.types("random", "/gatehouse approvals");
-    const list = await hears(world.ada, "random", /1 waiting for approval, 1 for you/);
+    const list = await hears(world.ada, "random", /1 request waits for your approval/);
     expect(wordsOf(list)).toMatch(
       /^1 waiting[^]*Everything written to db-1 since [^]*is replaced\.\*? Undo: safety snapshot\.[^]*One other person must approve: ada can[^]*\[Approve\][^]*Status when requested: RUNNING/,
     );

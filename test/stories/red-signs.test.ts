@@ -98,7 +98,9 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   const project = await told(vera, "/project show payments", /payments is ACTIVE/);
   expect(project).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation");
   expect(project).toContain("🔴 web-2 | RUNNING, fails attestation");
-  expect(await home(olivia, /Problems/)).toContain(`🔴 web-2 in payments is RUNNING, but ${why}`);
+  const tab = await home(olivia, /Problems/);
+  expect(tab).toContain(`🔴 web-2 in payments is RUNNING, but ${why}`);
+  expect(tab).toMatch(/🔴 Resized web-2[^\n]*, but its measurement no longer matches its pin\./);
   const digest = await told(
     olivia,
     "/gatehouse digest now",

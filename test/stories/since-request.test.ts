@@ -24,10 +24,14 @@ describe("a card that waits for approval", () => {
     );
     expect(JSON.stringify(card)).not.toMatch(relative);
     await world.amir.types("ops", "/gatehouse approvals");
-    const list = await hears(world.amir, "ops", /1 waiting for approval/);
+    const list = await hears(world.amir, "ops", /1 request waits for your approval/);
     expect(JSON.stringify(list)).not.toMatch(relative);
     await world.amir.opensHome();
     await world.amir.until((seen) => describeSeen(seen).includes("Waiting for you"));
+    await world.amir.presses("Review", { in: "home" });
+    await world.amir.until((seen) =>
+      /Home[^]*Fingerprint[^]*Waiting for you/.test(describeSeen(seen)),
+    );
     // How old its list of VMs is stands at the end: that is drawn anew each time that Home is opened
     const home = describeSeen(world.amir.sees()).split("Home")[1]?.split("Statuses read")[0];
     expect(home).not.toMatch(relative);
@@ -63,7 +67,7 @@ describe("a card that waits for approval", () => {
     await hears(
       world.amir,
       "ops",
-      /1 waiting for approval[^]*Since the request: olivia restarted it/,
+      /1 request waits for your approval[^]*Since the request: olivia restarted it/,
     );
     const approve = await hears(world.amir, "ops", /Since the request/);
     expect(JSON.stringify(approve)).toMatch(/"confirm":.*Since the request: olivia restarted it/);

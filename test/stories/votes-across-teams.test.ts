@@ -120,17 +120,19 @@ describe("what a team decides and somebody requested in another channel", () => 
     await olivia.types("ops", "/vm restart payments/web-2");
     await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);
     await sam.types("pay-ops", "/gatehouse approvals");
-    const list = await hears(sam, "pay-ops", /1 waiting for approval, 1 for you/);
+    const list = await hears(sam, "pay-ops", /1 request waits for your approval/);
     expect(wordsOf(list)).toContain("Needs one of @leads and one of @security.");
     await sam.types("pay-ops", "/vm list");
     await hears(sam, "pay-ops", /You can't run \/vm list/);
     await sue.opensHome();
+    await sue.until(({ home }) => JSON.stringify(home ?? "").includes("Review"));
+    await sue.presses("Review", { in: "home" });
     await sue.until(({ home }) => JSON.stringify(home ?? "").includes("Approve"));
     await sue.presses("Approve", { in: "home" });
     await sue.until((seen) => describeSeen(seen).includes("Nothing is waiting for your approval"));
     // Whom sam could approve for is no longer missing
     await sam.types("pay-ops", "/gatehouse approvals");
-    await hears(sam, "pay-ops", /1 waiting for approval, 0 for you/);
+    await hears(sam, "pay-ops", /1 request waits for approval by others/);
     await olivia.types("ops", "/gatehouse why");
     const why = await hears(olivia, "ops", /Needs one of @leads: (amir, ada|ada, amir)/);
     expect(wordsOf(why)).toContain("approvals[1] in gatehouse.yml (line 17) requires 2");

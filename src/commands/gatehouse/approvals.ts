@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { md, rowsOverTable, sentence, table, utc } from "../../messages/message.ts";
+import { counted, md, name, rowsOverTable, sentence, table, utc } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { waitsFor } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
@@ -19,19 +19,26 @@ export const approvals = defineCommand({
   votersToo: true,
   // The buttons are only for the asker, who may see everything that the cards say.
   audience: "asker",
-  args: z.object({}),
-  async answer(_args, context_: ReadContext) {
+  args: z.object({
+    request: z.string().max(40).optional().meta({ description: "its ID, for that one alone" }),
+  }),
+  async answer({ request: only }, context_: ReadContext) {
     const { person, policy, ourTeamId, journal, commands, linkTo } = context_;
-    const open = await journal.getMany(await journal.openIds());
+    const open = await journal.getMany(only === undefined ? await journal.openIds() : [only]);
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
-    if (drafts.length === 0) return sentence(md`No requests are waiting for approval.`);
+    if (drafts.length === 0)
+      return sentence(
+        only === undefined
+          ? md`No requests are waiting for approval.`
+          : md`The request ${name(only)} isn't waiting for approval.`,
+      );
     const isMine = (request: StoredRequest) => waitsFor(person, request, { policy, ourTeamId });
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;
-    const head = md`${drafts.length} waiting for approval, ${mine} for you.`;
+    const head = md`${headWords(drafts.length, mine)}`;
     const known = requestable(commands);
     const commandOf = ({ record }: StoredRequest) =>
-      known.find(({ name }) => name === record.command);
+      known.find((command) => command.name === record.command);
     const rows = await Promise.all(
       sorted.slice(0, maxWithButtons).map(async (request) => {
         const command = commandOf(request);
@@ -55,3 +62,9 @@ export const approvals = defineCommand({
     );
   },
 });
+
+function headWords(all: number, mine: number): string {
+  const wait = `${counted(all, "request")} ${all === 1 ? "waits" : "wait"} for`;
+  if (mine === 0) return `${wait} approval by others.`;
+  return mine === all ? `${wait} your approval.` : `${wait} approval, ${mine} of them for yours.`;
+}

@@ -94,5 +94,6 @@ export const alertsAtHome =
   (alerts: Pick<Alerts, "firing">): HomePart =>
   async ({ vms, seesAll }) => {
     const firing = alertsOn(vms, await alerts.firing(), seesAll);
-    return { title: "Alerts", lines: firing.toReversed().map(firingLine) };
+    const lines = firing.toReversed().map((alert) => ({ ...firingLine(alert), vm: alert.vm }));
+    return { section: { title: "Alerts", lines } };
   };

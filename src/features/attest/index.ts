@@ -5,7 +5,7 @@ import { driftProbe, rememberVerdicts } from "./drift-probe.ts";
 import { pinsDrop } from "./pins-drop.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
-import { driftInDigests } from "./tell-drift.ts";
+import { driftInDigests, unverifiedAtHome } from "./tell-drift.ts";
 import { createDriftRecords } from "../../monitor/drift-records.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
 
@@ -38,6 +38,7 @@ export const attestation = defineFeature({
       schedules: createMonitor([probe]).schedules,
       afterAppraisal: rememberVerdicts(telling),
       digest: driftInDigests(records),
+      home: unverifiedAtHome(records),
     };
   },
 });

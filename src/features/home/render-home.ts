@@ -3,40 +3,43 @@ import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { failsWords, firstOf, redFirst } from "../../fleet/inventory/known.ts";
 import {
   type Block,
+  type ButtonSpec,
   type Markdown,
   type Message,
   buttons,
   context,
   divider,
-  duration,
   header,
   lines,
   md,
   name as quoted,
   section,
+  when,
 } from "../../messages/message.ts";
 import { scopeOfPerson } from "../../core/permit/access.ts";
-import { mayRun } from "../../core/permit/permit.ts";
+import { isProtected, mayRun } from "../../core/permit/permit.ts";
+import { isRunIn } from "../../core/permit/refusal.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../core/request/lists.ts";
 import { waitsFor } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
-import { askingRow, deedOf } from "../../core/cards/asking.ts";
+import { aboutRequest, deedLine, deedOf } from "../../core/cards/asking.ts";
 import {
   decidedLine,
   headline,
   insteadInError,
+  outcomeOf,
   refusedInError,
   symbolOf,
 } from "../../core/cards/render-result.ts";
-import { changesSince } from "../../core/cards/since-request.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { frozenLine, maySeeNames } from "../../talk/authorize.ts";
-import type { HomePart, HomeSection } from "../home-part.ts";
+import type { HomeLine, HomePart, HomeSection } from "../home-part.ts";
 import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
 import { targetButton } from "../../talk/run-buttons.ts";
-import { isChange } from "../../registry/define.ts";
+import { startButton, startCommands } from "../../talk/sentence.ts";
+import { calledName, isChange, runButton } from "../../registry/define.ts";
 
 const maxOfEach = 8;
 /**
@@ -87,18 +90,7 @@ export async function homeBlocks(
   const askingRows =
     waiting.length === 0
       ? [section(md`Nothing is waiting for your approval.`)]
-      : (
-          await Promise.all(
-            waiting.slice(0, maxOfEach).map(async (request) => {
-              const command = changeNamed(request.record.command, gateway);
-              if (!command) return [];
-              // The row shows the same facts as the card in the channel, because a vote from here
-              // counts as much.
-              const since = await changesSince(request, { ...gateway, journal: store });
-              return askingRow(request, command, { mayVote: true, since });
-            }),
-          )
-        ).flat();
+      : waiting.slice(0, maxOfEach).flatMap((request) => waitingRow(request, gateway));
   if (openCount > maxRead) {
     const more = md`${openCount} requests are open, and only the ${maxRead} newest are on this page. ${quoted("/gatehouse approvals")} shows all that wait.`;
     askingRows.push(context(more));
@@ -114,38 +106,99 @@ export async function homeBlocks(
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
   const seesAll = scopeOfPerson(gateway.policy, person, gateway.ourTeamId) === undefined;
-  const contributed = await Promise.all(parts.map((part) => part({ vms, seesAll })));
+  const added = await Promise.all(parts.map((part) => part({ vms, seesAll })));
+  const reader = { person, gateway };
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
-  const list = (requests: readonly StoredRequest[], none: Markdown) =>
-    section(requests.length > 0 ? lines(...requests.map((one) => row(one, gateway.now()))) : none);
-  const troubleRows = await Promise.all(
-    trouble.map((vm) => troubleRow(vm, failing.get(vm.id), person, gateway)),
-  );
+  const list = async (requests: readonly StoredRequest[], none: Markdown) =>
+    section(
+      requests.length > 0
+        ? lines(...(await Promise.all(requests.map((one) => row(one, gateway)))))
+        : none,
+    );
+  const problems = added.flatMap((one) => one.problems ?? []);
+  const problemRows = await Promise.all([
+    ...trouble.map((vm) => troubleRow(vm, failing.get(vm.id), reader)),
+    ...problems.slice(0, maxOfEach - trouble.length).map((line) => lineRow(line, reader)),
+  ]);
+  const sections = added.flatMap((one) => one.section ?? []);
   return [
+    ...buttons(startCommands(person, gateway).map(startButton)),
     ...(frozen ? [section(frozen), divider] : []),
     asked,
     ...askingRows,
-    ...contributed.flatMap(contributedBlocks),
+    ...(await Promise.all(sections.map((one) => sectionBlocks(one, reader)))).flat(),
     header("Running"),
-    list(running.slice(0, maxOfEach), md`Nothing is running.`),
+    await list(running.slice(0, maxOfEach), md`Nothing is running.`),
     header("Problems"),
-    ...(trouble.length > 0
-      ? troubleRows.flat()
+    ...(problemRows.length > 0
+      ? problemRows.flat()
       : [section(md`No VM is in ERROR or fails attestation.`)]),
     header("Your recent requests"),
-    list(mine, md`You have no requests yet. ${quoted("/gatehouse help")} shows what you can run.`),
+    await list(
+      mine,
+      md`You have no requests yet. ${quoted("/gatehouse help")} shows what you can run.`,
+    ),
     context(
       md`${state.vms} VMs in ${state.projects} projects. ${inventoryAge(state, gateway.now())}`,
     ),
   ];
 }
 
-function contributedBlocks({ title, lines: all }: HomeSection): Block[] {
+/** A request that waits, in one line. A vote counts where all its facts are: _Review_ shows them. */
+function waitingRow(request: StoredRequest, gateway: GatewayContext): Block[] {
+  const { record } = request;
+  const command = changeNamed(record.command, gateway);
+  if (!command) return [];
+  const why = record.reason ? md`: “${record.reason}”` : "";
+  const until = md` Until ${when(record.approval?.expiresAt ?? 0, "{time}")}.`;
+  const text = md`✋ ${deedLine(record, command)}, requested by ${record.requester.name}${why}.${until}`;
+  const review = runButton(
+    "Review",
+    "gatehouse.approvals",
+    { request: record.id },
+    aboutRequest(record),
+  );
+  return [section(text, review)];
+}
+
+/** The person who opens the tab, and what they see. */
+interface Reader {
+  person: Person;
+  gateway: GatewayContext;
+}
+
+async function sectionBlocks({ title, lines: all }: HomeSection, reader: Reader) {
   if (all.length === 0) return [];
   const ofAll = all.length > maxOfEach ? `: the newest ${maxOfEach} of ${all.length}` : "";
-  const rows = all.slice(0, maxOfEach).map(({ text, button }) => section(text, button));
-  return [header(`${title}${ofAll}`), ...rows];
+  const rows = await Promise.all(all.slice(0, maxOfEach).map((line) => lineRow(line, reader)));
+  return [header(`${title}${ofAll}`), ...rows.flat()];
+}
+
+async function lineRow({ text, button, vm }: HomeLine, reader: Reader): Promise<Block[]> {
+  const refused = vm ? await refusedOn(vm, reader.gateway) : new Set();
+  return [section(text, button), ...(vm ? buttons(changesOf(vm, refused, reader)) : [])];
+}
+
+const refusedOn = async (vm: KnownVm, { store }: GatewayContext) =>
+  refusedInError({ vm, last: await recentRequests({ targetId: vm.id, most: 10 }, store) });
+
+/** Buttons of the changes that help a VM with a problem, as far as this person may make them. */
+function changesOf(
+  vm: KnownVm,
+  refused: ReadonlySet<unknown>,
+  { person, gateway }: Reader,
+): ButtonSpec[] {
+  const { policy, ourTeamId, commands } = gateway;
+  const target = targetOf(vm);
+  return commands
+    .filter(isChange)
+    .filter((command) => command.inTrouble === true && !refused.has(command.name))
+    .filter((command) => command.on === "vm" && command.offeredIn?.includes(vm.status) === true)
+    .filter((command) => isRunIn({ policy, command, channelId: "" }))
+    .filter((command) => !isProtected({ command, targets: [target] }, policy))
+    .filter((command) => mayRun({ person, command, targets: [target] }, { policy, ourTeamId }))
+    .map((command) => targetButton(command, {}, target, policy));
 }
 
 /**
@@ -155,27 +208,34 @@ function contributedBlocks({ title, lines: all }: HomeSection): Block[] {
 async function troubleRow(
   vm: KnownVm,
   failure: string | undefined,
-  person: Person,
-  { policy, ourTeamId, store, commands }: GatewayContext,
+  reader: Reader,
 ): Promise<Block[]> {
-  const last = await recentRequests({ targetId: vm.id, most: 10 }, store);
-  const refused = refusedInError({ vm, last });
+  const { person, gateway } = reader;
+  const { policy, ourTeamId, commands } = gateway;
+  const refused = await refusedOn(vm, gateway);
   const target = targetOf(vm);
-  const offered = commands
-    .filter((command) => command.inTrouble === true)
-    .filter((command) => !isChange(command) || vm.status === "ERROR")
-    .filter(({ name }) => !refused.has(name))
-    .filter((command) => mayRun({ person, command, targets: [target] }, { policy, ourTeamId }));
-  const buttonsOf = (areChanges: boolean) =>
-    offered
-      .filter((command) => isChange(command) === areChanges)
-      .map((command) => targetButton(command, {}, target, policy));
-  const [look] = buttonsOf(false);
+  const look = commands.find(
+    (command) =>
+      command.inTrouble === true &&
+      !isChange(command) &&
+      mayRun({ person, command, targets: [target] }, { policy, ourTeamId }),
+  );
   const instead = refused.size > 0 ? md` ${insteadInError(commands)}` : "";
   const what = md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`;
-  return [section(what, look), ...buttons(buttonsOf(true))];
+  return [
+    section(what, look && targetButton(look, {}, target, policy)),
+    ...(vm.status === "ERROR" ? buttons(changesOf(vm, refused, reader)) : []),
+  ];
 }
 
-function row({ record, state, changedAt }: StoredRequest, now: number) {
-  return md`• ${record.command} ${quoted(record.target.name)}: ${stateWords(state)}, ${duration(now - changedAt)} ago (${quoted(record.id)})`;
+/** A request as its card says it: how it ended, or what is done and where it stands. */
+async function row(request: StoredRequest, gateway: GatewayContext): Promise<Markdown> {
+  const { record, state, changedAt } = request;
+  const command = changeNamed(record.command, gateway);
+  const at = when(changedAt, "{date_short_pretty} {time}");
+  if (!command) return md`• ${record.command} ${quoted(calledName(record.target))}, ${at}`;
+  if (!request.final) return md`⏳ ${deedLine(record, command)}: ${stateWords(state)}, since ${at}`;
+  const note = await gateway.attestationNote(request, command);
+  const { sign, text } = outcomeOf(request, command, note);
+  return md`${sign} ${text} ${at}`;
 }

@@ -764,6 +764,7 @@ describe("with teams", () => {
     await world.olivia.opensHome();
     await world.olivia.until(() => home().includes("fires on"));
     expect(home()).not.toMatch(/GpuHot|nobody-knows/);
+    expect(home()).toMatch(/HighCpu\* fires on [^\n]*\n\[Show\]\n\[Restart\]\n/);
     const more = Array.from({ length: 9 }, (_, n) => ({
       vm: "db-1",
       name: `More${n}`,

@@ -69,9 +69,10 @@ it("shows the newest first on the Home tab", async () => {
   const home = alertsAtHome({
     firing: async () => [onVm("1", "web-1"), onVm("2", "web-1", "New")],
   });
-  const { title, lines } = await home({ vms: [running("web-1")], seesAll: false });
-  expect(title).toBe("Alerts");
-  expect(lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([
+  const { section } = await home({ vms: [running("web-1")], seesAll: false });
+  expect(section?.title).toBe("Alerts");
+  expect(section?.lines.map(({ vm }) => vm?.name)).toEqual(["web-1", "web-1"]);
+  expect(section?.lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([
     "🔥 *New*",
     "🔥 *HighCpu*",
   ]);

@@ -46,11 +46,33 @@ describe("the Home tab", () => {
     await world.client.zrem(open, ...old);
   });
 
-  it("shows approvers the requests that wait for them, with everything on the card, and takes their vote", async () => {
+  it("begins with what people do most, each for people who may, and the picker asks where to tell it", async () => {
+    expect(await opens(world.olivia, /Problems/)).toMatch(
+      /^\[List VMs\] \[Restart a VM…\] \[Help\]\nWaiting for you/,
+    );
+    expect(await opens(world.vera, /Problems/)).toMatch(/^\[List VMs\] \[Help\]\n/);
+    await world.vera.presses("List VMs", { in: "home" });
+    await reads(world.vera, /^8 VMs: [^]*train-7[^]*Waiting for you/);
+    await world.olivia.presses("Restart a VM…", { in: "home" });
+    await world.olivia.until(({ modals }) => modals.some(({ title }) => title === "Restart a VM"));
+    await world.olivia.suggests("VM", "db-1");
+    await world.olivia.submits({ VM: "db-1 in payments", "Channel for the result": "ops" });
+    await hears(world.olivia, "ops", /Restart db-1[^]*Waiting for approval/);
+    await world.olivia.presses("Cancel");
+    await world.settled();
+  });
+
+  it("shows approvers the requests that wait for them in one line, and takes their vote below all the facts", async () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     const [waiting] = await world.store.getMany(await world.store.openIds());
-    const amir = await opens(world.amir, /Restart web-2 in payments, requested by olivia/);
+    const line = await opens(world.amir, /Restart web-2 in payments, requested by olivia/);
+    expect(line).toMatch(
+      /\n✋ Restart web-2 in payments, requested by olivia\. Until [^\n]+\.\n\[Review\]\n/,
+    );
+    expect(line).not.toContain("[Approve]");
+    await world.amir.presses("Review", { in: "home" });
+    const amir = await reads(world.amir, /Fingerprint/);
     // The order is the card's: the loss first, then the buttons, then the facts.
     expect(amir).toMatch(
       /This interrupts what runs on web-2\.\nRestart web-2 in payments, requested by olivia[^\n]*\nWaiting for approval until[^\n]*\n\[Approve\] \[Deny\] \[Why\?\]\nStatus when requested: RUNNING/,
@@ -73,7 +95,9 @@ describe("the Home tab", () => {
     await reads(world.amir, /train-7 is ERROR[^]*Waiting for you/);
     const since = world.slack.messages().slice(notified);
     expect(since.filter(({ channelId }) => channelId.startsWith("D"))).toEqual([]);
-    expect(await opens(world.olivia, /vm restart web-2: done/)).toContain("Nothing is running.");
+    expect(await opens(world.olivia, /✅ Restarted web-2 in \d+ s\./)).toContain(
+      "Nothing is running.",
+    );
   });
 
   it("has buttons to fix a problem, which run the command like typed words", async () => {
