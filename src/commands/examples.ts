@@ -57,6 +57,11 @@ export async function examplesHere({
   function wordsHere(words: string): string {
     const parsed = parseCommand(words, commands);
     if ("refusal" in parsed) return words;
+    const globs = argumentsOf(parsed.command).find(({ isGlobs }) => isGlobs);
+    const matching = globs && parsed.input[globs.key];
+    const full = vms.find(isPlain)?.projectName;
+    if (typeof matching === "string" && full !== undefined)
+      return words.replace(` ${matching}`, ` ${full}/*`);
     const rest = argumentsOf(parsed.command).find(({ isRest }) => isRest);
     const text = rest && parsed.input[rest.key];
     if (typeof text === "string") return words.replace(` ${text}`, ` ${wordsHere(text)}`);

@@ -527,6 +527,8 @@ interface ArgumentMeta {
   isRolling?: boolean;
   /** One word that can name several, with commas or as a glob. */
   isSeveral?: boolean;
+  /** One word of names or globs of VMs and projects, which may match what comes later. */
+  isGlobs?: boolean;
   /** Takes all remaining words, joined by spaces. */
   isRest?: boolean;
   /** Asks for a file in direct messages, which programs don't have. */

@@ -524,7 +524,8 @@ function problemText(command: Command, argument: Argument, own: Input, message: 
   if (own[key] === undefined) {
     // A rule over several arguments.
     if (argument.isOptional) return `${shown} ${sentenceOf(message)}`;
-    const positional = argument.target === "vm" ? "a VM" : `${article(shown)} ${shown}`;
+    const kind = argument.isGlobs ? "name or glob" : argument.target === "vm" ? "VM" : shown;
+    const positional = `${article(kind)} ${kind}`;
     const what = argument.isFlag ? shown : positional;
     return `/${command.name} needs ${what}${oneOf ? `: ${oneOf}` : ""}.`;
   }

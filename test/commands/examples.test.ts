@@ -32,6 +32,8 @@ describe("the examples in help", () => {
       "vm resize": "/vm resize payments/web-1 --cpu 4 --memory 8",
       "gatehouse can-i": "/gatehouse can-i vm stop payments/web-1",
       "gatehouse help": "/gatehouse help vm restart",
+      "gatehouse subscribe": "/gatehouse subscribe ml/* trouble,drift,changes",
+      "gatehouse unsubscribe": "/gatehouse unsubscribe ml/*",
     });
     expect(said["project delete"]).not.toMatch(/payments|vault/);
   });

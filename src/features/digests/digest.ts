@@ -92,7 +92,7 @@ async function turnOn(
     lines(
       md`Done. ${scheduleWords(rule, now())}`,
       words.timezone === undefined &&
-        md`The time zone is ${rule.timezone}; ${name(`/gatehouse digest on ${rule.at} Europe/Paris`)} sets another.`,
+        md`The time zone is ${rule.timezone}. ${name(`/gatehouse digest on ${rule.at} ${otherZone(rule.timezone)}`)} sets another.`,
     ),
   );
 }
@@ -123,3 +123,5 @@ function scheduleWords(rule: DigestRule, now: number): Markdown {
   const next = nextSlot(rule, now);
   return md`A digest${about} is posted in ${channelLink(channel)} at ${at} ${timezone}, ${daysWords(days)}. ${next ? md`Next: ${localWords(next.at, timezone)}.` : md``}`;
 }
+
+const otherZone = (zone: string) => (zone === "Europe/Paris" ? "America/New_York" : "Europe/Paris");

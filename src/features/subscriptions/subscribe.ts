@@ -20,6 +20,7 @@ import { compileTargetGlobs } from "../../core/permit/refusal.ts";
 import { defineCommand, rest, runButton } from "../../registry/define.ts";
 import { isGlob } from "../../text/glob.ts";
 import { nearest } from "../../text/nearest.ts";
+import { examplesHere } from "../../commands/examples.ts";
 import { type ReadContext, noteInChannel } from "../../commands/context.ts";
 import { type Event, events } from "../../monitor/news.ts";
 
@@ -31,13 +32,14 @@ export const subscribe = defineCommand({
   name: "gatehouse subscribe",
   aliases: ["subscriptions", "follow"],
   summary: "Tell this channel when VMs fail, drift, or are changed elsewhere",
-  example: "/gatehouse subscribe payments-* trouble,drift,changes",
+  example: "/gatehouse subscribe payments/* trouble,drift,changes",
   class: "change",
   speaksFor: () => true,
   args: z.object({
     targets: z.string().max(500).optional().meta({
+      isGlobs: true,
       description:
-        "names or globs of VMs or projects: `payments-*`, `payments/web-*`; alone, the command shows what this channel is subscribed to",
+        "names or globs of VMs or projects: `payments`, `payments/web-*`, `web-*`; alone, the command shows what this channel is subscribed to",
     }),
     events: rest(
       200,
@@ -52,7 +54,7 @@ export const subscribe = defineCommand({
     const words = readWords(`${targets} ${more}`);
     if (words.globs.length === 0) {
       if (words.events.length > 0) throw noneNamed();
-      return shown(channelId, before);
+      return shown(channelId, before, await exampleFor(context));
     }
     const all = new Set([...before.map(({ glob }) => glob), ...words.globs]);
     if (all.size > maxGlobs)
@@ -67,7 +69,7 @@ export const subscribe = defineCommand({
       await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
     return sentence(
       lines(
-        md`Done. ${channelLink(channelId)} is notified about ${listed(words.globs, maxGlobs)}: ${eventWords(chosen)}.`,
+        md`Gatehouse tells ${channelLink(channelId)} about ${listed(words.globs, maxGlobs)}: ${eventWords(chosen)}.`,
         meant,
       ),
     );
@@ -107,11 +109,18 @@ function slipIn(word: string): string | undefined {
   return event && `Did you mean \`${event}\`?`;
 }
 
-function shown(channelId: string, all: readonly Subscription[]): Message {
+/** An example that matches something here, among what the channel and the person may see. */
+async function exampleFor({ inventory: all, ...context }: ReadContext): Promise<string> {
+  const { person, channelId, policy, ourTeamId } = context;
+  const scope = scopeShownTo(person, channelId, policy, ourTeamId);
+  const inventory = all.seenIn(async () => scope);
+  const exampleOf = await examplesHere({ commands: context.commands, inventory, policy });
+  return exampleOf(subscribe);
+}
+
+function shown(channelId: string, all: readonly Subscription[], example: string): Message {
   if (all.length === 0)
-    return sentence(
-      md`${channelLink(channelId)} has no subscriptions. ${name("/gatehouse subscribe payments-* trouble,drift,changes")} adds one.`,
-    );
+    return sentence(md`${channelLink(channelId)} has no subscriptions. ${name(example)} adds one.`);
   const head = md`*${channelLink(channelId)} is subscribed to:*`;
   const rows = all.map((one) =>
     section(
@@ -122,7 +131,7 @@ function shown(channelId: string, all: readonly Subscription[]): Message {
   return sentence(head, list(rows));
 }
 
-const usage = "Use `/gatehouse subscribe payments-* trouble,drift,changes`.";
+const usage = "Name VMs or projects, like `/gatehouse subscribe payments/* trouble,drift,changes`.";
 export const noneNamed = () => new UserError("No VM or project is named.", usage);
 
 /** Throws UserError outside of a channel, where nothing can be subscribed. */

@@ -11,14 +11,14 @@ export const unsubscribe = defineCommand({
   name: "gatehouse unsubscribe",
   aliases: ["unfollow"],
   summary: "End this channel's subscriptions",
-  example: "/gatehouse unsubscribe payments-*",
+  example: "/gatehouse unsubscribe payments/*",
   class: "change",
   speaksFor: () => true,
   args: z.object({
-    targets: z
-      .string()
-      .max(500)
-      .meta({ description: "the names or globs, as `/gatehouse subscribe` shows them; or `all`" }),
+    targets: z.string().max(500).meta({
+      isGlobs: true,
+      description: "the names or globs, as `/gatehouse subscribe` shows them; or `all`",
+    }),
     events: rest(200, "only these: `trouble`, `drift`, `changes`").optional(),
   }),
   async answer({ targets, events: more = "" }, context: ReadContext) {
@@ -47,7 +47,7 @@ export const unsubscribe = defineCommand({
     }
     const globs = ended.map(({ glob }) => glob);
     return sentence(
-      md`Done. ${channelLink(channelId)} is no longer notified about ${listed(globs, globs.length)}: ${eventWords(only)}.`,
+      md`Gatehouse no longer tells ${channelLink(channelId)} about ${listed(globs, globs.length)}: ${eventWords(only)}.`,
     );
   },
 });

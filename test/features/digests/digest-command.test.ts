@@ -15,7 +15,7 @@ describe("/gatehouse digest", () => {
       /^No digest is set up for <#C01OPS>\./,
     );
     expect(shownText(await at.reads("gatehouse digest on 08:30 mon-fri"))).toBe(
-      "Done. A digest is posted in <#C01OPS> at 08:30 UTC, mon-fri. Next: Mon 23 Nov, 08:30.\nThe time zone is UTC; `/gatehouse digest on 08:30 Europe/Paris` sets another.",
+      "Done. A digest is posted in <#C01OPS> at 08:30 UTC, mon-fri. Next: Mon 23 Nov, 08:30.\nThe time zone is UTC. `/gatehouse digest on 08:30 Europe/Paris` sets another.",
     );
     expect(shownText(await at.reads("gatehouse digest off"))).toBe(
       "Done. Digests for <#C01OPS> are turned off.",

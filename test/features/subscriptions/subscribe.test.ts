@@ -11,24 +11,31 @@ describe("gatehouse subscribe", () => {
   it("says what it matches now, shows it, and gatehouse unsubscribe ends it, completely or in part", async () => {
     await using here = await startReading();
     const reads = async (words: string) => plainly(await here.reads(asked(words)));
-    expect(await reads("subscribe")).toContain("has no subscriptions");
+    const none = await reads("subscribe");
+    expect(none).toContain(
+      "has no subscriptions. /gatehouse subscribe ml/* trouble,drift,changes adds one.",
+    );
+    // What it says works as it is, and matches something.
+    const example = /\/gatehouse (subscribe .*) adds one/.exec(none)?.[1] ?? "";
+    expect(await reads(example)).toMatch(/Now 2 VMs match: ml\//);
+    await reads("unsubscribe all");
     expect(await reads("subscribe web-* drift trouble")).toMatch(
-      /is notified about web-\*: trouble and drift\.\nNow \d VMs match: /,
+      /^Gatehouse tells <#C01OPS> about web-\*: trouble and drift\.\nNow \d VMs match: /,
     );
     expect(await reads("subscribe changes, payments/db-1 nothing-yet-*")).toContain(
-      "is notified about payments/db-1, nothing-yet-*: changes.",
+      "about payments/db-1, nothing-yet-*: changes.",
     );
     expect(await reads("follow later-*")).toContain(
-      "is notified about later-*: trouble, drift, and changes.\nNo VM matches now; those that come later will.",
+      "about later-*: trouble, drift, and changes.\nNo VM matches now; those that come later will.",
     );
     const all = await here.reads(asked("subscribe"));
     expect(plainly(all)).toMatch(/web-\*: trouble and drift[^]*payments\/db-1: changes/);
     expect(JSON.stringify(all.blocks)).toContain("run:gatehouse.unsubscribe");
     expect(await reads("unsubscribe web-* drift")).toContain(
-      "no longer notified about web-*: drift",
+      "Gatehouse no longer tells <#C01OPS> about web-*: drift",
     );
     expect(await reads("subscriptions")).toMatch(/web-\*: trouble\b/);
-    expect(await reads("unsubscribe all")).toContain("no longer notified about");
+    expect(await reads("unsubscribe all")).toContain("Gatehouse no longer tells");
     expect(await reads("subscribe")).toContain("has no subscriptions");
   });
 
@@ -38,6 +45,7 @@ describe("gatehouse subscribe", () => {
     ["subscribe change", "There is no VM or project called change"],
     ["unsubscribe web-*", "This channel isn't subscribed to web-*."],
     ["unsubscribe all", "This channel isn't subscribed to anything."],
+    ["unsubscribe", "/gatehouse unsubscribe needs a name or glob."],
     ["unsubscribe trouble", "No VM or project is named."],
   ])("refuses %j", async (words, expected) => {
     await using here = await startReading();
