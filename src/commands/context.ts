@@ -23,7 +23,7 @@ export interface Surroundings extends WithServices {
   inventory: Inventory;
   snapshots: Snapshots;
   /** Tells which VMs fail attestation. */
-  drift: Pick<DriftRecords, "failing" | "failure">;
+  drift: Pick<DriftRecords, "failing" | "failure" | "verifiedAt">;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** Texts about changes that skip approvals. Without it, no change can. */

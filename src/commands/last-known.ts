@@ -15,7 +15,7 @@ import {
 import { type Target, runButton } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 import { inventoryAge } from "./inventory-age.ts";
-import { specsWords } from "./specs-words.ts";
+import { sizeWords } from "./specs-words.ts";
 
 /**
  * Resolves with the error when the compute service is unreachable, so that the caller can show the
@@ -58,7 +58,7 @@ export async function lastKnown(
       isVm ? ["Project", md`${plain(known.projectName)}`] : ["Type", md`${plain(known.type)}`],
       ["Region", md`${plain(known.region ?? "not reported")}`],
       isVm
-        ? ["CPU · memory · disk", md`${specsWords(known.specs)}`]
+        ? ["Size", md`${sizeWords(known.specs)}`]
         : vms.length > 0
           ? [counted(vms.length, "VM"), md`${countByStatus(vms, failing)}`]
           : undefined,

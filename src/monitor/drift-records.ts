@@ -18,6 +18,8 @@ export interface DriftRecord {
   /** Since when this has been so (ms). */
   since: number;
   recoveredAt?: number;
+  /** When it was verified, if that is what came of judging it last (ms). */
+  verifiedAt?: number;
   /** The reasons that prevent it from being verified, or soon will. */
   lacks: readonly Lack[];
 }
@@ -56,6 +58,11 @@ export function createDriftRecords(redis: RedisClient, key: Keys) {
       const known = await records.readRecords([id]).catch(() => undefined);
       const { mark = "", reason = "", since = 0 } = known?.get(id) ?? {};
       return mark === "" ? undefined : { reason, since };
+    },
+    /** When a pinned VM was verified. Undefined when it wasn't by the last judgment, or Redis can't say. */
+    async verifiedAt(id: string): Promise<number | undefined> {
+      const known = await records.readRecords([id]).catch(() => undefined);
+      return known?.get(id)?.verifiedAt;
     },
     /** The failing VMs among these, by default among all. Empty when Redis can't say. */
     async failing(ids?: readonly string[]): Promise<Failing> {

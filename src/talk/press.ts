@@ -228,7 +228,10 @@ async function runNext({ request, command, value, act }: Pressed): Promise<void>
   const next = offered.find((one) => one?.command === value["next"]);
   if (!next) throw outdated();
   const named = commandNamed(next.command, act.gateway);
-  await run(parseInvocation(named, withTarget(named, {}, request.record.target)), act);
+  const { target } = request.record;
+  // A project that was just created is known by its name alone.
+  const id = target.id === "" ? target.name : target.id;
+  await run(parseInvocation(named, withTarget(named, {}, { id })), act);
 }
 
 async function retry(pressed: Pressed): Promise<void> {

@@ -35,19 +35,18 @@ const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
   });
 
 describe("/vm show", () => {
-  it("shows all there is to know, numbers without units", () => {
+  it("shows all there is to know, each number with what it counts", () => {
     const shown = card();
     expect(shownText(shown)).toBe(
       [
         "🟢 *web-1* is *RUNNING*",
         "*Project*\nshop",
         "*Region*\neu-west-1",
-        "*CPU · memory · disk*\n4 · 16 · 100",
+        "*Size*\n4 CPU · 16 memory · 100 disk",
         "*IP address*\n`10.0.0.1`",
-        "*Attestation*\nenabled",
+        "*Attestation*\non, not checked",
         "*Created*\n<!date^1793520000^{date_short} {time}|2026-11-01 08:00 UTC>",
-        `Measurement \`${"ab".repeat(24)}\``,
-        "Read at <!date^1795176000^{time_secs}|12:00:00 UTC> · ID `vm-1`",
+        "Read at <!date^1795176000^{time_secs}|12:00:00 UTC> · ID `vm-1` · measurement `abab…abab`",
         "[Metrics] [Attest] [Snapshots] [Console] [Refresh]",
         "[Snapshot]",
         "[Stop] [Restart] [Resize] [Restore]",
@@ -57,9 +56,18 @@ describe("/vm show", () => {
     expect(complaintsOf(shown)).toEqual([]);
   });
 
+  it("says what came of judging its evidence, rather than that it has some", () => {
+    const verified = shownText(card({ verifiedAt: now }));
+    expect(verified).toMatch(
+      /\*Attestation\*\n✅ verified <!date\^\d+\^\{date_short_pretty\} \{time\}\|/,
+    );
+    const failed = shownText(card({ verifiedAt: now, failure: "measurement matches no pin" }));
+    expect(failed).toContain("*Attestation*\n🔴 failed");
+  });
+
   it("does without what the service leaves out", () => {
     const shown = card({ vm: { id: "vm-1", projectId: "p-1", name: "web-1", status: "RUNNING" } });
-    expect(shownText(shown)).toContain("*Region*\nnot reported\n*CPU · memory · disk*\n? · ? · ?");
+    expect(shownText(shown)).toContain("*Region*\nnot reported\n*Size*\n? CPU · ? memory · ? disk");
     expect(shownText(shown)).toContain("*IP address*\nnone\n*Attestation*\nnot reported\nRead at");
     expect(complaintsOf(shown)).toEqual([]);
   });

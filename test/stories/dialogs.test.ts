@@ -385,3 +385,13 @@ describe("a dialog that was open for a while", () => {
     world.compute.clear(weather);
   });
 });
+
+it("a project that was created is shown at a press, by its name", async () => {
+  await using own = await startWorld();
+  await own.olivia.types("ops", "/project create --name lab --type CONTAINER --region eu-west-1");
+  await own.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
+  await own.olivia.submits({});
+  const card = await hears(own.olivia, "ops", /✅ Created lab[^]*\[Show\]/);
+  await own.olivia.presses("Show", { in: card.ts });
+  await hears(own.olivia, "ops", /lab is ACTIVE/);
+});

@@ -62,6 +62,7 @@ export const create = defineCommand({
   protect: true,
   args,
   say: { verb: "Create", doing: "Creating", done: "Created", noun: "creation" },
+  next: [{ label: "Show", command: "project.show" }],
   dialog: {
     warn: ({ input, regions = [] }) => [
       ...(input["type"] === undefined ? [md`The type decides what else is needed.`] : []),

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ComputeError, type Vm, unreadable } from "../../fleet/compute/compute.ts";
+import { short } from "../../attestation/pins.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { failsWords, statusSign } from "../../fleet/inventory/known.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type Message,
   buttons,
   context,
+  dotted,
   duration,
   fields,
   lines,
@@ -40,7 +42,7 @@ import { parseTime } from "../../text/parse-time.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { isoTime, readAt, vmShape } from "../shapes.ts";
-import { specsWords } from "../specs-words.ts";
+import { sizeWords } from "../specs-words.ts";
 
 export const show = defineCommand({
   name: "vm show",
@@ -55,9 +57,10 @@ export const show = defineCommand({
   async answer({ vm: words }, context_: ReadContext) {
     const { compute, inventory, drift, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
-    const [vm, failing, open, last] = await Promise.all([
+    const [vm, failing, verifiedAt, open, last] = await Promise.all([
       unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
       drift.failing([found.id]),
+      drift.verifiedAt(found.id),
       // Without Redis, only the running requests are missing on the card.
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
       recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
@@ -69,7 +72,7 @@ export const show = defineCommand({
     const mayRun = (command: Command) => context_.mayRun(command, [found]);
     const isProtected = (command: Command) => isProtectedBy({ command, targets: [found] }, policy);
     const may = { commands, policy, mayRun, isProtected };
-    return vmCard({ vm, failure, projectName, open, last, ...may, now: now() });
+    return vmCard({ vm, failure, verifiedAt, projectName, open, last, ...may, now: now() });
   },
   data: {
     at: "/v1/vms/{vm}",
@@ -90,6 +93,8 @@ interface Card {
   vm: Vm;
   /** Why it is known to fail attestation. */
   failure?: string | undefined;
+  /** When it was verified, if nothing else came of judging it since (ms). */
+  verifiedAt?: number | undefined;
   projectName: string;
   open: readonly StoredRequest[];
   /** The newest requests on the VM, newest first. */
@@ -118,12 +123,11 @@ export function vmCard(card: Card): Message {
     fields([
       ["Project", md`${projectName}`],
       ["Region", md`${plain(vm.region ?? "not reported")}`],
-      ["CPU · memory · disk", md`${specsWords(vm.specs)}`],
+      ["Size", md`${sizeWords(vm.specs)}`],
       ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
-      ["Attestation", failure ? md`🔴 failed` : attestationWords(vm)],
+      ["Attestation", attestationWords(card)],
       timeField("Created", vm.createdAt),
     ]),
-    ...(measurement ? [section(md`Measurement ${name(measurement)}`)] : []),
     ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
     withheld.value === "" ? undefined : context(withheld),
     vm.status === unreadable
@@ -131,7 +135,13 @@ export function vmCard(card: Card): Message {
           md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
         )
       : undefined,
-    context(md`Read at ${when(now)} · ID ${name(vm.id)}`),
+    context(
+      dotted(
+        md`Read at ${when(now)}`,
+        md`ID ${name(vm.id)}`,
+        measurement !== undefined && md`measurement ${name(short(measurement))}`,
+      ),
+    ),
     buttons(lookButtons(card)),
     ...changeButtons(card, offered).map((specs) => buttons(specs)),
   );
@@ -145,9 +155,12 @@ export function timeField(label: string, time: string | undefined) {
   return [label, when(at, "{date_short} {time}", utc(at))] as const;
 }
 
-function attestationWords({ attestation }: Vm): Markdown {
+function attestationWords({ vm: { attestation }, failure, verifiedAt }: Card): Markdown {
+  if (failure !== undefined) return md`🔴 failed`;
+  if (verifiedAt !== undefined)
+    return md`✅ verified ${when(verifiedAt, "{date_short_pretty} {time}", utc(verifiedAt))}`;
   if (attestation?.enabled === undefined) return md`not reported`;
-  return attestation.enabled ? md`enabled` : md`not enabled`;
+  return attestation.enabled ? md`on, not checked` : md`off`;
 }
 
 function runningWords({ record, state }: StoredRequest, now: number): Markdown {

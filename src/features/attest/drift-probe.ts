@@ -190,9 +190,11 @@ function compareDrift(
 ): { after: Map<string, DriftRecord>; changes: Change[] } {
   const { verdict, reasons, measurement } = appraisal;
   const { id, name: vmName, projectId, projectName } = vm;
-  const known = {
-    ...(before ?? { mark: "", reason: "", since: now, lacks: [] }),
+  const { verifiedAt: _before, ...was } = before ?? { mark: "", reason: "", since: now, lacks: [] };
+  const known: DriftRecord = {
+    ...was,
     vm: { id, name: vmName, projectId, projectName },
+    ...(verdict === "verified" ? { verifiedAt: now } : {}),
   };
   const isFailed = verdict === "failed";
   // Of a VM that isn't pinned, only a failure is remembered.

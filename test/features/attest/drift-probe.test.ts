@@ -126,6 +126,20 @@ describe("watching pinned VMs for drift", () => {
     expect(at.said.size).toBe(1);
   });
 
+  it("remembers when a VM was verified, until something else comes of judging it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gatehouse-verified-"));
+    await writeEndorsements(folder);
+    await using at = await startDrift({ folder });
+    expect(await at.records.verifiedAt(at.web2.id)).toBeUndefined();
+    const before = Date.now();
+    await at.run();
+    expect(await at.records.verifiedAt(at.web2.id)).toBeGreaterThanOrEqual(before);
+    at.service.edit.setVerified({ vm: at.web2.id, verified: false });
+    await at.run();
+    expect(await at.records.verifiedAt(at.web2.id)).toBeUndefined();
+    await rm(folder, { recursive: true });
+  });
+
   it("treats a VM that can't be verified neither as a failure nor as its end", async () => {
     await using at = await startDrift();
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
