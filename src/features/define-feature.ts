@@ -9,6 +9,7 @@ import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { HomePart } from "./home-part.ts";
+import type { NightPart } from "./night-part.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
@@ -104,6 +105,8 @@ export interface RunningFeature {
   digest?: DigestPart;
   /** What a handover lists of it beside what runs. */
   handover?: HandoverPart;
+  /** What it tells of a night, from its own audit records. */
+  night?: NightPart;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */

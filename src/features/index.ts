@@ -10,6 +10,7 @@ import { freezes } from "./freeze/index.ts";
 import { digests } from "./digests/index.ts";
 import { home } from "./home/index.ts";
 import { mcp } from "./mcp/index.ts";
+import { nights } from "./night/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
@@ -31,6 +32,7 @@ export const features: readonly Feature[] = [
   freezes,
   breakGlass,
   digests,
+  nights,
   subscriptions,
   home,
 ];

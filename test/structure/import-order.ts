@@ -48,6 +48,7 @@ const layers = [
   "api",
   "features/digest-part.ts",
   "features/home-part.ts",
+  "features/night-part.ts",
   "features/define-feature.ts",
   "features",
   "operate",

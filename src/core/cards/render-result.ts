@@ -126,17 +126,10 @@ export function renderResult(
   note?: AfterNote,
   { isMentioned, above, commands = [] }: { isMentioned?: boolean } & Omit<ThreadFacts, "note"> = {},
 ): Message {
-  const { record, stage, state, attempt } = request;
+  const { record, stage, state } = request;
   const { sign, text } = outcomeOf(request, command, note);
   const begin = md`${sign} ${addressRequester(request, isMentioned)}`;
-  const call = callOf(stage);
-  const { last } = readsOf(stage);
-  const facts = dotted(
-    call && md`sent ${when(call.sentAt)}`,
-    call?.mark && md`${call.mark.status} seen ${when(call.mark.at)}`,
-    last && md`${last.status} read ${when(last.at)}`,
-    attempt > 1 && md`attempt ${attempt}`,
-  );
+  const facts = proofOf(request);
   const isProven = facts.value !== "" && !isAlready(stage);
   const short = dotted(
     above === "several" && name(calledName(record.target)),
@@ -164,6 +157,18 @@ export function renderResult(
   );
 }
 
+/** Returns what was sent and read, and when: `sent 11:44 · REBOOTING seen … · RUNNING read …`. */
+export function proofOf({ stage, attempt }: StoredRequest): Markdown {
+  const call = callOf(stage);
+  const { last } = readsOf(stage);
+  return dotted(
+    call && md`sent ${when(call.sentAt)}`,
+    call?.mark && md`${call.mark.status} seen ${when(call.mark.at)}`,
+    last && md`${last.status} read ${when(last.at)}`,
+    attempt > 1 && md`attempt ${attempt}`,
+  );
+}
+
 /** Returns the hint for a request that was not sent. */
 const hintIn = (stage: Stage): string | undefined => ("hint" in stage ? stage.hint : undefined);
 
@@ -172,7 +177,7 @@ const hintIn = (stage: Stage): string | undefined => ("hint" in stage ? stage.hi
  * of the requester, who may have had no part in it: "denied" alone would say that the requester
  * denied it.
  */
-function endWords(request: StoredRequest): Markdown {
+export function endWords(request: StoredRequest): Markdown {
   const { record, stage, votes } = request;
   const why = whyOf(stage);
   const because = why ? md`: ${why}` : "";

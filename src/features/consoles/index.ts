@@ -2,15 +2,17 @@ import { byRight, onRequest } from "../../talk/press.ts";
 import { defineFeature } from "../define-feature.ts";
 import { console } from "./console.ts";
 import { consolesInHandovers } from "./handover-consoles.ts";
+import { consolesAtNight } from "./tell-night.ts";
 import { offerApproved, openConsole } from "./open-console.ts";
 
 /** Opens consoles on VMs, once, for the requester alone, and tells the channel. */
 export const consoles = defineFeature({
   name: "consoles",
   commands: [console],
-  needs: ["redis", "key"],
+  needs: ["redis", "key", "personName"],
   start: (on) => ({
     handover: consolesInHandovers(on),
+    night: consolesAtNight(on.personName),
     presses: {
       "console:open": openConsole,
       "request:open": onRequest(byRight(offerApproved)),
