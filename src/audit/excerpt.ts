@@ -4,6 +4,7 @@ import { counted } from "../messages/message.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { fingerprint, isSignature } from "../text/signed-text.ts";
+import { signHead } from "./sealer.ts";
 import type { SigningKey } from "./signing-key.ts";
 import {
   type Seal,
@@ -85,7 +86,8 @@ const signedText = (digest: string) => `gatehouse-audit-excerpt ${digest}`;
 
 /**
  * These acts with their records, each with its seal. It contains no other record, and nothing of
- * other records but hashes. Undefined while one of the records isn't sealed.
+ * other records but hashes. Undefined while one of the records isn't sealed, or the key has signed no
+ * head of this trail: its words could not be proven.
  */
 export async function exportExcerpt({
   redis,
@@ -99,6 +101,7 @@ export async function exportExcerpt({
   acts: readonly Act[];
 }): Promise<AuditExcerpt | undefined> {
   const trail = createTrail(redis, key);
+  if (signingKey && !(await hasSigned(trail, signingKey))) return undefined;
   const ids = [...new Set(acts.flatMap(({ records }) => records))];
   const sealed = new Map((await trail.sealsOf(ids)).map((one) => [one.seal.id, one]));
   const records = new Map<string, ExcerptRecord>();
@@ -126,6 +129,14 @@ export async function exportExcerpt({
   const digest = digestOf(file);
   const signature = signingKey?.sign(signedText(digest));
   return { ...file, digest, ...(signature ? { signature } : {}) };
+}
+
+/** Whether the key has signed a head, which it does now if it hasn't. Of several gateways one signs. */
+async function hasSigned(trail: Trail, key: SigningKey): Promise<boolean> {
+  const signed = await trail.checkpoints(1);
+  if (signed.some(({ publicKey }) => publicKey === key.publicKey)) return true;
+  const head = await trail.head();
+  return head !== undefined && signHead(trail, key, head);
 }
 
 export const excerptText = (file: AuditExcerpt): string =>

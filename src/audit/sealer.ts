@@ -242,12 +242,23 @@ async function signDue(trail: Trail, key: SigningKey, { seq, hash }: Seal): Prom
   const hundredth = seq - (seq % signEveryRecords);
   const [signed, at] = await Promise.all([trail.checkpoints(hundredth), trail.now()]);
   if (signed.some((one) => at - one.at < signEveryMs)) return;
+  await signHead(trail, key, { seq, hash });
+}
+
+/** Signs this head. False when it, or a later one, was signed already. */
+export async function signHead(
+  trail: Trail,
+  key: SigningKey,
+  { seq, hash }: Pick<Seal, "seq" | "hash">,
+): Promise<boolean> {
+  const at = await trail.now();
   const signature = key.sign(signedText(trail.key.namespace, { seq, hash, at }));
   const fields = ["hash", hash, "at", String(at), "publicKey", key.publicKey];
   try {
     await trail.redis.xadd(trail.names.checkpoints, `${seq}-0`, ...fields, "signature", signature);
+    return true;
   } catch (error) {
-    // Another sealer has signed it already.
-    if (!messageOf(error).includes("equal or smaller")) throw error;
+    if (messageOf(error).includes("equal or smaller")) return false;
+    throw error;
   }
 }

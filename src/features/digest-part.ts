@@ -91,4 +91,6 @@ export interface ReadPart {
   red?: ReadonlyMap<string, string>;
   /** Text after the counts of VMs by status, like `, 🔥 2 with an alert firing`. */
   counts?: string;
+  /** Buttons below the digest, about all of its time. */
+  buttons?: readonly ButtonSpec[];
 }

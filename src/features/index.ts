@@ -12,6 +12,7 @@ import { freezes } from "./freeze/index.ts";
 import { digests } from "./digests/index.ts";
 import { home } from "./home/index.ts";
 import { mcp } from "./mcp/index.ts";
+import { nights } from "./night/index.ts";
 import { outages } from "./outages/index.ts";
 import { proposals } from "./proposals/index.ts";
 import { reads } from "./reads/index.ts";
@@ -38,6 +39,7 @@ export const features: readonly Feature[] = [
   breakGlass,
   rehearsal,
   digests,
+  nights,
   subscriptions,
   diagnosis,
   home,

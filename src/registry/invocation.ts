@@ -28,6 +28,8 @@ export interface Person {
    * without the scope `users:read.email`.
    */
   email?: string;
+  /** As Slack knows it: `Europe/Paris`. Times that the person types are of this zone. */
+  timeZone?: string;
   /** The user groups (`S…`) in the policy to which this person belongs. */
   groups: readonly string[];
 }

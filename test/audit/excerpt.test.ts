@@ -112,6 +112,20 @@ describe("an excerpt of the audit trail", () => {
     expect(await exportExcerpt({ ...trail, about, acts })).toMatchObject({ acts: [{}] });
   });
 
+  it("is signed by a gateway whose key has signed nothing yet, once it signed a head", async () => {
+    await using trail = await someTrail();
+    await using folder = await testFolder();
+    const signingKey = openSigningKey(folder.path);
+    const made = () => exportExcerpt({ ...trail, signingKey, about, acts: trail.acts });
+    // The head is signed by the other gateway
+    expect(await made()).toBeUndefined();
+    await append(trail, 1);
+    await sealAll(trail, trail.folder);
+    const verdict = await trail.verify(excerptText((await made()) as AuditExcerpt));
+    expect(verdict.is).toBe("proven");
+    expect(verdict.whole.signed.keys).toHaveLength(2);
+  });
+
   it("is proven still when its record was erased since, and says so", async () => {
     await using trail = await someTrail();
     const text = excerptText((await trail.excerpt()) as AuditExcerpt);
@@ -136,10 +150,8 @@ describe("an excerpt of the audit trail", () => {
       acts: [{ why: "the trail that it was compared with ends before record 13" }],
     });
 
-    await using folder = await testFolder();
-    const foreign = openSigningKey(folder.path);
-    const forged = await exportExcerpt({ ...trail, signingKey: foreign, about, acts: trail.acts });
-    const unproven = await verify(excerptText(forged as AuditExcerpt));
+    const unsigned = await exportExcerpt({ ...trail, about, acts: trail.acts });
+    const unproven = await verify(excerptText(unsigned as AuditExcerpt));
     expect(unproven).toMatchObject({ is: "unsure", acts: [{ is: "proven" }, { is: "proven" }] });
     expect(excerptLines(unproven)).toContain(
       "The words of the acts are not proven: no head of this trail is signed by the file's key.",

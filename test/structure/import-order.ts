@@ -51,6 +51,7 @@ const layers = [
   "features/cause.ts",
   "features/digest-part.ts",
   "features/home-part.ts",
+  "features/night-part.ts",
   "features/define-feature.ts",
   "features",
   "operate",

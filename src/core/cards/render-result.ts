@@ -128,20 +128,12 @@ export function renderResult(
   note?: AfterNote,
   { isMentioned, above, commands = [] }: { isMentioned?: boolean } & Omit<ThreadFacts, "note"> = {},
 ): Message {
-  const { record, stage, state, attempt } = request;
+  const { record, stage, state } = request;
   const { sign, text } = outcomeOf(request, command, note);
   const begin = md`${sign} ${addressRequester(request, isMentioned)}`;
-  const call = callOf(stage);
-  const { last } = readsOf(stage);
   const called = name(calledName(record.target));
-  const proof = [
-    call && md`Sent ${when(call.sentAt)}`,
-    call?.mark && md`${call.mark.status} seen ${when(call.mark.at)}`,
-    last && md`${last.status} read ${when(last.at)}`,
-    attempt > 1 && md`attempt ${attempt}`,
-  ].filter((fact) => typeof fact === "object");
-  const facts = md`${new Markdown(proof.map(({ value }) => value).join(", "))}.`;
-  const isProven = proof.length > 0 && !isAlready(stage);
+  const facts = proofOf(request);
+  const isProven = facts.value !== "" && !isAlready(stage);
   const isSeen = state === "done" && isProven && !deciderOf(stage);
   const result = isSeen ? stateNow(request, command) : ended(endWords(request));
   const lacksTarget = above === "several" && !result.value.includes(called.value);
@@ -167,6 +159,24 @@ export function renderResult(
   );
 }
 
+/**
+ * Returns what was sent and read, and when: `Sent 11:44, REBOOTING seen 11:44, RUNNING read 11:45.`
+ * Empty when nothing was.
+ */
+export function proofOf({ stage, attempt }: StoredRequest): Markdown {
+  const call = callOf(stage);
+  const { last } = readsOf(stage);
+  const proof = [
+    call && md`Sent ${when(call.sentAt)}`,
+    call?.mark && md`${call.mark.status} seen ${when(call.mark.at)}`,
+    last && md`${last.status} read ${when(last.at)}`,
+    attempt > 1 && md`attempt ${attempt}`,
+  ].filter((fact) => typeof fact === "object");
+  return proof.length === 0
+    ? md``
+    : md`${new Markdown(proof.map(({ value }) => value).join(", "))}.`;
+}
+
 /** Returns the hint for a request that was not sent. */
 const hintIn = (stage: Stage): string | undefined => ("hint" in stage ? stage.hint : undefined);
 
@@ -182,7 +192,7 @@ function stateNow(request: StoredRequest, command: ChangeCommand): Markdown {
  * mention of the requester, who may have had no part in it: "denied" alone would say that the
  * requester denied it.
  */
-function endWords(request: StoredRequest): Markdown {
+export function endWords(request: StoredRequest): Markdown {
   const { record, stage, votes } = request;
   const why = whyOf(stage);
   const because = why ? md`: ${why}` : "";

@@ -8,6 +8,7 @@ import { pressAlert } from "./press-alert.ts";
 import { alertRoute } from "./receive-alerts.ts";
 import { sourcesSection } from "./sources.ts";
 import { alertsAtHome, alertsExplain, alertsInDigests } from "./tell-alerts.ts";
+import { alertsAtNight } from "./tell-night.ts";
 
 /** How often Gatehouse looks for alerts whose source went silent (ms). */
 const unheardEveryMs = 60_000;
@@ -51,6 +52,7 @@ export const alerts = defineFeature({
       home: alertsAtHome(groups),
       explains: alertsExplain(groups),
       digest: alertsInDigests({ alerts: groups, redis, key }),
+      night: alertsAtNight(groups),
       async untold() {
         const untold = await groups.untold();
         return untold.map(({ record }) => ({

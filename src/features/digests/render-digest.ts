@@ -59,14 +59,17 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   const counts = countWords(facts);
   const since = dayAndTime(facts.since);
   const snoozes = hidden > 0 && md`😴 ${counted(hidden, "line is", "lines are")} snoozed here.`;
-  const unsnooze = hidden > 0 ? buttons([unsnoozeAll]) : undefined;
+  const below = buttons([
+    ...(facts.parts ?? []).flatMap((part) => part.buttons ?? []),
+    ...(hidden > 0 ? [unsnoozeAll] : []),
+  ]);
   if (heard.length === 0 && !missing && !intro) {
     const more = lines(late, snoozes);
     return message(
       news(md`${title}: nothing new`),
       section(md`☀️ Nothing new since ${since}. ${counts}`),
       more.value === "" ? undefined : context(more),
-      unsnooze,
+      below,
     );
   }
   const shown = chosen(heard);
@@ -96,7 +99,7 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
     // which the text shows.
     isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),
     context(lines(counts, snoozes, ageWords(facts))),
-    unsnooze,
+    below,
   );
 }
 

@@ -10,6 +10,7 @@ import {
 } from "../../config/policy-values.ts";
 import { UserError } from "../../errors.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { parseClock } from "../../text/parse-clock.ts";
 import { clockWords, zoneWords } from "../../text/time-words.ts";
 import { type DigestRule, digestsIn } from "./digests-section.ts";
 
@@ -188,7 +189,7 @@ const usage =
 function partOf(word: string): readonly [keyof ScheduleWords, unknown] {
   const link = /^<#([CG][A-Z0-9]+)(?:\|[^>]*)?>$/.exec(word);
   const read = {
-    at: timeOfDay.safeParse(clock(word)).data,
+    at: timeOfDay.safeParse(parseClock(word)).data,
     channel: channelShape.safeParse(link?.[1] ?? word).data,
     days: daysShape.safeParse(word).data,
     timezone: zoneShape.safeParse(word).data,
@@ -207,20 +208,4 @@ function partOf(word: string): readonly [keyof ScheduleWords, unknown] {
     `Can't tell which channel ${shown} is.`,
     "Its ID is at the end of the channel's details: `C02STATUS`.",
   );
-}
-
-/**
- * A time like `9am`, `9`, `0900`, `9.30pm`, `9h30`, or `noon` as `HH:MM`; any other word unchanged.
- */
-function clock(word: string): string {
-  if (/^noon$/i.test(word)) return "12:00";
-  const read = /^(\d{1,2})(?:[:.h]?(\d\d)|h)?(?:([ap])\.?m\.?)?$/i.exec(word);
-  if (!read) return word;
-  const [, hours = "", minutes = "00", half] = read;
-  // `930` is ambiguous: it could be a slip for `1930`.
-  if (/^\d{3}$/.test(word)) return word;
-  if (half === undefined) return `${hours.padStart(2, "0")}:${minutes}`;
-  const hour = Number(hours);
-  if (hour < 1 || hour > 12) return word;
-  return `${String((hour % 12) + (/p/i.test(half) ? 12 : 0)).padStart(2, "0")}:${minutes}`;
 }

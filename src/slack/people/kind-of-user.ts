@@ -58,3 +58,15 @@ export function emailOfUser(user: unknown): string {
     .toLowerCase()
     .replace(/\+[^@]*@/, "@");
 }
+
+/** Undefined where Slack names none that this runtime knows. */
+export function zoneOfUser(user: unknown): string | undefined {
+  const zone = textAt(user, "tz");
+  try {
+    return zone === ""
+      ? undefined
+      : new Intl.DateTimeFormat("en-US", { timeZone: zone }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}

@@ -3,7 +3,14 @@ import type { Person } from "../../registry/invocation.ts";
 import { at, textAt } from "../json.ts";
 import type { Web } from "../web.ts";
 import { CannotTell, Unanswered } from "./cannot-tell.ts";
-import { type Home, emailOfUser, isOfHome, kindOfUser, nameOfUser } from "./kind-of-user.ts";
+import {
+  type Home,
+  emailOfUser,
+  isOfHome,
+  kindOfUser,
+  nameOfUser,
+  zoneOfUser,
+} from "./kind-of-user.ts";
 import { createLookups } from "./look-ups.ts";
 import type { SharedAnswer } from "./shared-answer.ts";
 import { type Groups, groupsHint, groupsIn, listGroups } from "./user-groups.ts";
@@ -111,11 +118,13 @@ export function createPeople(options: PeopleOptions) {
       };
       if (user === undefined) return { ...outline, name: userId, kind: "external" };
       const email = emailOfUser(user);
+      const timeZone = zoneOfUser(user);
       return {
         ...outline,
         name: nameOfUser(user),
         kind: kindOfUser(user, teamId, home),
         ...(email === "" ? {} : { email }),
+        ...(timeZone === undefined ? {} : { timeZone }),
       };
     },
     /** Throws CannotTell. */

@@ -116,6 +116,7 @@ describe("who somebody is", () => {
       name: "ada",
       kind: "member",
       groups: ["S02LEADS"],
+      timeZone: "Europe/Paris",
     });
     // Whatever team a delivery claims: Slack's own word counts.
     expect((await world.people.person("U0STAN", team)).kind).toBe("external");

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { exportExcerpt, excerptText } from "../../audit/excerpt.ts";
+import { findSigningKey } from "../../audit/signing-key.ts";
+import type { ReadContext } from "../../commands/context.ts";
+import { scopeShownTo } from "../../core/permit/access.ts";
+import { UserError } from "../../errors.ts";
+import { counted, dotted, plainWords } from "../../messages/message.ts";
+import { type Answer, defineCommand, fileFlag, rest, wholeNumber } from "../../registry/define.ts";
+import { parseSince } from "../../text/parse-since.ts";
+import { type Night, nightsOf } from "./create-night.ts";
+import { fileMessage, renderNight } from "./render-night.ts";
+
+const hourMs = 3_600_000;
+const usualMs = 12 * hourMs;
+const longestMs = 7 * 24 * hourMs;
+
+export const night = defineCommand({
+  name: "gatehouse night",
+  summary: "Show what happened since a time: alerts, who did what, and how it ended",
+  example: "/gatehouse night 8pm",
+  class: "read",
+  args: z.object({
+    since: rest(
+      40,
+      "a duration, a time, or a day: `12h`, `8pm`, `yesterday 20:00`; by default 12 hours ago",
+    ).optional(),
+    skip: wholeNumber(10_000)
+      .optional()
+      .meta({ isFlag: true, description: "how many of the oldest to leave out" }),
+    file: fileFlag("send it as a file whose lines `audit verify` can prove"),
+  }),
+  async answer({ since: words = "", skip = 0, file }, context: ReadContext) {
+    const { person, channelId, policy, ourTeamId } = context;
+    const since = sinceWhen(words, context);
+    const scope = scopeShownTo(person, channelId, policy, ourTeamId);
+    const read = await nightsOf(context).read(since, scope);
+    if (!file) return renderNight(read, skip);
+    return asFile(read, context);
+  },
+});
+
+/** Throws UserError. */
+function sinceWhen(words: string, { now, person }: Pick<ReadContext, "now" | "person">): number {
+  const at = words === "" ? now() - usualMs : parseSince(words, now(), person.timeZone);
+  if (at === undefined)
+    throw new UserError(
+      `Gatehouse can't tell since when: ${words.slice(0, 40)}.`,
+      "Use a duration, a time, or a day: `12h`, `8pm`, `yesterday 20:00`, `2026-11-26`.",
+    );
+  if (now() - at > longestMs)
+    throw new UserError(
+      "A night goes back 7 days at most.",
+      "`/gatehouse audit` shows what was earlier.",
+    );
+  return at;
+}
+
+/** A record is sealed twice a second, so a file that needs the newest one waits for it. */
+const sealTries = 25;
+const sealPauseMs = 200;
+
+async function asFile(
+  read: Night,
+  { trail, journal, person, channelId, now }: ReadContext,
+): Promise<Answer> {
+  const told = read.acts.filter(({ records }) => records.length > 0);
+  const from = new Date(read.since).toISOString();
+  // Reads of the trail are recorded in it.
+  const by = { who: person.id, team: person.teamId, channel: channelId };
+  await journal.note({ what: "audit-excerpt", ...by, since: from, acts: told.length });
+  const acts = told.map(({ at, text, proof, records }) => ({
+    at,
+    says: plainWords(dotted(text, proof)),
+    records,
+  }));
+  const about = `From ${from} to ${new Date(now()).toISOString()}, as far as ${person.name} sees it: ${counted(acts.length, "act")}.`;
+  for (let tries = 0; tries < sealTries; tries += 1) {
+    // The first seal of a new installation makes the key.
+    const signingKey = findSigningKey(trail.dataDir);
+    const excerpt = signingKey && (await exportExcerpt({ ...trail, signingKey, about, acts }));
+    if (excerpt) {
+      const name = `night-${from.slice(0, 16).replaceAll(":", "")}.json`;
+      const content = excerptText(excerpt);
+      const message = fileMessage(acts.length, read.acts.length - acts.length);
+      return { message, file: { name, title: "The night", content } };
+    }
+    await sleep(sealPauseMs);
+  }
+  throw new UserError(
+    "The newest records of the audit trail aren't sealed yet, so there is no file.",
+    "Try again in a minute; `/gatehouse status` shows whether Gatehouse is well.",
+  );
+}

@@ -1,0 +1,69 @@
+import {
+  List,
+  type Message,
+  buttons,
+  context,
+  counted,
+  dayAndTime,
+  lines,
+  md,
+  message,
+  name,
+  readable,
+  section,
+  sentence,
+} from "../../messages/message.ts";
+import { runButton } from "../../registry/define.ts";
+import type { Night } from "./create-night.ts";
+
+/** A button that shows the night to whoever presses it. */
+export const nightButton = (label: string, since: number, more: object = {}) =>
+  runButton(label, "gatehouse.night", { since: new Date(since).toISOString(), ...more });
+
+/** More rows don't fit into a message, and a phone. */
+const perMessage = 20;
+
+/** The acts, oldest first, without the first `skip`: a line for each, with its proof. */
+export function renderNight(night: Night, skip: number): Message {
+  const { acts, since, isCut, unread } = night;
+  const missing = lines(
+    unread.length > 0 && md`⚠️ *Could not be read:* ${unread.join(", ")}.`,
+    isCut && md`⚠️ Only the newest 10,000 audit records of that time are told.`,
+  );
+  const below = missing.value === "" ? undefined : section(missing);
+  if (acts.length === 0)
+    return sentence(md`☀️ Nothing happened since ${dayAndTime(since)}.`, below);
+  const rest = acts.slice(skip, skip + perMessage);
+  const rows = rest.map(({ at, text, proof, button }) =>
+    section(lines(md`${dayAndTime(at)} ${text}`, proof), button),
+  );
+  const many = counted(acts.length, "act");
+  const head = md`*The night* since ${dayAndTime(since)}: ${many}, oldest first.`;
+  const list = new List(rows.length, (shown) => {
+    const told = skip + shown;
+    const left = acts.length - told;
+    const next = nightButton(`Next ${Math.min(left, perMessage)}`, since, { skip: String(told) });
+    const file = nightButton("As a file", since, { file: true });
+    return [
+      section(head),
+      ...rows.slice(0, shown),
+      below,
+      shown < acts.length
+        ? context(md`${skip + 1} to ${told} of ${acts.length} are shown.`)
+        : undefined,
+      buttons([...(left > 0 ? [next] : []), file]),
+    ];
+  });
+  return message(readable(head), list);
+}
+
+/** Says what to do with the file, and what isn't in it. */
+export function fileMessage(acts: number, left: number): Message {
+  return sentence(
+    lines(
+      md`The night is a file in your direct messages: ${counted(acts, "act")}, each with its audit records. ${name("node gatehouse.mjs audit verify FILE")} proves them against the whole trail.`,
+      left > 0 &&
+        md`${counted(left, "act is", "acts are")} left out: the records tell of VMs that you can't see, too.`,
+    ),
+  );
+}

@@ -1,0 +1,137 @@
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { exportAudit, exportText } from "../../../src/audit/export.ts";
+import { runAudit } from "../../../src/cli/audit.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
+import { startWorld } from "../../support/start-world.ts";
+import { testFolder } from "../../audit/trail-of.ts";
+import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
+
+describe("the night as one page", () => {
+  it("tells each alert and each act with who approved, what was read, and when it ended; the digest has its button", async () => {
+    await using world = await startAlertWorld();
+    const { olivia, amir, ada } = world;
+    await send(world, "prometheus", alertmanagerBody([{}]));
+    await hears(olivia, "ops", /🔥 HighCpu on web-2/);
+    await olivia.types("ops", "/vm restart web-2");
+    await world.ended("vm restart");
+    await send(
+      world,
+      "prometheus",
+      alertmanagerBody([{ status: "resolved", endsAt: new Date().toISOString() }]),
+    );
+    await hears(olivia, "ops", /✅ Ended: HighCpu/);
+    await olivia.types("ops", "/vm snapshot db-1 nightly");
+    await world.ended("vm snapshot");
+    await ada.types("ops", '/vm restore db-1 nightly --break-glass "the index is corrupt"');
+    await ada.until(({ modals }) => modals.some(({ title }) => title.startsWith("Break-glass")));
+    await ada.submits({ "Type db-1 to confirm": "db-1" });
+    await world.settled();
+    await olivia.types("ops", "/project delete staging");
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Request approval"));
+    await olivia.submits({ "Type staging to confirm": "staging", Reason: "it is empty" });
+    const card = await hears(amir, "ops", /staging[^]*\[Deny\]/);
+    await amir.presses("Deny", { in: card.ts });
+    await world.settled();
+    await ada.types("ops", "/gatehouse freeze storage is failing");
+    await hears(ada, "ops", /froze all changes/);
+
+    await world.vera.types("ops", "/gatehouse night");
+    const told = await hears(world.vera, "ops", /The night since/);
+    expect(told.ephemeral).toBe(true);
+    const words = wordsOf(told);
+    const at = String.raw`\w{3} \d+, \d+:\d\d [AP]M UTC`;
+    const second = String.raw`\d+:\d\d:\d\d [AP]M UTC`;
+    expect(words).toMatch(new RegExp(`^The night since ${at}: 6 acts, oldest first\\.`));
+    for (const line of [
+      `${at} ✅ HighCpu on web-2, from prometheus ended ${at}\\.`,
+      `${at} ✅ olivia restarted web-2 in \\d+ s\\.\nsent ${second} · REBOOTING seen ${second} · RUNNING read ${second} · ended ${second}`,
+      `${at} ✅ olivia took a snapshot of db-1 as nightly in \\d+ s\\.`,
+      `${at} 🚨 ada restored db-1 from nightly in \\d+ s without approval \\(break-glass\\): “the index is corrupt”; nobody has signed the review\\.`,
+      `${at} ⛔ olivia asked for the deletion of staging: “it is empty”: amir denied it\\.`,
+      `${at} 🧊 ada froze all changes: “storage is failing”\\.`,
+    ])
+      expect(words).toMatch(new RegExp(line));
+    expect(words).toMatch(/\[As a file\]/);
+
+    await olivia.types("ops", "/gatehouse digest now");
+    const digest = await hears(world.vera, "ops", /\[The night\]/);
+    await world.vera.presses("The night", { in: digest.ts });
+    await expect
+      .poll(
+        () =>
+          world.vera
+            .seesChannel("ops")
+            .messages.filter(({ text }) => text.startsWith("The night since")).length,
+      )
+      .toBe(2);
+  });
+
+  it("is a file whose every line audit verify proves, with no record of anything else", async () => {
+    await using world = await startWorld();
+    await using folder = await testFolder();
+    const { olivia, vera } = world;
+    await vera.types("ops", "/vm stop web-2");
+    await hears(vera, "ops", /You can't run/);
+    await olivia.types("ops", "/vm restart web-2");
+    await world.ended("vm restart");
+    await olivia.types("ops", "/gatehouse night --file 1h");
+    await hears(olivia, "ops", /The night is a file in your direct messages: 1 act, each with/);
+    const files = [...world.slack.workspace.files.values()];
+    const text = files.find(({ name }) => name.startsWith("night-"))?.bytes?.toString() ?? "";
+    const file = path.join(folder.path, "night.json");
+    await writeFile(file, text);
+    expect(await readFile(file, "utf8")).not.toMatch(/refusal|U0VERA/);
+    const whole = path.join(folder.path, "whole.json");
+    await writeFile(whole, exportText(await exportAudit({ redis: world.client, key: world.key })));
+    let said = "";
+    const terminal = { redisUrl: undefined, write: (more: string) => void (said += more) };
+    expect(await runAudit(["verify", file, "--against", whole], terminal), said).toBe(0);
+    expect(said).toMatch(
+      /^From .* as far as olivia sees it: 1 act\.\nProven: 1 of 1 act, by \d records/,
+    );
+    expect(said).toMatch(
+      /✓ \S+ ✅ olivia restarted web-2 in \d+ s\. · sent .* \(records \d+ to \d+\)/,
+    );
+    await writeFile(file, text.replace("olivia restarted", "nobody restarted"));
+    expect(await runAudit(["verify", file, "--against", whole], terminal)).toBe(1);
+  });
+
+  it("tells a team nothing of another's VMs, in a page, a file, and a channel; a freeze is everybody's", async () => {
+    const policy = `access: { view: [], operate: [], approve: [], administer: ["U0ADA"] }
+teams:
+  pay: { projects: ["payments"], operate: ["U0OLIVIA"], channel: C01OPS }
+  lab: { projects: ["ml"], operate: ["U0AMIR"], view: ["U0VERA"], channel: C02STATUS }
+`;
+    await using world = await startWorld({ policy });
+    const { olivia, amir, vera, ada } = world;
+    await olivia.types("ops", "/vm restart web-2");
+    await world.ended("vm restart");
+    await ada.types("ops", "/gatehouse freeze storage is failing");
+    await hears(ada, "ops", /froze all changes/);
+    await olivia.types("ops", "/gatehouse night");
+    await hears(olivia, "ops", /2 acts, [^]*olivia restarted web-2[^]*ada froze all changes/);
+    for (const who of [amir, vera]) {
+      await who.types("status", "/gatehouse night");
+      const told = wordsOf(await hears(who, "status", /: 1 act, [^]*ada froze all changes/));
+      expect(told).not.toMatch(/web-2|olivia/);
+    }
+    // Olivia sees her own, and the other team's channel doesn't
+    await olivia.types("status", "/gatehouse night --file 1h");
+    await hears(olivia, "status", /: 1 act, each with its audit records/);
+    const [file] = [...world.slack.workspace.files.values()];
+    expect(file?.bytes?.toString()).not.toMatch(/web-2|vm restart/);
+  });
+
+  it("is refused in words when it can't tell since when, and says when nothing happened", async () => {
+    await using world = await startWorld();
+    const { vera } = world;
+    await vera.types("ops", "/gatehouse night next week");
+    await hears(vera, "ops", /Gatehouse can't tell since when: next week\./);
+    await vera.types("ops", "/gatehouse night 2020-01-01");
+    await hears(vera, "ops", /A night goes back 7 days at most\./);
+    await vera.types("ops", "/gatehouse night 5 min");
+    await hears(vera, "ops", /☀️ Nothing happened since /);
+  });
+});
