@@ -92,7 +92,7 @@ describe("the night as one page", () => {
       /^From .* as far as olivia sees it: 1 act\.\nProven: 1 of 1 act, by \d records/,
     );
     expect(said).toMatch(
-      /✓ \S+ ✅ olivia restarted web-2 in \d+ s\. · sent .* \(records \d+ to \d+\)/,
+      /✓ \S+ ✅ olivia restarted web-2 in \d+ s\. · Sent .* \(records \d+ to \d+\)/,
     );
     await writeFile(file, text.replace("olivia restarted", "nobody restarted"));
     expect(await runAudit(["verify", file, "--against", whole], terminal)).toBe(1);
