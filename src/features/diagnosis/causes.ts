@@ -42,7 +42,21 @@ export interface Facts {
 
 /** The causes that need no feature: outcomes, the status, the freeze, and what is under way. Pure. */
 export function causesOf(facts: Facts): readonly Cause[] {
-  return [...unknownOutcomes(facts), ...badStatus(facts), ...frozen(facts), ...underWay(facts)];
+  const known = wasMissed(facts) ? { ...facts, seen: undefined } : facts;
+  return [...unknownOutcomes(known), ...badStatus(known), ...frozen(known), ...underWay(known)];
+}
+
+/**
+ * Whether a request left the VM in another status after the monitor saw the present one begin. What
+ * the monitor knows is then older than that request: it read the VM neither during it nor after it.
+ */
+function wasMissed({ vm, seen, requests }: Facts): boolean {
+  if (seen === undefined) return false;
+  return requests.some(({ request: { stage, record, state, changedAt } }) => {
+    if (record.target.id !== vm.id || state !== "done" || changedAt <= seen[1]) return false;
+    const left = afterOf(stage);
+    return left !== undefined && statusOf(left) !== vm.status;
+  });
 }
 
 function unknownOutcomes({ vm, requests, now }: Facts): readonly Cause[] {
