@@ -166,14 +166,13 @@ const objectKeys = <T extends object>(value: T) =>
  * 12 hex digits over what the file says about who may do what. A request waits under every file
  * that has the version it was made under. Timing, sections of features, and file locations aren't
  * part of it, nor are defaults (`statedRules`). `services` have a version of their own, because no
- * service approves or runs what waits. An empty `services` section is still hashed, so that
- * versions keep the values that they had when services were part of them.
+ * service approves or runs what waits.
  */
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits, teams, attestation } = policy;
   const sections = { access, teams, approvals, protect, attestation, limits };
   const said = Object.entries(sections).map(([name, part]) => [name, stated.get(part) ?? part]);
-  return shortHash({ ...Object.fromEntries(said), channels, services: {} });
+  return shortHash({ ...Object.fromEntries(said), channels });
 }
 
 /** 12 hex digits over the section `services`: which programs may call the API, and for what. */

@@ -41,7 +41,7 @@ interface StatedAppraisal extends Section {
 /**
  * The sections that policy versions are computed from. They contain what the file states and
  * nothing that a release of Gatehouse adds, so that the versions of one file are equal in every
- * release. Where a file states nothing, the value that version 0.2.0 filled in stands here. These
+ * release. Where a file states nothing, the value that 1.0 filled in stands here. These
  * values never change, whatever the defaults of `policySchema` become, and a key that is added
  * there later appears here only when a file states it. Keys that features have in teams
  * (`ofFeatures`) aren't rules and are left out.

@@ -88,8 +88,8 @@ function probe(folder: string): void {
 }
 
 /**
- * Removes other users' access to our files, which earlier versions created with whatever mode the
- * umask gave. A directory with other files in it may be shared for a reason, so it keeps its mode.
+ * Removes other users' access to our files, which a copy or a restored backup may have
+ * opened to them. A directory with other files in it may be shared for a reason, so it keeps its mode.
  * Files of another user can't be changed.
  */
 function tighten(at: string): void {

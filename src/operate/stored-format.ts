@@ -1,6 +1,5 @@
 import { ConfigError } from "../config/config.ts";
 import { counted } from "../messages/message.ts";
-import { countWorkers } from "../queue/heartbeat.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { processName, readProcesses } from "./presence.ts";
 
@@ -23,20 +22,17 @@ export async function takeFormat(
 ): Promise<void> {
   const held = await redis.set(key("format"), storedFormat, "NX", "GET");
   if (held === null || held === storedFormat) return;
-  const [open, processes, workers] = await Promise.all([
+  const [open, processes] = await Promise.all([
     redis.zcard(key("requests", "open")),
     readProcesses(redis, key, beatMs),
-    countWorkers(redis, key),
   ]);
   const own = processName(dataDir);
   const others = processes.filter(({ name, isMissing }) => !isMissing && name !== own);
-  // Earlier releases report only their workers.
-  const running = Math.max(others.length, workers);
-  if (open === 0 && running === 0) {
+  if (open === 0 && others.length === 0) {
     await redis.set(key("format"), storedFormat);
     return;
   }
-  const facts = `${counted(open, "open request")} and ${counted(running, "running process", "running processes")}`;
+  const facts = `${counted(open, "open request")} and ${counted(others.length, "running process", "running processes")}`;
   throw new ConfigError([
     `Redis holds stored format ${held} with ${facts}; this version of Gatehouse stores format ${storedFormat}. Freeze changes, let the open requests end, stop all processes of the other version, then start this one`,
   ]);

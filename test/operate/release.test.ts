@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -8,14 +8,17 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { root } from "../structure/sources.ts";
+import { hears } from "../stories/words.ts";
+import { portsOf, startNode } from "../support/start-program.ts";
+import { startWorldForPrograms } from "../support/start-world.ts";
 
 const fileOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const { version, files } = JSON.parse(fileOf("package.json")) as {
@@ -24,12 +27,15 @@ const { version, files } = JSON.parse(fileOf("package.json")) as {
 };
 const changelog = fileOf("CHANGELOG.md");
 const sections = [...changelog.matchAll(/^## (\S+)/gm)].map(([, name = ""]) => name);
-const number = version.replace(/-dev$/, "");
+/** Two formats of a version: of a release or its candidate, and of what comes between two. */
+const ofRelease = /^\d+\.\d+\.\d+(-rc\.\d+)?$/;
+const between = /^(\d+\.\d+\.\d+(?:-rc\.\d+)?)[-.]dev$/;
 
-/** A copy of what a release is made from. */
-function startRelease(): Disposable & { at(name: string): string; release(): [number, string] } {
+/** A repository with what a release is made from, under another version. */
+function startRelease(its: string) {
   const folder = mkdtempSync(path.join(tmpdir(), "gatehouse-release-"));
   const at = (name: string) => path.join(folder, name);
+  const git = (...words: string[]) => execFileSync("git", words, { cwd: folder, encoding: "utf8" });
   const named = files.filter((name) => name !== "npm-shrinkwrap.json");
   for (const name of [
     ...named,
@@ -39,11 +45,23 @@ function startRelease(): Disposable & { at(name: string): string; release(): [nu
     "README.md",
     "LICENSE",
     ".ci/release",
+    ".gitignore",
   ])
     cpSync(path.join(root, name), at(name), { recursive: true });
+  for (const name of ["package.json", "package-lock.json"])
+    writeFileSync(at(name), fileOf(name).replaceAll(`"${version}"`, `"${its}"`));
+  writeFileSync(at("CHANGELOG.md"), `# Changelog\n\n## ${its}\n`);
+  git("init", "--quiet");
   return {
     at,
-    release() {
+    /** Commits everything, and resolves with the commit's name. */
+    commit(): string {
+      git("add", "--all");
+      const author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
+      git(...author, "commit", "--quiet", "--message", `Release ${its}`);
+      return git("rev-parse", "HEAD").trim();
+    },
+    release(): [number, string] {
       const { status, stdout, stderr } = spawnSync(at(".ci/release"), { encoding: "utf8" });
       return [status ?? -1, `${stdout}${stderr}`];
     },
@@ -52,12 +70,13 @@ function startRelease(): Disposable & { at(name: string): string; release(): [nu
 }
 
 describe("the version", () => {
-  it("is not that of a release before, and what changed since stands under Unreleased", () => {
-    expect(version).toMatch(/^\d+\.\d+\.\d+(-dev)?$/);
-    if (version.endsWith("-dev")) {
-      expect(sections[0]).toBe("Unreleased");
-      expect(sections).not.toContain(number);
-    } else expect(sections[0]).toBe(version);
+  it("is that of the newest section of CHANGELOG.md, or comes between two releases", () => {
+    const [, next] = between.exec(version) ?? [];
+    if (next === undefined) expect(version).toMatch(ofRelease);
+    expect(sections.length).toBeGreaterThan(0);
+    if (next === undefined) expect(sections[0]).toBe(version);
+    for (const section of sections) expect(section).toMatch(/^Unreleased$|^\d/);
+    expect(sections.lastIndexOf("Unreleased")).toBeLessThan(next === undefined ? 0 : 1);
   });
 
   it("is the one in the lockfile, and wherever deploy/ names the image", () => {
@@ -75,46 +94,65 @@ describe("the version", () => {
 });
 
 describe("npm run release", () => {
-  it("makes nothing of a version between releases, and says what one takes", () => {
-    using copy = startRelease();
-    for (const name of ["package.json", "package-lock.json"])
-      writeFileSync(copy.at(name), fileOf(name).replace(version, `${number}-dev`));
+  it.for(["1.0.0-dev", "1.0.0-rc.1.dev", "1.0.0-rc", "1.0.0-beta.1"])(
+    "makes nothing of %s, and says where to read what a release takes",
+    (its) => {
+      using copy = startRelease(its);
+      copy.commit();
+      expect(copy.release()).toEqual([
+        1,
+        `${its} is what comes between two releases. How one is made: CONTRIBUTING.md, "A release".\n`,
+      ]);
+      expect(existsSync(copy.at("dist"))).toBe(false);
+      expect(fileOf("CONTRIBUTING.md")).toMatch(/^#+ A release$/m);
+    },
+  );
+
+  it("takes no version that CHANGELOG.md doesn't name, also not by its candidate", () => {
+    using copy = startRelease("1.0.0");
+    writeFileSync(copy.at("CHANGELOG.md"), "## 1.0.0-rc.1\n\n## 1x0.0\n");
+    copy.commit();
+    expect(copy.release()).toEqual([1, "CHANGELOG.md has no section for 1.0.0.\n"]);
+  });
+
+  it("makes nothing of files that aren't committed", () => {
+    using copy = startRelease("1.0.0");
+    copy.commit();
+    writeFileSync(copy.at("src/left-behind.ts"), "");
     expect(copy.release()).toEqual([
       1,
-      `${number}-dev is what comes between two releases. For one: npm version --no-git-tag-version ${number}, npm run derive, ` +
-        "and its section in CHANGELOG.md; afterward the same with the next number and -dev.\n",
+      "A release is made of what is committed, and this isn't: src/left-behind.ts\n",
     ]);
-    expect(existsSync(copy.at("dist"))).toBe(false);
   });
+});
 
-  it("takes no version that CHANGELOG.md doesn't name", () => {
-    using copy = startRelease();
-    const next = fileOf("package.json").replace(version, "99.0.0");
-    writeFileSync(copy.at("package.json"), next);
-    expect(copy.release()).toEqual([1, "CHANGELOG.md has no section for 99.0.0.\n"]);
-  });
-
-  it("makes a tarball that starts, and from which the image, compose.yaml, and deploy/ work", () => {
-    using copy = startRelease();
-    for (const name of ["package.json", "package-lock.json"])
-      writeFileSync(copy.at(name), fileOf(name).replaceAll(`"${version}"`, `"${number}"`));
-    writeFileSync(copy.at("CHANGELOG.md"), changelog.replace("## Unreleased", `## ${number}`));
+describe("what npm run release makes", () => {
+  const number = "1.0.0-rc.1";
+  const tarball = `gatehouse-${number}.tgz`;
+  const dist = (name: string) => path.join(copy.at("dist"), name);
+  let copy: ReturnType<typeof startRelease>;
+  let commit: string;
+  beforeAll(() => {
+    copy = startRelease(number);
+    commit = copy.commit();
     const [status, said] = copy.release();
     expect(status, said).toBe(0);
+  }, 180_000);
+  afterAll(() => copy[Symbol.dispose]());
+
+  it("is a tarball, a bill of materials, and checksums, and the commit is noted", () => {
     const made = readdirSync(copy.at("dist")).toSorted();
-    const tarball = `gatehouse-${number}.tgz`;
     expect(made).toEqual(["SHA256SUMS", `gatehouse-${number}.cdx.json`, tarball]);
     expect(existsSync(copy.at("npm-shrinkwrap.json"))).toBe(false);
+    expect(readFileSync(copy.at(".ci/last-release"), "utf8")).toBe(`${commit}\n`);
+  });
 
+  it("has what the image, compose.yaml, and deploy/ need, and nothing of the sandbox", () => {
     mkdirSync(copy.at("unpacked"));
-    const unpack = ["xzf", copy.at(`dist/${tarball}`), "-C", copy.at("unpacked")];
+    const unpack = ["xzf", dist(tarball), "-C", copy.at("unpacked")];
     expect(spawnSync("tar", unpack).status).toBe(0);
     const shipped = copy.at("unpacked/package");
     const textOf = (name: string) => readFileSync(path.join(shipped, name), "utf8");
-    symlinkSync(path.join(root, "node_modules"), path.join(shipped, "node_modules"));
-    const started = spawnSync(process.execPath, ["gatehouse.mjs", "--version"], { cwd: shipped });
-    expect(started.stdout.toString()).toContain(`gatehouse ${number}`);
-
     // What docker build is given, and what it copies of that
     const let_in = [...textOf(".dockerignore").matchAll(/^!(.+)$/gm)].map(([, name = ""]) => name);
     const copied = [...textOf("Dockerfile").matchAll(/^COPY (.+) \S+$/gm)]
@@ -139,11 +177,64 @@ describe("npm run release", () => {
     );
     expect(sources).toEqual([]);
     expect(textOf("package.json")).not.toContain("workspaces");
-    const bill = readFileSync(copy.at(`dist/gatehouse-${number}.cdx.json`), "utf8");
+    const bill = readFileSync(dist(`gatehouse-${number}.cdx.json`), "utf8");
     const { packages } = JSON.parse(textOf("npm-shrinkwrap.json")) as { packages: object };
     for (const listed of [Object.keys(packages).join(" "), bill]) {
       expect(listed).toContain("@slack/bolt");
       expect(listed).not.toMatch(/sandbox|\bws\b/);
     }
-  }, 120_000);
+  });
+
+  it("is installed, checked, and started by the commands of docs/install.md alone, and answers people", async () => {
+    await using world = await startWorldForPrograms();
+    const folder = mkdtempSync(path.join(tmpdir(), "gatehouse-install-"));
+    using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+    for (const name of [tarball, "SHA256SUMS"]) cpSync(dist(name), path.join(folder, name));
+    const typed = [...fileOf("docs/install.md").matchAll(/^ {4}(\S.*)$/gm)].map(
+      ([, line = ""]) => line,
+    );
+    const start = typed.pop() ?? "";
+    expect(typed).toEqual(expect.arrayContaining(["npm ci --omit=dev", "cp .env.example .env"]));
+    // The Node.js that a person has installed, and no variable of this test
+    const env = {
+      PATH: `${path.dirname(process.execPath)}:${process.env["PATH"] ?? ""}`,
+      HOME: process.env["HOME"] ?? "",
+      npm_config_prefer_offline: "true",
+    };
+    let cwd = folder;
+    const edit = (name: string, change: (text: string) => string) =>
+      writeFileSync(path.join(cwd, name), change(readFileSync(path.join(cwd, name), "utf8")));
+    const asked = ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "COMPUTE_API_URL", "COMPUTE_API_KEY"];
+    const filled = { ...world.env, OPS_PORT: "0" } as Readonly<Record<string, string>>;
+    for (const command of typed) {
+      const script = `${command}\npwd > "${folder}/cwd"`;
+      // The sandboxes are in this process, so it must not wait here
+      await promisify(execFile)("sh", ["-ec", script], { cwd, env });
+      cwd = readFileSync(path.join(folder, "cwd"), "utf8").trim();
+      // What the page says to fill in, and where the sandbox and a free port are
+      if (command.endsWith(" gatehouse.yml"))
+        edit("gatehouse.yml", (text) => text.replaceAll("U09ADMIN", "U0ADA"));
+      if (command.endsWith(" .env"))
+        edit(".env", (text) =>
+          [...asked, "REDIS_URL", "SLACK_API_URL", "OPS_PORT"].reduce(
+            (lines, name) =>
+              lines.replace(new RegExp(`^(# )?${name}=.*$`, "m"), `${name}=${filled[name] ?? ""}`),
+            text,
+          ),
+        );
+    }
+    const [, ...words] = start.split(" ");
+    expect(words.at(-1)).toBe("gatehouse.mjs");
+    await using gatehouse = startNode(words, env, { cwd });
+    const { opsPort } = await portsOf(gatehouse);
+    await world.slack.connected();
+    await expect
+      .poll(async () => (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).status)
+      .toBe(200);
+    await world.olivia.types("ops", "/gatehouse status");
+    await hears(world.olivia, "ops", /1\.0\.0-rc\.1, Node\.js/);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2 in/);
+    expect(await gatehouse.stop()).toBe(0);
+  }, 180_000);
 });

@@ -16,7 +16,7 @@ import { hears } from "./words.ts";
 
 const here = path.join(import.meta.dirname, "../..");
 
-/** What waits for approval waits in its last project; services have their part in the version of older releases. */
+/** What waits for approval waits in its last project. */
 const policy = `${usualPolicy}approvals: [{ operations: [vm.restart], targets: ["vm-0001-*"], required: 1, expires: 30m }]
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
 services: { ci: { tokens: ["sha256:${"a".repeat(64)}"], view: ["*"] } }
@@ -98,7 +98,7 @@ const problem = lastReleaseProblem();
 
 /** Two formats don't run at the same time: then another copy of this release stands for the last one. */
 const isOfThisFormat = () =>
-  lastReleaseFile("src/start/services.ts").includes(`storedFormat = "${storedFormat}"`);
+  lastReleaseFile("src/operate/stored-format.ts").includes(`storedFormat = "${storedFormat}"`);
 
 describe.skipIf(problem !== undefined)("the last release beside this one, on one Redis", () => {
   it(
@@ -227,7 +227,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       await world.olivia.types("ops", "/vm restart web-2");
       const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
       expect(await refused(next.folder, "next")).toMatch(
-        /holds stored format \w+ with 1 open request and 1 running process; .*Freeze changes, let the open requests end, stop all processes of the other version, then start this one/,
+        /holds stored format \w+ with 1 open request and 2 running processes; .*Freeze changes, let the open requests end, stop all processes of the other version, then start this one/,
       );
       await world.ada.types("ops", "/gatehouse freeze upgrade");
       await world.olivia.presses("Cancel", { in: card.ts });
@@ -249,7 +249,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
         async () => after.complaint(),
       );
       expect(await refused(last.folder, "last")).toMatch(
-        /holds stored format next with 0 open requests and 1 running worker/,
+        /holds stored format next with 0 open requests and 2 running processes/,
       );
       await after.stop();
 
