@@ -158,6 +158,15 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "GATEHOUSE_TOKEN",
 ]);
 
+/**
+ * Variables that were renamed, by their former beginning. A value under the former name is refused,
+ * because ignoring it silently would be dangerous.
+ */
+const formerNames = [
+  ["DOOR_PORT", "API_PORT"],
+  ["DOOR_SECRET_", "SOURCE_SECRET_"],
+] as const;
+
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** The environment variables of a process. An empty variable counts as not set. */
@@ -225,6 +234,15 @@ export class Environment {
     return wrong === undefined
       ? { secrets }
       : { secrets: [], problem: `${found.variable}: ${wrong}` };
+  }
+
+  /** Variables that are set under their former name, as `NAME: is called … now`. */
+  renamed(): readonly string[] {
+    return Object.keys(this.#env).flatMap((name) => {
+      const [begin, now] = formerNames.find(([before]) => name.startsWith(before)) ?? [];
+      if (begin === undefined || this.#text(name) === undefined) return [];
+      return [`${name}: is called ${now}${name.slice(begin.length)} now: rename it`];
+    });
   }
 
   /**

@@ -276,6 +276,17 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   ["API_PORT", { API_PORT: "open" }, 'must be a whole number from 0 to 65535, and is "open"'],
   ["API_PORT", { API_PORT: "3001" }, "must not be 3001, which another port of this process is"],
   ["API_PROT", { API_PROT: "9000" }, "is not a Gatehouse variable; did you mean API_PORT?"],
+  ["DOOR_PORT", { DOOR_PORT: "3002" }, "is called API_PORT now: rename it"],
+  [
+    "DOOR_SECRET_PROMETHEUS",
+    { DOOR_SECRET_PROMETHEUS: "hunter22hunter22" },
+    "is called SOURCE_SECRET_PROMETHEUS now: rename it",
+  ],
+  [
+    "DOOR_SECRET_PROMETHEUS_FILE",
+    { DOOR_SECRET_PROMETHEUS_FILE: "/run/secrets/prometheus" },
+    "is called SOURCE_SECRET_PROMETHEUS_FILE now: rename it",
+  ],
   [
     "OPS_HOST",
     { OPS_HOST: "localhost" },
