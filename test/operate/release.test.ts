@@ -138,7 +138,7 @@ describe("what npm run release makes", () => {
     const [status, said] = copy.release();
     expect(status, said).toBe(0);
   }, 180_000);
-  afterAll(() => copy[Symbol.dispose]());
+  afterAll(() => copy[Symbol.dispose](), 60_000);
 
   it("is a tarball, a bill of materials, and checksums, and the commit is noted", () => {
     const made = readdirSync(copy.at("dist")).toSorted();
