@@ -10,6 +10,7 @@ const computing = [
   "fuzz/one-answer",
   "stories/browser",
   "operate/examples",
+  "operate/release",
   "demo/weather",
   "operate/process-secrets",
 ];

@@ -15,6 +15,10 @@ const programs = programsFor(handedToPrograms);
 const elsewhere: [command: RegExp, needs: string][] = [
   [/^npm ci\b/, "a registry: .ci/run, .ci/set-up, and .ci/matrix run it"],
   [/^npm (test|run (demo|tour|check:rules|release))$/, "CI, and tests of their own"],
+  [
+    /^node gatehouse\.mjs policy check$/,
+    "a gatehouse.yml in this folder: release.test.ts types it",
+  ],
   [/^docker /, "a Docker engine"],
   [/^kubectl /, "a cluster"],
   [/^(\$EDITOR|systemctl) /, "a person; systemd"],
