@@ -440,13 +440,16 @@ export interface AuditFilter {
    * is known only by its name.
    */
   targetName?: string;
-  requestId?: string;
+  /** The ID of a request, with its safety snapshot, or of a rollout, with its requests. */
+  act?: string;
   /** A user ID: what they did, and what was done for them. */
   who?: string;
   /** Kinds of records. */
   what?: readonly string[];
   /** Records at or before this time aren't read (Redis time, ms). */
   after?: number;
+  /** The ID of a record: only older ones are read. */
+  before?: string;
 }
 
 export interface AuditEntry {
@@ -477,7 +480,7 @@ export async function readAudit(
   const { redis, key, most } = options;
   const trail = createTrail(redis, key);
   const entries: AuditEntry[] = [];
-  let before: string | undefined;
+  let { before } = options;
   for (let scanned = 0; scanned < scanMost; scanned += readPage) {
     const page = await trail.recordsBefore(before, readPage);
     for (const entry of page) {
@@ -504,9 +507,9 @@ export function parseRecord({
 
 /** Whether a record matches every given filter. */
 function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): boolean {
-  const { targetId, targetName, requestId, who, what } = filter;
+  const { targetId, targetName, act, who, what } = filter;
   if (what !== undefined && !what.includes(String(record["what"]))) return false;
-  if (requestId !== undefined && record["request"] !== requestId) return false;
+  if (act !== undefined && record["request"] !== act && actIdIn(record) !== act) return false;
   if (who !== undefined && record["who"] !== who && record["requester"] !== who) return false;
   if (targetId === undefined) return true;
   const { target } = record;
@@ -518,6 +521,20 @@ function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): b
     typeof target.name === "string" &&
     fold(target.name) === fold(targetName);
   return isCalled || targetIdsOf(record).includes(targetId);
+}
+
+/**
+ * The act that a record belongs to: the request, the rollout that made it, the request that its
+ * snapshot saves, an alert, or a proposal. Undefined for a record that stands alone.
+ */
+export function actIdIn(record: AuditEntry["record"]): string | undefined {
+  const { origin } = record;
+  if (typeof origin === "object" && origin !== null && "kind" in origin) {
+    if (origin.kind === "rollout" && "rollout" in origin) return String(origin.rollout);
+    if (origin.kind === "safety" && "request" in origin) return String(origin.request);
+  }
+  const { roll, request, alert, proposal } = record;
+  return [roll, request, alert, proposal].find((id) => typeof id === "string");
 }
 
 /** The user IDs in the last 50,000 records, those in the newest records first. */

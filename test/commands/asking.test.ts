@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { Message } from "../../src/messages/message.ts";
 import { person, usual, vm } from "../core/permit/sample.ts";
 import { interaction as asked, oneOf, restartOf, stageOf } from "../core/asking.ts";
 import { startReading } from "./reading.ts";
@@ -137,15 +138,56 @@ describe("/gatehouse audit", () => {
     await using at = await startReading();
     await asked(at.journal, restartOf(vm("web-2")));
     const all = shownText(await at.reads("gatehouse audit"));
-    expect(all).toContain("vm restart");
-    expect(all).toContain("audit read");
+    expect(all).toMatch(/^\*Audit trail\*: 2 acts, newest first\.\n/);
+    expect(all).toMatch(/ \*olivia\* asked for the restart of `web-2`: waiting for approval\./);
+    expect(all).toContain("read the audit trail.");
   });
 
   it("is about one request, person, VM or project, whatever was typed", async () => {
     await using at = await startReading();
     const { id } = (await asked(at.journal, restartOf(vm("web-2")))).record;
     for (const words of [id, "<@U0OLIVIA>", "vm-web-2"])
-      expect(shownText(await at.reads(`gatehouse audit ${words}`))).toContain("vm restart");
-    expect(shownText(await at.reads("gatehouse audit db-1"))).not.toContain("vm restart");
+      expect(shownText(await at.reads(`gatehouse audit ${words}`))).toContain("restart");
+    expect(shownText(await at.reads("gatehouse audit db-1"))).not.toContain("restart");
+  });
+
+  it("has one row for an act, in the reader's time zone, and its steps behind Details", async () => {
+    await using at = await startReading();
+    const request = await asked(at.journal, restartOf(vm("web-2")));
+    await at.journal.move(request, { to: stageOf("cancelled"), why: "cancelled", actor: "U0AMIR" });
+    const { id } = request.record;
+    const page = await at.reads("gatehouse audit vm-web-2");
+    const shown = shownText(page);
+    expect(shown).toMatch(
+      /^\*Audit trail\* about `vm-web-2`: 1 act, newest first\.\n<!date\^\d+\^\{date_short_pretty\} \{time\}\|[^>]+> \S+ \*olivia\* asked for the restart of `web-2`: [^\n]*$/,
+    );
+    expect(shown).not.toMatch(/authorized|claimed/);
+    expect(valueOf(page, "Details")).toContain(id);
+    const steps = shownText(await at.reads(`gatehouse audit ${id}`));
+    expect(steps).toMatch(
+      /\*Steps\*\n• <!date[^>]*> \*U0OLIVIA\* requested, waiting for approval\n• <!date[^>]*> canceled \(U0AMIR\)/,
+    );
+  });
+
+  it("goes on to older acts, each once", async () => {
+    await using at = await startReading();
+    const names = Array.from({ length: 25 }, (_, n) => `web-${n}`);
+    for (const called of names) await asked(at.journal, restartOf(vm(called)));
+    const first = await at.reads("gatehouse audit <@U0OLIVIA>");
+    expect(shownText(first)).toMatch(
+      /: 20 acts, newest first\.[^]*`web-24`[^]*`web-5`[^]*\[Older\]/,
+    );
+    const { before } = JSON.parse(valueOf(first, "Older")) as { before: string };
+    const rest = shownText(await at.reads(`gatehouse audit --before ${before} <@U0OLIVIA>`));
+    expect(rest).toMatch(/: 5 acts, newest first\.[^]*`web-4`[^]*`web-0`/);
+    expect(rest).not.toMatch(/`web-5`|\[Older\]/);
   });
 });
+
+/** What the button with this label would send. */
+function valueOf({ blocks }: Message, label: string): string {
+  const text = JSON.stringify(blocks);
+  const [, value] =
+    new RegExp(`"text":"${label}"[^]*?"value":("(?:[^"\\\\]|\\\\.)*")`).exec(text) ?? [];
+  return value === undefined ? "" : (JSON.parse(value) as string);
+}

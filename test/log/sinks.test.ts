@@ -5,7 +5,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-node";
 import { describe, expect, it } from "vitest";
-import { renderAudit } from "../../src/audit/render.ts";
+import { tellRecord } from "../../src/core/cards/tell-record.ts";
 import { recordSpan } from "../../src/log/traces.ts";
 import { type Log, createLog } from "../../src/log/log.ts";
 import { slackLogger } from "../../src/log/slack-logger.ts";
@@ -94,11 +94,8 @@ const sinks: readonly (readonly [string, (text: string) => string])[] = [
   [
     "the audit trail in Slack",
     (text) =>
-      JSON.stringify(
-        renderAudit({
-          entries: [{ id: "1-0", at: 0, record: { what: "request", why: text, who: text } }],
-        }),
-      ),
+      tellRecord({ what: "freeze", why: text, who: text }, { person: (id) => id, vm: (id) => id })
+        .value,
   ],
 ];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { arePolicyRulesInForce, readStoredPolicy } from "../../src/audit/stored-policy.ts";
-import { describeEntry } from "../../src/audit/render.ts";
+import { tellRecord } from "../../src/core/cards/tell-record.ts";
 import { adoptPolicy, claimOf, isInForce, whyOut } from "../../src/operate/adopt-policy.ts";
 import { auditOf } from "../core/asking.ts";
 import { adoptText, inForce, policyTextOf } from "../support/policy-text.ts";
@@ -157,11 +157,10 @@ describe("a change of policy", () => {
     const [from = "", to = ""] = [free, strict].map((text) => policyTextOf(text).policyVersion);
     const changes = ["version: 12 → 13", "protect: added db-1"];
     expect(record).toMatchObject({ from, to, changes });
-    expect(describeEntry({ id: "1-0", at: 0, record: record ?? {} }).slice(2)).toEqual([
-      "policy",
-      "",
-      `${from} → ${to}: ${changes.join("; ")}`,
-    ]);
+    const called = { person: (id: string) => id, vm: (id: string) => id };
+    expect(tellRecord(record ?? {}, called).value).toBe(
+      `📜 The rules changed (${from} → ${to}): ${changes.join("; ")}.`,
+    );
   });
 
   it("is announced with what differs; a higher version of the same content to nobody", async () => {

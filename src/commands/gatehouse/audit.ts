@@ -1,17 +1,15 @@
 import * as z from "zod";
 import { openAnchors } from "../../audit/anchors.ts";
 import { exportAudit, exportText } from "../../audit/export.ts";
-import { renderAudit, renderVerdict } from "../../audit/render.ts";
+import { renderVerdict } from "../../audit/render.ts";
 import { findSigningKey } from "../../audit/signing-key.ts";
-import { type AuditFilter, peopleInTrail, readAudit } from "../../audit/trail.ts";
+import { type AuditFilter, isStreamId, peopleInTrail } from "../../audit/trail.ts";
 import { verifyAudit } from "../../audit/verify.ts";
 import { type Message, buttons, md, name, sentence } from "../../messages/message.ts";
 import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
 import { fold } from "../../text/glob.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
-import { withNames } from "../known-people.ts";
-
-const most = 30;
+import { auditPage, isActId } from "../audit-page.ts";
 
 export const audit = defineCommand({
   name: "gatehouse audit",
@@ -21,10 +19,15 @@ export const audit = defineCommand({
   args: z.object({
     target: rest(
       300,
-      "a VM, a project, a request, or a person by name, @mention, or ID; `verify` checks the chain, `export` sends it as a file",
+      "a VM, a project, a request, a rollout, or a person by name, @mention, or ID; `verify` checks the chain, `export` sends it as a file",
     ).optional(),
+    before: z
+      .string()
+      .refine(isStreamId, { error: "must be the ID of an audit record: `1764165600000-0`" })
+      .optional()
+      .meta({ isFlag: true, description: "the ID of a record: only what began before it" }),
   }),
-  async answer({ target = "" }, context: ReadContext) {
+  async answer({ target = "", before }, context: ReadContext) {
     const { journal, person, trail } = context;
     const wanted = target.trim();
     // Reads of the trail are recorded in it.
@@ -42,15 +45,10 @@ export const audit = defineCommand({
     const meant = wanted === "" ? [{ filter: {}, about: "" }] : await meantBy(wanted, context);
     const [one] = meant;
     if (!one || meant.length > 1) return whichOne(wanted, meant);
-    const page = await readAudit({ ...trail, most, ...one.filter });
-    await context.learnNames(page.entries.flatMap(({ record }) => peopleIn(record)));
-    return renderAudit(page, one.about, (text) => withNames(text, context.nameOf));
+    const { filter, about, input = wanted } = one;
+    return auditPage({ filter, about, input, before }, context);
   },
 });
-
-function peopleIn({ who, requester }: Readonly<Record<string, unknown>>): string[] {
-  return [who, requester].filter((id) => typeof id === "string");
-}
 
 async function exported(trail: ReadContext["trail"]): Promise<Answer> {
   const file = await exportAudit({ ...trail, signingKey: findSigningKey(trail.dataDir) });
@@ -78,7 +76,7 @@ interface Meant {
  * There are several when people, or a person and a target, have the same name.
  */
 async function meantBy(wanted: string, context: ReadContext): Promise<readonly Meant[]> {
-  if (/^r-[a-z0-9]{4,}$/.test(wanted)) return [{ filter: { requestId: wanted }, about: wanted }];
+  if (isActId(wanted)) return [{ filter: { act: wanted }, about: wanted }];
   const [, mentioned] = /^<@([UW][A-Z0-9]{2,})(?:\|[^>]*)?>$/.exec(wanted) ?? [];
   if (mentioned !== undefined) return [await meaningPerson(mentioned, context)];
   const isPerson = wanted.startsWith("@");

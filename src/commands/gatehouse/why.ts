@@ -20,10 +20,11 @@ import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { isReviewed } from "../../core/request/record.ts";
 import { stateWords, whyOf } from "../../core/request/stage.ts";
 import { missingWords } from "../../core/cards/asking.ts";
+import { stepWords } from "../../core/cards/tell-record.ts";
 import { emergencyLine } from "../../core/cards/render-card.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
 import { diagnosis } from "../diagnosis.ts";
-import { withNames } from "../known-people.ts";
+import { withNames } from "../../core/cards/known-people.ts";
 import { show } from "../vm/show.ts";
 
 const maxSteps = 25;
@@ -63,9 +64,7 @@ async function historyOf(request: StoredRequest, reading: ReadContext): Promise<
   await learnNames(history.flatMap(({ actor }) => actor ?? []));
   const called = (id: string) => votes.find(({ voterId }) => voterId === id)?.name ?? nameOf(id);
   const steps = history.map(({ at, state: reached, why: reason }) => {
-    // A step's reason is often just its state again.
-    const because = reason === "" || reason === reached ? "" : `: ${withNames(reason, called)}`;
-    return md`• ${when(at)} ${stateWords(reached)}${because}`;
+    return md`• ${when(at)} ${withNames(stepWords(reached, reason), called)}`;
   });
   const voteLines = votes.map(
     ({ at, name: voter, vote }) =>

@@ -1,4 +1,6 @@
-import { Markdown, md, name } from "../../messages/message.ts";
+import { recordedText } from "../../audit/render.ts";
+import { type AuditEntry, actIdIn } from "../../audit/trail.ts";
+import { Markdown, listed, md, name } from "../../messages/message.ts";
 import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
 import { undoneBy } from "../request/origin.ts";
 import { isReviewed } from "../request/record.ts";
@@ -60,4 +62,32 @@ function outcomeWords(request: StoredRequest): Markdown {
   if (request.final) return endWords(request);
   const why = whyOf(stage);
   return md`${stateWords(state)}${why ? md` (${why})` : ""}`;
+}
+
+/** The act that a request belongs to: its own, the rollout's, or that of the request it saves. */
+export const actIdOf = ({ record: { id, origin } }: StoredRequest): string =>
+  actIdIn({ request: id, origin }) ?? id;
+
+/** A rollout in one sentence: who rolled out what, where, and how each ended. */
+export function tellRollout(
+  first: StoredRequest,
+  requests: readonly StoredRequest[],
+  command: ChangeCommand | undefined,
+): Markdown {
+  const states = [...Map.groupBy(requests, ({ state }) => stateWords(state))];
+  const counts = states.map(([words, some]) => `${some.length} ${words}`).join(", ");
+  const isWell = requests.every(({ state }) => state === "done");
+  const what = command?.say.doing.toLowerCase() ?? first.record.command;
+  const names = requests.map(({ record }) => record.target.name);
+  return md`${isWell ? "✅" : "⚠️"} *${first.record.requester.name}* rolled out ${what} ${listed(names, 3)}: ${counts}.`;
+}
+
+/** A request that is no longer kept, by its records, oldest first. */
+export function tellGone(id: string, entries: readonly AuditEntry[]): Markdown {
+  const moved = entries.findLast(({ record }) => recordedText(record["move"]) !== "");
+  const { command, target, move } = (moved ?? entries[0])?.record ?? {};
+  const called = typeof target === "object" && target !== null && "name" in target;
+  const on = called ? md` of ${name(target.name)}` : "";
+  const is = move === undefined ? "" : md`: ${stateWords(recordedText(move))}`;
+  return md`• ${recordedText(command) || "A request"}${on} (${name(id)})${is}. It is no longer kept.`;
 }

@@ -3,13 +3,14 @@ import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import { sightOf } from "../../core/permit/sight.ts";
 import { aboutRequest } from "../../core/cards/asking.ts";
 import { proofOf } from "../../core/cards/render-result.ts";
-import { signOfAct, tellAct } from "../../core/cards/tell-act.ts";
+import { actIdOf, signOfAct, tellAct, tellGone, tellRollout } from "../../core/cards/tell-act.ts";
+import { tellRecord } from "../../core/cards/tell-record.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import { isAlready, stateWords } from "../../core/request/stage.ts";
+import { isAlready } from "../../core/request/stage.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
-import { listed, md, name, when } from "../../messages/message.ts";
+import { md, when } from "../../messages/message.ts";
 import { batches } from "../../redis/batches.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { showRequest } from "../../registry/command-buttons.ts";
@@ -83,12 +84,12 @@ export function createNights(options: NightsOptions) {
     const oldest = Math.min(since, ...all.map(({ record }) => record.createdAt));
     // A request that was made earlier has earlier records, too.
     const read = oldest < since ? (await recordsSince(oldest - 1, ofRequests)).entries : entries;
-    const parents = new Map(all.map(({ record }) => [record.id, actIdOf(record)]));
+    const parents = new Map(all.map((request) => [request.record.id, actIdOf(request)]));
     const byAct = Map.groupBy(read, ({ record }) => parents.get(textOf(record["request"])));
     const told = all.filter(
       ({ record, stage }) => record.origin.kind !== "safety" && !isAlready(stage),
     );
-    const groups = [...Map.groupBy(told, ({ record }) => actIdOf(record))];
+    const groups = [...Map.groupBy(told, actIdOf)];
     const acts = groups.flatMap(([id, some]) => {
       const [first] = some;
       if (!first) return [];
@@ -114,15 +115,10 @@ export function createNights(options: NightsOptions) {
     first: StoredRequest,
     requests: readonly StoredRequest[],
   ): Omit<NightAct, "key" | "records"> {
-    const ended = [...Map.groupBy(requests, ({ state }) => stateWords(state))];
-    const counts = ended.map(([words, some]) => `${some.length} ${words}`).join(", ");
-    const isWell = requests.every(({ state }) => state === "done");
-    const what = commandOf(first)?.say.doing.toLowerCase() ?? first.record.command;
-    const names = requests.map(({ record }) => record.target.name);
     const last = Math.max(...requests.map(({ changedAt }) => changedAt));
     return {
       at: Math.min(...requests.map(({ record }) => record.createdAt)),
-      text: md`${isWell ? "✅" : "⚠️"} *${first.record.requester.name}* rolled out ${what} ${listed(names, 3)}: ${counts}.`,
+      text: tellRollout(first, requests, commandOf(first)),
       proof: md`Ended ${when(last)}.`,
     };
   }
@@ -131,11 +127,7 @@ export function createNights(options: NightsOptions) {
     const acts = entries.map(async ({ id, at, record }): Promise<NightAct> => {
       const who = textOf(record["who"]);
       const by = /^[UW][A-Z0-9]{2,}$/.test(who) ? await personName(who) : who;
-      const why = textOf(record["why"]);
-      const text =
-        record["what"] === "freeze"
-          ? md`🧊 *${by}* froze all changes${why ? md`: “${why}”` : ""}.`
-          : md`🧊 *${by}* allowed changes again.`;
+      const text = tellRecord(record, { person: () => by, vm: (vm) => vm });
       return { key: id, at, text, records: [id] };
     });
     return Promise.all(acts);
@@ -171,12 +163,6 @@ export function createNights(options: NightsOptions) {
   };
 }
 
-/** The act that a request belongs to: its own, the rollout's, or that of the request it saves. */
-function actIdOf({ id, origin }: StoredRequest["record"]): string {
-  if (origin.kind === "rollout") return origin.rollout;
-  return origin.kind === "safety" ? origin.request : id;
-}
-
 /** Requests of which the trail knows, and which are no longer kept. */
 function goneActs(
   entries: readonly AuditEntry[],
@@ -186,13 +172,8 @@ function goneActs(
   const groups = [...Map.groupBy(gone, ({ record }) => textOf(record["request"]))];
   return groups.flatMap(([id, some]) => {
     const [first] = some;
-    const last = some.findLast(({ record }) => textOf(record["move"]) !== "") ?? first;
-    if (!first || !last) return [];
-    const { command, target, move } = last.record;
-    const called = typeof target === "object" && target !== null && "name" in target;
-    const on = called ? md` of ${name(target.name)}` : "";
-    const is = move === undefined ? "" : md`: ${stateWords(textOf(move))}`;
-    const text = md`• ${textOf(command) || "A request"}${on} (${name(id)})${is}. It is no longer kept.`;
+    if (!first) return [];
+    const text = tellGone(id, some);
     return { key: id, at: first.at, text, records: idsOf(some) };
   });
 }

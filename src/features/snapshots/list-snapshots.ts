@@ -12,7 +12,7 @@ import {
 } from "../../messages/message.ts";
 import { defineCommand, target } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../../commands/context.ts";
-import { withNames } from "../../commands/known-people.ts";
+import { withNames } from "../../core/cards/known-people.ts";
 import { isoTime, time } from "../../commands/shapes.ts";
 import { vmFields } from "../../fleet/compute/compute.ts";
 import { specsWords } from "../../commands/specs-words.ts";

@@ -1,0 +1,174 @@
+import { recordedText } from "../audit/render.ts";
+import { type AuditEntry, type AuditFilter, actIdIn, readAudit } from "../audit/trail.ts";
+import { aboutRequest } from "../core/cards/asking.ts";
+import { actIdOf, signOfAct, tellAct, tellGone, tellRollout } from "../core/cards/tell-act.ts";
+import { type Called, tellRecord, tellStep } from "../core/cards/tell-record.ts";
+import type { StoredRequest } from "../core/request/stored-request.ts";
+import {
+  List,
+  type Markdown,
+  type Message,
+  buttons,
+  counted,
+  dayAndTime,
+  lineList,
+  md,
+  message,
+  name,
+  readable,
+  section,
+  sentence,
+  when,
+} from "../messages/message.ts";
+import { batches } from "../redis/batches.ts";
+import { requestable, runButton } from "../registry/define.ts";
+import type { ReadContext } from "./context.ts";
+
+/** What a page is about: the filter, in words, and as it was typed. */
+export interface AuditPageOf {
+  filter: AuditFilter;
+  about: string;
+  input: string;
+  /** The ID of a record: only acts that began before it are shown. */
+  before?: string | undefined;
+}
+
+/** One act of the trail: a request, a rollout, or something that was done at once. */
+interface Act {
+  /** Undefined for what is one record. */
+  id: string | undefined;
+  /** Oldest first. */
+  entries: readonly [AuditEntry, ...AuditEntry[]];
+  /** The requests in it that are still kept. */
+  requests: readonly StoredRequest[];
+}
+
+/** Whether an act has this ID, as people type it: a request or a rollout. */
+export const isActId = (words: string) => /^(?:r|roll)-[a-z0-9]{4,}$/.test(words);
+
+/** More rows don't fit into a message, and a phone. */
+const perPage = 20;
+/** The records of many pages, read in a fraction of a second. */
+const mostRecords = 5_000;
+const mostSteps = 60;
+
+/** Shows acts, newest first, or, for one act, each of its steps. */
+export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<Message> {
+  const { filter, about, before } = of;
+  const page = await readAudit({
+    ...context.trail,
+    ...filter,
+    most: mostRecords,
+    ...(before === undefined ? {} : { before }),
+  });
+  const acts = await actsIn(page.entries, context);
+  await context.learnNames(acts.flatMap(({ entries }) => entries.flatMap(peopleIn)));
+  const called = await callersIn(context);
+  const on = about === "" ? md`` : md` about ${name(about)}`;
+  const [first] = acts;
+  if (first === undefined) {
+    const none = page.isMore
+      ? md`Nothing${on} in the last 50,000 audit records.`
+      : md`The audit trail has no ${before === undefined ? "" : "older "}records${on}.`;
+    return sentence(none);
+  }
+  if (filter.act !== undefined && acts.length === 1) return stepsOf(first, called, context);
+  const all = acts.slice(0, perPage);
+  const rows = all.map((act) => {
+    const text = md`${dayAndTime(act.entries[0].at)} ${wordsOf(act, called, context)}`;
+    return section(text, detailsOf(act));
+  });
+  const isOlder = (shown: number) => shown < acts.length || page.isMore === true;
+  const older = (shown: number) =>
+    runButton("Older", "gatehouse.audit:older", {
+      ...(of.input === "" ? {} : { target: of.input }),
+      before: all[shown - 1]?.entries[0].id ?? before,
+    });
+  const title = (shown: number) => md`*Audit trail*${on}: ${counted(shown, "act")}, newest first.`;
+  return message(
+    readable(title(rows.length)),
+    new List(rows.length, (shown) => [
+      section(title(shown)),
+      ...rows.slice(0, shown),
+      ...(isOlder(shown) ? buttons([older(shown)]) : []),
+    ]),
+  );
+}
+
+function peopleIn({ record: { who, requester } }: AuditEntry): string[] {
+  return [who, requester].filter((id) => typeof id === "string");
+}
+
+/** The acts of these records, which are newest first. An act stands where it began. */
+async function actsIn(
+  entries: readonly AuditEntry[],
+  { journal }: Pick<ReadContext, "journal">,
+): Promise<readonly Act[]> {
+  const oldestFirst = entries.toReversed();
+  const ids = oldestFirst.map(({ record }) => recordedText(record["request"]));
+  // What a safety snapshot saves is told even if only the snapshot's records are read.
+  const wanted = [...ids, ...oldestFirst.map(({ record }) => actIdIn(record) ?? "")];
+  const stored: StoredRequest[] = [];
+  for (const batch of batches([...new Set(wanted)].filter((id) => id.startsWith("r-"))))
+    stored.push(...(await journal.getMany(batch)));
+  const parents = new Map(stored.map((request) => [request.record.id, actIdOf(request)]));
+  const byAct = Map.groupBy(stored, actIdOf);
+  const actOf = ({ id, record }: AuditEntry) =>
+    parents.get(recordedText(record["request"])) ?? actIdIn(record) ?? id;
+  return [...Map.groupBy(oldestFirst, actOf)]
+    .flatMap(([key, [first, ...more]]): Act[] => {
+      if (first === undefined) return [];
+      const id = actIdIn(first.record) === undefined ? undefined : key;
+      return [{ id, entries: [first, ...more], requests: byAct.get(key) ?? [] }];
+    })
+    .toReversed();
+}
+
+/** How people and VMs are called now; what is gone keeps its ID. */
+async function callersIn({ inventory, nameOf }: ReadContext): Promise<Called> {
+  const [vms, projects] = await Promise.all([inventory.vms(), inventory.projects()]);
+  const names = new Map([...vms, ...projects].map(({ id, name: called }) => [id, called]));
+  return { person: (id) => nameOf(id) ?? id, vm: (id) => names.get(id) ?? id };
+}
+
+function wordsOf({ id, entries, requests }: Act, called: Called, context: ReadContext): Markdown {
+  const told = requests.filter(({ record }) => record.origin.kind !== "safety");
+  const [first] = told.length > 0 ? told : requests;
+  const [begin] = entries;
+  if (first) {
+    const command = requestable(context.commands).find((one) => one.name === first.record.command);
+    if (first.record.origin.kind === "rollout") return tellRollout(first, told, command);
+    return md`${signOfAct(first, command)} ${tellAct(first, command)}`;
+  }
+  if (begin.record["what"] === "request" && id !== undefined) return tellGone(id, entries);
+  return tellRecord((entries.at(-1) ?? begin).record, called);
+}
+
+/** Opens the steps of an act that has several. */
+function detailsOf({ id, entries: [{ record }], requests: [request] }: Act) {
+  if (id === undefined || !isActId(id)) return undefined;
+  const about = request
+    ? aboutRequest(request.record)
+    : `${recordedText(record["command"])} ${id}`.trim();
+  return runButton("Details", "gatehouse.audit", { target: id }, about);
+}
+
+/** An act with each record as a line. */
+function stepsOf(act: Act, called: Called, context: ReadContext): Message {
+  const { id, entries, requests } = act;
+  const isOne = new Set(entries.map(({ record }) => record["request"])).size < 2;
+  const rows = entries.map(({ at, record }) => {
+    const { target } = record;
+    const isNamed = typeof target === "object" && target !== null && "name" in target;
+    const on = isOne || !isNamed ? md`` : md` ${name(recordedText(target.name))}:`;
+    return md`• ${when(at)}${on} ${tellStep(record, called)}`;
+  });
+  const [first] = requests;
+  const head = md`${dayAndTime(entries[0].at)} ${wordsOf(act, called, context)} (${name(id ?? first?.record.id)})`;
+  return message(
+    readable(head),
+    section(head),
+    section(md`*Steps*`),
+    lineList(rows.slice(0, mostSteps), { beyond: Math.max(0, rows.length - mostSteps) }),
+  );
+}

@@ -1,0 +1,136 @@
+import { recordedText } from "../../audit/render.ts";
+import { Markdown, counted, ended, listed, md, name } from "../../messages/message.ts";
+import { stateWords } from "../request/stage.ts";
+import { withNames } from "./known-people.ts";
+
+type AuditRecord = Readonly<Record<string, unknown>>;
+
+/** How people and VMs are called, of which the trail keeps the IDs. */
+export interface Called {
+  person(id: string): string;
+  vm(id: string): string;
+}
+
+/** The VMs and projects that a record is about, by name where it has one. */
+function targetsOf({ target, targets }: AuditRecord, called: Called): Markdown | undefined {
+  if (Array.isArray(targets)) {
+    const names = targets.map((id) => called.vm(recordedText(id)));
+    return names.length > 0 ? listed(names, 3) : undefined;
+  }
+  const isNamed = typeof target === "object" && target !== null;
+  const own = isNamed && "name" in target ? recordedText(target.name) : "";
+  const id = isNamed && "id" in target ? recordedText(target.id) : recordedText(target);
+  return own || id ? name(own || called.vm(id)) : undefined;
+}
+
+const quoted = (why: string): Markdown => (why ? md`: “${why.replace(/\.$/, "")}”` : md``);
+
+/**
+ * One record of the audit trail as a sentence that begins with a sign: who did what, to what, and
+ * why. A kind that has no words here is told by its own.
+ */
+export function tellRecord(record: AuditRecord, called: Called): Markdown {
+  const text = (field: string) => recordedText(record[field]);
+  const who = text("who") || text("requester");
+  const by = md`*${who ? called.person(who) : "Gatehouse"}*`;
+  const why = text("why");
+  const on = targetsOf(record, called);
+  const onIt = (word: string) => (on ? md` ${word} ${on}` : md``);
+  const command = text("command") || "a command";
+  switch (record["what"]) {
+    case "freeze":
+      return md`🧊 ${by} froze all changes${quoted(why)}.`;
+    case "thaw":
+      return md`🧊 ${by} allowed changes again.`;
+    case "refusal":
+      return md`⛔ ${by} was refused ${name(command)}${onIt("of")}${text("rule") ? ` (rule: ${text("rule")})` : ""}.`;
+    case "vote-refused":
+      return md`⛔ The vote of ${by} didn't count${why ? ` (${why})` : ""}.`;
+    case "policy": {
+      const changes = Array.isArray(record["changes"]) ? record["changes"].map(recordedText) : [];
+      const what = changes.length > 0 ? `: ${changes.join("; ")}` : "";
+      return ended(md`📜 The rules changed (${text("from")} → ${text("to")})${what}`);
+    }
+    case "audit-read":
+      return md`👀 ${by} read the audit trail${text("about") ? md` about ${name(text("about"))}` : ""}.`;
+    case "audit-export":
+      return md`👀 ${by} took the audit trail as a file.`;
+    case "audit-excerpt":
+      return md`👀 ${by} took a night as a file.`;
+    case "audit-erased": {
+      const { erased } = record;
+      const many = counted(Array.isArray(erased) ? erased.length : 0, "audit record");
+      return md`⚠️ ${by} erased ${many}${quoted(why)}.`;
+    }
+    case "review-signed":
+      return md`✅ ${by} signed the review${quoted(why)}.`;
+    case "alarm":
+      return ended(md`🚨 ${why || "An alarm"}`);
+    case "late-effect":
+      return md`⚠️ ${on ?? "It"} changed after all: ${text("status")} was read.`;
+    case "message-moved":
+      return md`• Its messages go elsewhere${why ? md` (${name(why)})` : ""}.`;
+    case "console":
+      return md`🖥️ ${by} opened a console${onIt("on")}.`;
+    case "alert": {
+      const firing = Number(record["firing"]);
+      const from = md`from ${name(text("source"))}`;
+      return firing > 0
+        ? md`🔥 ${counted(firing, "alert")} ${from} ${firing === 1 ? "fires" : "fire"}.`
+        : md`✅ The alerts ${from} ended.`;
+    }
+    case "proposal":
+      return md`💡 ${by} proposed ${name(command)}${onIt("of")}${outcome(record)}.`;
+    case "dismissal":
+      return md`⚪ ${by} dismissed a proposal${quoted(why)}.`;
+    case "roll":
+      return md`• ${by} rolled out ${name(command)}${outcome(record)}.`;
+    default: {
+      const what = text("what").replaceAll("-", " ") || "a record";
+      const reason = why || text("words") || text("line") || text("rule");
+      return md`• ${by}: ${what}${onIt("of")}${quoted(reason)}.`;
+    }
+  }
+}
+
+function outcome({ move, why }: AuditRecord): Markdown {
+  const state = recordedText(move);
+  if (state === "") return md``;
+  const because = recordedText(why);
+  return md`: ${stateWords(state)}${because && because !== state ? ` (${because})` : ""}`;
+}
+
+/** What a step's reason says that its state says already, or nobody needs to know. */
+const saidByState = new Set([
+  "claimed",
+  "accepted by the compute service",
+  "the answer proves it",
+  "cancelled",
+]);
+
+/** One step of a request: `approved by amir`, `running`, `done: read RUNNING`. */
+export function stepWords(state: string, why: string): string {
+  if (why === "requested")
+    return state === "draft" ? "requested, waiting for approval" : "requested";
+  if (/^(?:approved|denied) by /.test(why)) return why;
+  const reached = stateWords(state);
+  return why === "" || why === state || saidByState.has(why) ? reached : `${reached}: ${why}`;
+}
+
+/** One record among all those of a request: who took which step. */
+export function tellStep(record: AuditRecord, called: Called): Markdown {
+  const text = (field: string) => recordedText(record[field]);
+  if (record["what"] !== "request")
+    return new Markdown(tellRecord(record, called).value.replace(/\.$/, ""));
+  const [who, why, vote] = [text("who"), text("why"), text("vote")];
+  const people = (words: string) => withNames(words, called.person);
+  if (vote !== "") {
+    const verb = vote === "approve" ? "approved" : "denied";
+    return md`*${called.person(who)}* ${verb}${quoted(people(why))}`;
+  }
+  const step = people(stepWords(text("move"), why));
+  if (who === "") return md`${step}`;
+  return why === "requested"
+    ? md`*${called.person(who)}* ${step}`
+    : md`${step} (${called.person(who)})`;
+}
