@@ -3,6 +3,7 @@ import { startPage } from "../sandbox/page/index.ts";
 import { demoWorld } from "./demo-world.ts";
 import { demoGuide } from "./guide.ts";
 import { startKillableWorker } from "./killable-worker.ts";
+import { apiPortOf, linesToPropose } from "./programs.ts";
 import { createDemoWeather } from "./weather.ts";
 import { buildWorld } from "./world.ts";
 
@@ -28,6 +29,8 @@ const page = await startPage({
   guide: demoGuide,
   weather: createDemoWeather({ ...world, redis, worker }),
 });
+const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join("\n");
+const lines = linesToPropose(apiPortOf(world.processes));
 const seconds = ((performance.now() - began) / 1000).toFixed(1);
 process.stdout.write(`
 Ready after ${seconds} s. Open this page:
@@ -35,6 +38,15 @@ Ready after ${seconds} s. Open this page:
   ${page.url}
 
 It begins with who the people are and what to try; "Weather" breaks things while you look.
+
+A program may propose a change, and a person runs it by a button in Slack. As a deploy job, in another terminal in this folder:
+
+${indented(lines.program)}
+
+As an agent, over MCP:
+
+${indented(lines.agent)}
+
 Ctrl-C stops everything.
 `);
 await stopping.promise;

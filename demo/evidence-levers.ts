@@ -32,21 +32,21 @@ export function evidenceLevers({
     {
       id: "image",
       label: `Another image on ${vm}`,
-      text: `/vm attest ${vm}`,
+      tries: { text: `/vm attest ${vm}` },
       holds: "Failed: it matches no pin. The service still says verified.",
       ...machine("other-image"),
     },
     {
       id: "debugging",
       label: `Debugging on for ${vm}`,
-      text: `/vm attest ${vm}`,
+      tries: { text: `/vm attest ${vm}` },
       holds: "Failed: its host can read its memory. No console, no rollout.",
       ...machine("debugged"),
     },
     {
       id: "lists",
       label: "AMD's revocation list ran out",
-      text: `/vm attest ${vm}`,
+      tries: { text: `/vm attest ${vm}` },
       holds: "Could not verify. One alarm for all VMs behind it, not one each.",
       isOn: () => hasRunOut,
       turn: (on) => {

@@ -72,6 +72,22 @@ export const demoGuide: Guide = {
       why: "At 3 a.m. an alert speaks first: turn it on, and press Restart… on its message in #ops.",
     },
     {
+      weather: true,
+      why: "Programs propose, people run: turn on “A deploy job proposes” or “An agent proposes”, and press Run on the card in #ops.",
+    },
+    {
+      as: "vera",
+      channel: "ops",
+      text: "/vm restart payments/web-1",
+      why: "Vera may only look. The refusal has a button that asks @oncall; Olivia runs it, and Vera is told.",
+    },
+    {
+      as: "olivia",
+      channel: "ops",
+      text: "/gatehouse night",
+      why: "The night as one page: each alert and each change, who did it, and how it ended.",
+    },
+    {
       as: "mia",
       channel: "status",
       text: "/vm restart index-1",

@@ -1,10 +1,16 @@
 import { type SeenMessage, wordsIn } from "../../sandbox/slack/acts/index.ts";
 import { connectAgent, dataOf } from "../agent.ts";
 import { pinnedOfWeb2 } from "../demo-world.ts";
-import { agentToken, propose, proposalAt, sendAlert } from "../programs.ts";
+import {
+  agentProposes,
+  agentToken,
+  apiPortOf,
+  deployProposes,
+  propose,
+  proposalAt,
+  sendAlert,
+} from "../programs.ts";
 import type { Tour } from "./tour.ts";
-
-const apiPortOf = ({ world }: Tour) => world.processes.find((one) => one.apiPort)?.apiPort ?? 0;
 
 const sent = ({ world }: Tour, path: string) =>
   world.compute.writes().filter((one) => one.path === path).length;
@@ -25,14 +31,18 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "web-2 runs its pinned image again. Now Alertmanager speaks first: its CPU is high. The message has the buttons.",
     );
     tour.world.compute.edit.setMeasurement({ vm: "payments/web-2", measurement: pinnedOfWeb2 });
-    await sendAlert(apiPortOf(tour), { vm: "web-2", startsAt });
+    await sendAlert(apiPortOf(tour.world.processes), { vm: "web-2", startsAt });
     const card = await tour.sees(olivia, "ops", /HighCpu[\s\S]*web-2[\s\S]*Restart/);
     tour.holds("an alert alone sends nothing", restarts() === before);
     await tour.presses(olivia, "Restart…");
     await tour.sees(olivia, "ops", /HighCpu[\s\S]*👤 olivia/);
     const result = await tour.sees(olivia, "ops", /in thread\): ✅ .*Restarted web-2 in/);
     tour.holds("the result is in the alert's thread", result.threadTs === card.ts);
-    await sendAlert(apiPortOf(tour), { vm: "web-2", startsAt, endsAt: new Date().toISOString() });
+    await sendAlert(apiPortOf(tour.world.processes), {
+      vm: "web-2",
+      startsAt,
+      endsAt: new Date().toISOString(),
+    });
     const end = /HighCpu on web-2 ended.*; olivia had restarted it\./;
     await tour.sees(olivia, "ops", new RegExp(`in thread.*${end.source}`));
     const ended = await tour.sees(olivia, "ops", new RegExp(`^(?!.*in thread).*${end.source}`));
@@ -47,7 +57,7 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene(
       "The next alert is one that a restart doesn't end. Gatehouse looks again, says so in its thread, and remembers it.",
     );
-    await sendAlert(apiPortOf(tour), { ...alert, startsAt });
+    await sendAlert(apiPortOf(tour.world.processes), { ...alert, startsAt });
     const card = await tour.sees(
       olivia,
       "ops",
@@ -66,17 +76,21 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "ops",
       /HighMemory on db-1[\s\S]*A restart didn't help the last time\./,
     );
-    await sendAlert(apiPortOf(tour), { ...alert, startsAt, endsAt: new Date().toISOString() });
+    await sendAlert(apiPortOf(tour.world.processes), {
+      ...alert,
+      startsAt,
+      endsAt: new Date().toISOString(),
+    });
     const ended = await tour.sees(olivia, "ops", /^(?!.*in thread).*HighMemory on db-1 ended/);
     tour.holds("its end is on the same message", ended.ts === card.ts);
   },
   async (tour) => {
     const olivia = tour.world.slack.person("olivia");
-    const [command, reason] = ["vm snapshot db-1 before-deploy", "release 42"];
+    const [command, reason] = deployProposes;
     const snapshots = () => sent(tour, "/v1/vms/vm-payments-db-1/snapshots");
     const before = snapshots();
     tour.scene("A deploy job proposes a snapshot first. It can't run it: Olivia can.");
-    const api = apiPortOf(tour);
+    const api = apiPortOf(tour.world.processes);
     const { id, state } = await propose(api, command, reason);
     tour.program("deploy", `proposes “${command}”, because “${reason}”`, state);
     await tour.sees(olivia, "ops", /deploy[\s\S]*before-deploy[\s\S]*release 42[\s\S]*Run/);
@@ -104,9 +118,12 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene(
       "An agent connects over MCP. It may view payments and propose snapshots; it tries to restart web-2, which is in production.",
     );
-    await using agent = await connectAgent(`http://127.0.0.1:${apiPortOf(tour)}/mcp`, {
-      bearer: agentToken,
-    });
+    await using agent = await connectAgent(
+      `http://127.0.0.1:${apiPortOf(tour.world.processes)}/mcp`,
+      {
+        bearer: agentToken,
+      },
+    );
     const { tools } = await agent.listTools();
     tour.program("agent", "lists its tools", tools.map(({ name }) => name).join(", "));
     const others = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
@@ -129,7 +146,7 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       "it is refused, and told why",
       refused.isError === true && dataOf(refused).includes("agent may not propose /vm restart"),
     );
-    const may = { command: "vm snapshot web-2 before-the-fix", reason: "CPU is high" };
+    const may = { command: agentProposes[0], reason: agentProposes[1] };
     const open = await agent.callTool({ name: "propose", arguments: may });
     tour.program("agent", `calls propose “${may.command}”, because “${may.reason}”`, dataOf(open));
     await tour.sees(olivia, "ops", /agent proposes: Snapshot web-2[\s\S]*Run/);

@@ -1,3 +1,4 @@
+import { askedSteps } from "./asked.ts";
 import { burstSteps, rolloutSteps } from "./rollout.ts";
 import { attestationSteps, digestSteps } from "./attestation.ts";
 import { guardedSteps, secretStep } from "./guarded.ts";
@@ -93,5 +94,6 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
   ...guardedSteps,
   ...digestSteps,
   ...programSteps,
+  ...askedSteps,
   secretStep,
 ];

@@ -16,8 +16,8 @@ export interface Tour {
   types(who: PersonActions, channel: string, text: string): Promise<void>;
   /** All at once; the first is shown. */
   typesAll(who: PersonActions, channel: string, texts: readonly string[]): Promise<void>;
-  /** `place`: `home`, or where this person looks first. */
-  presses(who: PersonActions, label: string, place?: "home"): Promise<void>;
+  /** `place`: `home`, the ts of a message, or where this person looks first. */
+  presses(who: PersonActions, label: string, place?: string): Promise<void>;
   /** Waits until this person sees a message with these words in a channel or its threads, and prints it. */
   sees(
     who: PersonActions,
@@ -148,8 +148,8 @@ export function createTour(world: World, lines: string[]): Tour {
     async presses(who, label, place) {
       // A card gets its buttons after the result
       await who.until((seen) => JSON.stringify(seen).includes(`"text":"${label}"`), 20_000);
-      print(`  ${who.name} presses [${label}]${place === undefined ? "" : " at Home"}`);
-      const { acked, error } = await who.presses(label, place && { in: place });
+      print(`  ${who.name} presses [${label}]${place === "home" ? " at Home" : ""}`);
+      const { acked, error } = await who.presses(label, place === undefined ? {} : { in: place });
       if (!acked) throw new Error(`[${label}] was not acknowledged: ${error ?? "no reason"}`);
     },
     async sees(who, channel, words, timeoutMs = 20_000) {

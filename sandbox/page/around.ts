@@ -51,13 +51,16 @@ export interface Switch {
   id: string;
   label: string;
   on: boolean;
-  /** A command to try, and who types it where. */
+  /** What to try while it is on, who does it, and where. */
+  tries: Attempt;
   as: string;
   channel: string;
-  text: string;
   /** What should hold all the while. */
   holds: string;
 }
+
+/** A command to type, or a button to press on a message. */
+export type Attempt = { text: string } | { button: string };
 
 export interface Buzz {
   userId: string;

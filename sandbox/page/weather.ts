@@ -4,7 +4,7 @@ import type { VmTruth } from "../compute/truth.ts";
 import type { Weather } from "../compute/weather.ts";
 import type { Killable } from "../killable.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
-import type { Forecast, StrangersDo } from "./around.ts";
+import type { Attempt, Forecast, StrangersDo } from "./around.ts";
 
 /** What can be turned on and off around the app while somebody plays with it. */
 export interface PageWeather {
@@ -17,10 +17,9 @@ export interface PageWeather {
 export interface Lever {
   id: string;
   label: string;
-  /** A command to try, and who types it where. */
+  tries: Attempt;
   as: string;
   channel: string;
-  text: string;
   holds: string;
   isOn(): boolean;
   turn(on: boolean): Promise<void> | void;
@@ -60,12 +59,12 @@ export function createPageWeather({
     now: () => ({
       aboutStrangers,
       vms: vmsOf(compute),
-      switches: levers.map(({ id, label, as, channel, text, holds, isOn }) => ({
+      switches: levers.map(({ id, label, tries, as, channel, holds, isOn }) => ({
         id,
         label,
+        tries,
         as,
         channel,
-        text,
         holds,
         on: isOn(),
       })),

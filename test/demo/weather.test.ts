@@ -164,6 +164,25 @@ describe("the weather of the page", () => {
     await expect.poll(stopped, { timeout: 10_000, interval: 500 }).toBe("1 stop, 1 restart");
   });
 
+  it("has a deploy job and an agent propose, which runs once somebody presses the button that the switch names", async () => {
+    const snapshots = (name: string) => /(\d+) snapshot/.exec(doneTo(name) ?? "")?.[1] ?? "0";
+    for (const [id, vm, named] of [
+      ["deploy", "db-1", "before-deploy"],
+      ["agent", "web-2", "before-the-fix"],
+    ] as const) {
+      const before = Number(snapshots(vm));
+      await turn(id, true);
+      await said(`\`${id}\` proposes: *Snapshot ${vm}`);
+      expect(Number(snapshots(vm))).toBe(before);
+      const { tries } = weather.now().switches.find((one) => one.id === id) ?? {};
+      const label = tries && "button" in tries ? tries.button : "";
+      await world.slack.person("olivia").presses(label);
+      await said(`Took a snapshot of \`${vm}\` as ${named}`);
+      expect(Number(snapshots(vm))).toBe(before + 1);
+      await turn(id, false);
+    }
+  });
+
   it("stands beside a guide whose people and commands there are", () => {
     const people = new Set([...world.slack.workspace.people.values()].map(({ name }) => name));
     const tries = [...demoGuide.tries, ...demoGuide.story.filter((step) => "text" in step)];
@@ -182,8 +201,9 @@ describe("the weather of the page", () => {
         headers: { origin, "content-type": "application/json" },
         body: JSON.stringify(body),
       });
-    for (const { id, text } of weather.now().switches.filter(({ on }) => !on)) {
-      expect(parseCommand(text.slice(1), commands)).not.toHaveProperty("refusal");
+    for (const { id, tries } of weather.now().switches.filter(({ on }) => !on)) {
+      if ("text" in tries)
+        expect(parseCommand(tries.text.slice(1), commands)).not.toHaveProperty("refusal");
       if (id === "redis" || id === "worker") continue;
       expect((await post({ switch: id, on: true })).status).toBe(200);
       expect(weather.now().switches.find((one) => one.id === id)?.on).toBe(true);

@@ -13,7 +13,7 @@ describe("npm run tour", () => {
     tour.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
     tour.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
     // One that hangs is ended, so that what it said last is shown
-    const patience = setTimeout(() => tour.kill(), 140_000);
+    const patience = setTimeout(() => tour.kill(), 220_000);
     const [code] = (await once(tour, "exit")) as [number | null];
     clearTimeout(patience);
     const stopped = said.indexOf("The tour stopped");
@@ -21,5 +21,5 @@ describe("npm run tour", () => {
       "Every step held",
     );
     expect(code).toBe(0);
-  }, 150_000);
+  }, 230_000);
 });

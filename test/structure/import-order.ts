@@ -98,8 +98,8 @@ const sandboxLayers = [
 /** Gatehouse between the two sandboxes: it sees all of `src`, and of the sandbox what its package.json exports. */
 const demoLayers = [
   "world.ts",
-  "programs.ts",
   "agent.ts",
+  "programs.ts",
   "demo-world.ts",
   "guide.ts",
   "evidence-levers.ts",

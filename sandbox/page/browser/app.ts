@@ -71,11 +71,14 @@ function start(): void {
     location.hash = writePlace(place);
     draw();
   };
+  // On a phone the panel lies over the channel
+  const leaveWeather: GuideSpec["enter"] = (as, name) => {
+    if (matchMedia("(max-width: 820px)").matches) place = { ...place, weather: false };
+    enter(as, name);
+  };
   const write: GuideSpec["write"] = (words) => {
     toWrite = words;
-    // On a phone the panel lies over the place to write
-    if (matchMedia("(max-width: 820px)").matches) place = { ...place, weather: false };
-    enter(words.as, words.channel);
+    leaveWeather(words.as, words.channel);
   };
 
   const sidebar = createSidebar(go);
@@ -89,6 +92,7 @@ function start(): void {
   const weather = createWeatherPane({
     turn: connection.turn,
     write,
+    enter: leaveWeather,
     close: () => showWeather(false),
   });
   const phones = createPhones((as, channelId) => enter(as, channelId));

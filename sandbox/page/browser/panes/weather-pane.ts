@@ -7,6 +7,7 @@ import type { Pane } from "./message-list.ts";
 export interface WeatherSpec {
   turn: (what: object) => Promise<void>;
   write: (words: Pick<Try, "as" | "channel" | "text">) => void;
+  enter: (handle: string, channel: string) => void;
   close: () => void;
 }
 
@@ -99,7 +100,8 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
   };
 }
 
-function listSwitch(one: Switch, { turn, write }: WeatherSpec): Keyed {
+function listSwitch(one: Switch, { turn, write, enter }: WeatherSpec): Keyed {
+  const { tries, as, channel } = one;
   const draw = () => {
     const [id, leverId] = [newId(), newId()];
     const lever: HTMLElement = el("button", {
@@ -124,7 +126,9 @@ function listSwitch(one: Switch, { turn, write }: WeatherSpec): Keyed {
         "div",
         {},
         el("label", { id, for: leverId }, el("b", {}, one.label)),
-        el("p", {}, "Try ", drawTry(one, write), " ", one.holds),
+        "button" in tries
+          ? el("p", {}, "Press ", drawPress(tries.button, { as, channel }, enter), " ", one.holds)
+          : el("p", {}, "Try ", drawTry({ ...tries, as, channel }, write), " ", one.holds),
       ),
     );
   };
@@ -147,6 +151,24 @@ export function drawTry(
     el("code", {}, words.text),
   );
 }
+
+/** The way to a button of a message: into its channel, as the person who may press it. */
+const drawPress = (
+  label: string,
+  { as, channel }: Pick<Try, "as" | "channel">,
+  enter: WeatherSpec["enter"],
+): HTMLElement =>
+  el(
+    "button",
+    {
+      type: "button",
+      class: "try",
+      title: `Go to #${channel} as ${as}`,
+      onclick: () => enter(as, channel),
+    },
+    el("b", {}, label),
+    ` in #${channel}`,
+  );
 
 const strangers: Record<StrangersDo, string> = {
   stop: "Stop it",
