@@ -43,12 +43,19 @@ const hostileNames: Row = {
         await stage.request("vm restart", vm.id);
       await stage.quiet();
       const pings = await stage.slack.act("ada", "mentions");
-      const texts = (await stage.slack.messages()).map((message) => JSON.stringify(message));
+      // A label for screen readers is no markup: Slack links and mentions nothing in it.
+      const isShown = (field: string, value: unknown) =>
+        field === "accessibility_label" ? undefined : value;
+      const texts = (await stage.slack.messages()).map((one) => JSON.stringify(one, isShown));
       return judged(await stage.check(), [
         [`nobody is notified by a name (${pings.length})`, pings.length === 0],
         [
           "no live link or mention in any message",
-          texts.every((text) => !/<!(channel|here)>|<https:\/\/evil|<@U0ADA>/.test(text)),
+          texts.every(
+            (text) =>
+              !/<!(channel|here)>|<https:\/\/evil|<@U0ADA>/.test(text) ||
+              void console.log("FOUND", text),
+          ),
         ],
       ]);
     }),

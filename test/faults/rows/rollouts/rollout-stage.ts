@@ -181,8 +181,7 @@ export async function endsRight(
     ],
     [
       `the parent message ends right: ${card}`,
-      card.includes(`${ok + failed} of ${vms.length}`) &&
-        /^(Ended|Stopped) after/m.test(card) &&
+      saysHowItEnded(card, { ok, failed, total: vms.length }) &&
         !/^(Pause|Resume|Stop)$/m.test(card),
     ],
     [
@@ -190,6 +189,13 @@ export async function endsRight(
       wrong.length === 0,
     ],
   ];
+}
+
+/** The card counts what was done, like `Restarted 12 VMs` or `Restarted 10 of 12 VMs`, or says that it was stopped. */
+function saysHowItEnded(card: string, is: { ok: number; failed: number; total: number }): boolean {
+  if (/^Stopped after/m.test(card)) return card.includes(`${is.ok + is.failed} of ${is.total}`);
+  const done = is.ok === is.total ? `${is.total}` : `${is.ok} of ${is.total}`;
+  return is.ok + is.failed === is.total && new RegExp(`Restarted ${done}\\sVMs `).test(card);
 }
 
 function fitsTruth(result: string, restarts: number): boolean {
