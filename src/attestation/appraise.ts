@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import {
   type AttestationReport,
   statusFacts,
@@ -359,4 +360,10 @@ function wordOfService(report: AttestationReport | undefined, now: number) {
     madeAt,
     ageMs: madeAt === undefined ? undefined : now - madeAt,
   };
+}
+
+/** Identifies a failure: appraisals that fail for the same reasons, with the same measurement, have equal marks. */
+export function failureMark({ reasons, measurement }: Appraisal): string {
+  const told = [...reasons, measurement.report ?? ""].join("\n");
+  return hash("sha256", told).slice(0, 16);
 }

@@ -1,7 +1,7 @@
 import { md, type Markdown, dayAndTime } from "../messages/message.ts";
 import type { AttestationResult } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
-import { type Appraisal, type Verdict, evidenceName } from "./appraise.ts";
+import { type Appraisal, type Verdict, evidenceName, failureMark } from "./appraise.ts";
 import { short } from "./pins.ts";
 
 export const verdictSigns = {
@@ -21,6 +21,8 @@ export function shortMeasurement({ measurement: { evidence, report, vm } }: Appr
 export interface AfterNote {
   line: Markdown;
   but?: string;
+  /** The failure that the note tells. `isNew`: it wasn't known before the change. */
+  failure?: { mark: string; isNew: boolean };
 }
 
 /**
@@ -40,14 +42,16 @@ export function afterChange(
   if (isOff) return undefined;
   if (verdict === "failed") {
     const isPin = measurement.matchesPin === false;
+    const mark = failureMark(appraisal);
     const why = difference ? `Measurement: ${difference}` : capital(reasons.join("; "));
     if (before && before.reason === reasons[0]) {
       const but = isPin ? "its measurement still matches no pin" : "its attestation still fails";
       const since = dayAndTime(before.since);
-      return { line: md`🔴 ${why}. It failed before this change, since ${since}.`, but };
+      const line = md`🔴 ${why}. It failed before this change, since ${since}.`;
+      return { line, but, failure: { mark, isNew: false } };
     }
     const but = isPin ? "its measurement no longer matches its pin" : "its attestation failed";
-    return { line: md`🔴 ${why}.`, but };
+    return { line: md`🔴 ${why}.`, but, failure: { mark, isNew: true } };
   }
   const line =
     verdict === "verified"

@@ -38,7 +38,7 @@ import type {
   Rehearsal,
   SeveralHandler,
 } from "../talk/gateway-context.ts";
-import type { Announce, Source } from "../core/deliver/deliver.ts";
+import type { Announce, OwedNotices, Source } from "../core/deliver/deliver.ts";
 import type { Web } from "../slack/web.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
@@ -147,6 +147,11 @@ export interface RunningFeature {
   afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
   /** Called when a VM's evidence was appraised, for any reason. Never rejects. */
   afterAppraisal?(vm: NamedVm, appraisal: Appraisal): Promise<void>;
+  /**
+   * Called when a channel shows a result that says that a VM fails attestation, with the failure's
+   * mark (`failureMark`). It isn't called when the process dies right after the post. Never rejects.
+   */
+  failureTold?(vm: { id: string }, mark: string): Promise<void>;
   /** Tells other channels about an ended request, after its own messages are posted. Idempotent. */
   tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
   /** Called at least once for each event on VMs and for each change. */
@@ -204,6 +209,8 @@ export interface Layers {
   appraiser: Appraiser;
   web: Web;
   announce: Announce;
+  /** Decides about notices that were announced for later. */
+  owed: OwedNotices;
   /** Posts in the audit channel, once per ID. */
   tellAudit(id: string, message: Message): Promise<void>;
   attestationNote: ReturnType<typeof createAttestationNote>;

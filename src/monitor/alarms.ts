@@ -12,17 +12,28 @@ export type Alarms = ReturnType<typeof createAlarms>;
 export function createAlarms(options: {
   /** The policy is read at each use, because it may have changed. */
   config: Pick<Config, "policy">;
-  announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
+  announce(
+    notice: { id: string; channelId: string; message: Message },
+    is?: { inMs?: number },
+  ): Promise<unknown>;
 }) {
   const { config, announce } = options;
   return {
     /** The owner of a VM. Alarms that are sent together are about one owner. */
     placeOf: ({ projectId, projectName }: Pick<KnownVm, "projectId" | "projectName">): string =>
       policyPlaceOf(config.policy, { id: projectId, name: projectName }),
-    /** Sends an alarm, once per ID. Resolves with the channel, if there is one for it. */
-    async tell(id: string, said: Message, place: string): Promise<string | undefined> {
+    /**
+     * Sends an alarm, once per ID and not before `inMs` are over. Resolves with the channel, if there
+     * is one for it.
+     */
+    async tell(
+      id: string,
+      said: Message,
+      place: string,
+      { inMs = 0 } = {},
+    ): Promise<string | undefined> {
       const channelId = alertChannel(config.policy, place);
-      if (channelId !== undefined) await announce({ id, channelId, message: said });
+      if (channelId !== undefined) await announce({ id, channelId, message: said }, { inMs });
       return channelId;
     },
   };

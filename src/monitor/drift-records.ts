@@ -13,6 +13,8 @@ export interface DriftRecord {
    * doesn't fail.
    */
   mark: string;
+  /** The ID of the alarm about that failure. */
+  alarm?: string;
   /** Why it fails, as a sentence without full stop. */
   reason: string;
   /** Whether it would verify if what it measures were pinned. */

@@ -134,7 +134,7 @@ if ARGV[7] ~= '' then
   for _, channel in ipairs(cjson.decode(ARGV[8])) do
     local id = 'policy-' .. number .. '-' .. channel
     local notice = cjson.encode({ id = id, channelId = channel, facts = ARGV[7] })
-    announce(KEYS[3], ARGV[9] .. id, id, notice, ARGV[10])
+    announce(KEYS[3], ARGV[9] .. id, id, notice, ARGV[10], 0)
     announced[#announced + 1] = id
   end
 end

@@ -11,7 +11,12 @@ import { createQueues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
-import { createAttestationNote, noteOutcome } from "../core/deliver/after-result.ts";
+import {
+  type ToldResult,
+  createAttestationNote,
+  noteOutcome,
+} from "../core/deliver/after-result.ts";
+import { isChannel } from "../core/cards/render-result.ts";
 import { createJournal } from "../core/request/journal.ts";
 import { observeTold, observed } from "../core/request/observe-journal.ts";
 import { createPolls } from "../core/request/polls.ts";
@@ -101,7 +106,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     answeredForAll: () => running.contributed.answeredForAll,
     render: (facts) => renderPolicyNews(facts, { ...people, ...slack, store, log }),
   });
-  const { announce } = notices;
+  const { announce, owed } = notices;
   const journal = observed(createJournal(redis, key), { log, telemetry });
   const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
   const tellAudit = (id: string, message: Message) => tell("audit", id, message);
@@ -141,6 +146,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     appraiser,
     web,
     announce,
+    owed,
     tellAudit,
     attestationNote,
     watch,
@@ -156,6 +162,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const seenAround = { journal: store, inventory, commands: changes };
   const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
     askingAboutTarget(target, seenAround);
+  const observe = observeTold({ log, telemetry });
   const posting = {
     ...on,
     store,
@@ -166,7 +173,12 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     offered: commands,
     attestationNote,
     editMs: timing.editMs,
-    onTold: observeTold({ log, telemetry }),
+    onTold(results: readonly ToldResult[], channelId: string) {
+      observe(results);
+      if (!isChannel(channelId)) return;
+      for (const { request, note } of results)
+        if (note?.failure) void running.failureTold(request.record.target, note.failure.mark);
+    },
   };
   const requests = requestSource({
     ...posting,

@@ -71,6 +71,9 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
     async afterAppraisal(vm: NamedVm, appraisal: Appraisal): Promise<void> {
       await Promise.all(running.map(async (feature) => feature.afterAppraisal?.(vm, appraisal)));
     },
+    async failureTold(vm: { id: string }, mark: string): Promise<void> {
+      await Promise.all(running.map(async (feature) => feature.failureTold?.(vm, mark)));
+    },
     afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),
     untold: async (): Promise<readonly Untold[]> =>
       (await Promise.all(running.map(async (feature) => (await feature.untold?.()) ?? []))).flat(),

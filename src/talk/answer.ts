@@ -121,7 +121,7 @@ export async function postIn(
   if (!posted.ok || buttonsOf(posting, contributed.answeredForAll).length === 0) return posted;
   const [channelId, ts] = [textAt(posted.data, "channel"), textAt(posted.data, "ts")];
   const id = `posted-${channelId}-${ts}`;
-  await announce({ id, channelId, message: posting }, ts);
+  await announce({ id, channelId, message: posting }, { ts });
   return posted;
 }
 

@@ -70,6 +70,14 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   expect(ops.filter((text) => /Resize.*web-2/.test(text) && text.includes("✅"))).toEqual([]);
   const card = ops.find((text) => /^🔴 .*[Rr]esized?.* web-2/.test(text));
   expect(card).toContain("but its measurement no longer matches its pin");
+  expect(card).toMatch(/\[Attest\] \[Resize back\]$/);
+  expect(result).toMatch(/ instead of \S+\. .*S01ONCALL.*, check whether this was meant\.$/);
+  // The result tells it, so the monitor has nothing to add.
+  expect(ops.filter((text) => text.includes("Attestation of web-2"))).toEqual([]);
+  const alarms = () => world.client.keys(world.key("notice", "drift-*"));
+  await expect.poll(alarms).toHaveLength(1);
+  const [alarm = ""] = await alarms();
+  await expect.poll(() => world.client.hget(alarm, "said:notice")).toBe("withdrawn");
   // What a shared card or a subscription opens
   const message = await hears(olivia, "ops", /Resized web-2/);
   const details = {
@@ -129,7 +137,7 @@ it("is shown to nobody of another team", async () => {
 });
 
 it("is green again once it is what is pinned, as soon as anyone looks", async () => {
-  world.compute.edit.findVm("web-2").specs.cpu = 4;
+  world.compute.edit.changeBehindTheBack({ vm: "vm-payments-web-2", specs: { cpu: 4 } });
   await told(vera, "/vm attest web-2", /Verified: web-2/);
   expect(await told(vera, "/vm show web-2", /web-2 is RUNNING/)).toMatch(/🟢 web-2 is RUNNING\n/);
 });

@@ -33,6 +33,7 @@ import {
   type Command,
   type Target,
   runButton,
+  evidenceReader,
   helpersInError,
   labelOnCard,
   dottedName,
@@ -71,6 +72,7 @@ import {
   symbolOf,
 } from "./render-result.ts";
 import { undoneBy } from "../request/origin.ts";
+import { wayBack } from "./way-back.ts";
 import type { EmergencyWords } from "../../registry/emergency.ts";
 
 /** Facts for a card beside its request. */
@@ -122,7 +124,7 @@ export function renderCard(
     foundLine(request, command),
     context(requestedLine(request, from)),
     note && context(note),
-    buttons(cardButtons(request, command, { policy, commands })),
+    buttons(cardButtons(request, command, { policy, commands, after })),
   );
 }
 
@@ -279,7 +281,7 @@ export const waitingLine = (request: StoredRequest, command: ChangeCommand) =>
 export function cardButtons(
   request: StoredRequest,
   command: ChangeCommand,
-  known: Pick<CardFacts, "policy" | "commands"> = {},
+  known: Pick<CardFacts, "policy" | "commands" | "after"> = {},
 ): ButtonSpec[] {
   const button = (label: string, action: string) => requestButton(label, action, request);
   const cancel = cancelButton(request);
@@ -315,7 +317,11 @@ export function cardButtons(
 function endedButtons(
   request: StoredRequest,
   command: ChangeCommand,
-  { policy = { confirm: [] }, commands = [] }: Pick<CardFacts, "policy" | "commands">,
+  {
+    policy = { confirm: [] },
+    commands = [],
+    after,
+  }: Pick<CardFacts, "policy" | "commands" | "after">,
 ): ButtonSpec[] {
   const { record, state, stage, changedAt } = request;
   const { id, target, approval } = record;
@@ -323,7 +329,15 @@ function endedButtons(
     const label = callOf(stage)?.answer?.claimed ? "Confirm its ID" : "Add its ID";
     return [requestButton(label, "request:happened", request)];
   }
-  if (mayUndo(request, changedAt)) return [requestButton("Undo", "request:undo", request)];
+  const undo = mayUndo(request, changedAt)
+    ? [requestButton("Undo", "request:undo", request)]
+    : undefined;
+  if (after?.failure) {
+    const back = after.failure.isNew ? wayBack(request, command) : undefined;
+    const ways = undo ?? (back ? [askOnce(back, command, target, policy)] : []);
+    return [...attestAgain(target, commands), ...ways];
+  }
+  if (undo) return undo;
   // Another try would be refused again, so commands that help are offered.
   if (isRefusedInError(request)) return helpInError(target, commands);
   const instead = stage.state === "cancelled" ? stage.instead : undefined;
@@ -343,11 +357,17 @@ function endedButtons(
   return [approval ? button : askOnce(button, command, target, policy)];
 }
 
-function helpInError(target: Target, commands: readonly Command[]): ButtonSpec[] {
-  return helpersInError(commands).map((command) =>
-    runButton(labelOnCard(command), dottedName(command), { vm: target.id }, calledName(target)),
-  );
+const helpInError = (target: Target, commands: readonly Command[]): ButtonSpec[] =>
+  helpersInError(commands).map((command) => buttonOn(target, command));
+
+function attestAgain(target: Target, commands: readonly Command[]): ButtonSpec[] {
+  const reader = evidenceReader(commands);
+  return reader ? [buttonOn(target, reader)] : [];
 }
+
+/** The button that runs this command on a VM. */
+const buttonOn = (vm: Target, command: Command): ButtonSpec =>
+  runButton(labelOnCard(command), dottedName(command), { vm: vm.id }, calledName(vm));
 
 /** Whether the request may be tried again. A retry is a new request with its own checks. */
 export function mayRetry({ stage }: StoredRequest): boolean {

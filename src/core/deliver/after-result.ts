@@ -13,7 +13,7 @@ import type { Appraisal } from "../../attestation/appraise.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message, notice, lines, Markdown, md, name } from "../../messages/message.ts";
+import { type Message, notice, Markdown, md, name } from "../../messages/message.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { ownerOf } from "../permit/refusal.ts";
 import { rightsOver } from "../permit/access.ts";
@@ -77,6 +77,13 @@ function operatorsOf(target: Target, policy: Policy): readonly string[] {
   return [...new Set(all)];
 }
 
+/** The result of a request, as a message in Slack tells it. */
+export interface ToldResult {
+  request: StoredRequest;
+  /** The note in that message. Undefined where another process rendered the message. */
+  note?: AfterNote | undefined;
+}
+
 /** The most notes that a process keeps. */
 const mostNotes = 1_000;
 
@@ -120,8 +127,10 @@ export function createAttestationNote(options: {
       const appraisal = await appraisalAfter(request, command, { appraiser, policy });
       const found = appraisal && afterChange(appraisal, before);
       if (!found?.but) return found;
-      const called = new Markdown(mentions(operatorsOf(target, policy)));
-      return { ...found, line: lines(found.line, called) };
+      const called = mentions(operatorsOf(target, policy));
+      if (called === "") return found;
+      const line = md`${found.line} ${new Markdown(called)}, check whether this was meant.`;
+      return { ...found, line };
     } catch (error) {
       const check = evidenceReader(options.commands);
       const way = check ? md` ${name(`/${check.name}`)} checks it.` : "";

@@ -154,11 +154,20 @@ export interface Notice {
 }
 
 /**
- * Stores a notice, which is then posted once, as soon as Slack accepts it. Pass `ts` when it was
- * posted already. Resolves when it is stored: with true, or with false when it was announced
- * before.
+ * Stores a notice, which is then posted once, as soon as Slack accepts it, but not before `inMs`
+ * are over. Pass `ts` when it was posted already. Resolves when it is stored: with true, or with
+ * false when it was announced before.
  */
-export type Announce = (notice: Notice, ts?: string) => Promise<boolean>;
+export type Announce = (notice: Notice, is?: { ts?: string; inMs?: number }) => Promise<boolean>;
+
+/** What may happen to a notice between its announcement and its post. */
+export interface OwedNotices {
+  /** Takes back a notice that isn't posted yet, because people were told otherwise. */
+  withdraw(id: string): Promise<void>;
+  isWithdrawn(id: string): Promise<boolean>;
+  /** Posts a notice now that was announced for later. */
+  hasten(id: string): Promise<void>;
+}
 
 /**
  * Shows words in place of a button that one person answers for all. It changes every notice that
@@ -173,22 +182,24 @@ export type AnswerNotices = (
 
 /** For a script that has `now`: announces a notice, and returns 1 when it is new. */
 export const announceLua = `
-local function announce(pending, hash, id, notice, keptMs)
+local function announce(pending, hash, id, notice, keptMs, inMs)
   if redis.call('HSETNX', hash, 'notice', notice) == 0 then return 0 end
-  redis.call('HSET', hash, 'at', now)
+  local due = now + inMs
+  redis.call('HSET', hash, 'at', due)
   redis.call('PEXPIRE', hash, keptMs)
-  redis.call('ZADD', pending, now, 'notice ' .. id)
+  redis.call('ZADD', pending, due, 'notice ' .. id)
   return 1
 end
 `;
 
 /**
  * KEYS notice, pending
- * ARGV notice, ID, how long it is kept (ms), its ts if it was posted already ('' for none)
+ * ARGV notice, ID, how long it is kept (ms), its ts if it was posted already ('' for none), due in
+ * (ms)
  * → 1 when it is new
  */
 const announceScript = `${redisTimeLua}${announceLua}
-local isNew = announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3])
+local isNew = announce(KEYS[2], KEYS[1], ARGV[2], ARGV[1], ARGV[3], ARGV[5])
 if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'said:notice', ARGV[4]) end
 return isNew
 `;
@@ -196,6 +207,9 @@ return isNew
 export const noticeKey = (key: Keys, id: string): string => key("notice", id);
 
 export const noticeKeptMs = 7 * 24 * 3600_000;
+
+/** The mark of a notice that is settled without a post. */
+const withdrawnMark = "withdrawn";
 
 /**
  * Creates the source of notices: it stores them and posts one message for each. The answer to a
@@ -208,7 +222,7 @@ export function createNotices(options: {
   answeredForAll?(): readonly string[];
   /** Renders a notice that a script announced with facts in place of a message. */
   render?(facts: string): Promise<Message>;
-}): { announce: Announce; answer: AnswerNotices; source: Source } {
+}): { announce: Announce; answer: AnswerNotices; owed: OwedNotices; source: Source } {
   const { redis, key, answeredForAll = () => [] } = options;
   const { render = () => Promise.reject(new Error("facts without words")) } = options;
   const hashOf = (id: string) => noticeKey(key, id);
@@ -244,13 +258,13 @@ export function createNotices(options: {
   }
 
   return {
-    async announce(notice, ts = "") {
+    async announce(notice, { ts = "", inMs = 0 } = {}) {
       // The index is written before the notice, so that an answer to its button always finds it.
       for (const named of buttonsOf(notice.message, answeredForAll())) {
         const ids = noticesWith(named);
         await redis.multi().sadd(ids, notice.id).pexpire(ids, noticeKeptMs).exec();
       }
-      const args = [JSON.stringify(notice), notice.id, noticeKeptMs, ts];
+      const args = [JSON.stringify(notice), notice.id, noticeKeptMs, ts, inMs];
       const isNew = (await runAnnounce([hashOf(notice.id), outbox.list], args)) === 1;
       outbox.wake(notice.id);
       return isNew;
@@ -273,6 +287,15 @@ export function createNotices(options: {
           .exec();
         outbox.wake(id);
       }
+    },
+    owed: {
+      async withdraw(id) {
+        // A mark before the announcement would settle a notice that nobody has withdrawn.
+        if ((await outbox.get(id))["notice"] === undefined) return;
+        if (await outbox.mark(id, "said:notice", "", withdrawnMark)) await outbox.later(id, 0);
+      },
+      isWithdrawn: async (id) => (await outbox.get(id))["said:notice"] === withdrawnMark,
+      hasten: (id) => outbox.later(id, 0),
     },
     source: { outbox, owedSince: "at", readSubject: readNotice },
   };

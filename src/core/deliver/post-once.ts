@@ -38,8 +38,8 @@ export interface Owed extends Says {
    * place (ms), or with undefined when there is none.
    */
   closed?: ((error: string) => Promise<number | undefined>) | undefined;
-  /** Called when Slack has accepted the message. Must not throw. */
-  onSaid?: (() => void) | undefined;
+  /** Called when Slack has accepted the message in this channel. Must not throw. */
+  onSaid?: ((channelId: string) => void) | undefined;
   /** The place to post in. A person's ID stands for their direct messages. */
   place: Place;
   /**
@@ -315,7 +315,7 @@ export function createPostOnce(options: {
       const was = isKept && former ? { [`was:${key}`]: `${former.channelId} ${former.ts}` } : {};
       const marks = Object.fromEntries([key, ...also].map((settled) => [`said:${settled}`, ts]));
       await subject.outbox.remember(id, { ...marks, ...stands, ...was, ...more });
-      if (ts !== "refused") owed.onSaid?.();
+      if (ts !== "refused") owed.onSaid?.(channelId);
       return 0;
     }
   }

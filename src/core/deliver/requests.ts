@@ -11,7 +11,7 @@ import {
   isOpenedByRequester,
   type Command,
 } from "../../registry/define.ts";
-import { isToldElsewhere } from "./after-result.ts";
+import { type ToldResult, isToldElsewhere } from "./after-result.ts";
 import type { Failpoints } from "../failpoints.ts";
 import { type Journal, redraw } from "../request/journal.ts";
 import {
@@ -96,8 +96,8 @@ export function requestSource(options: {
    * of its own messages are posted.
    */
   tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void>;
-  /** Called when Slack has accepted the results of these requests. */
-  onTold(requests: readonly StoredRequest[]): void;
+  /** Called when Slack has accepted these results in a channel. */
+  onTold(results: readonly ToldResult[], channelId: string): void;
   log: Log;
   at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
 }): Source {
@@ -191,9 +191,11 @@ export function requestSource(options: {
     const isElsewhere = isDecidedElsewhere(request);
     const spot = spotOfRequest(request);
     const here = (post: Post) => oweWhereRequested(request, post, spot);
+    let rendered: AfterNote | undefined;
     // The note is remembered, so one that is read before the end would be missing from the result.
-    const note = async () => (final ? options.attestationNote(request, command) : undefined);
-    const onTold = () => options.onTold([request]);
+    const note = async () =>
+      final ? (rendered = await options.attestationNote(request, command)) : undefined;
+    const onTold = (channelId: string) => options.onTold([{ request, note: rendered }], channelId);
     const isDecision = state === "draft" || state === "unknown";
     const urgency = isDecision ? "decision" : final ? "result" : "card";
     const isLast = cardViewOf(request) === "ended";

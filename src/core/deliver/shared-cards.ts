@@ -64,8 +64,21 @@ export function sharedCardSource(
         await store.outbox.remember(request.record.id, { card: `${channelId} ${ts}` });
   }
 
-  const onTold = (members: readonly Member[]) =>
-    options.onTold(members.map(({ request }) => request));
+  /**
+   * Returns `addNotes`, and the function that reports that Slack has accepted these results, with
+   * the notes that were added last.
+   */
+  function createTelling(members: readonly Member[]) {
+    let told = members;
+    return {
+      async addNotes(groups: readonly (readonly Member[])[]): Promise<Member[][]> {
+        const noted = await Promise.all(groups.map(addNotes));
+        told = noted.flat();
+        return noted;
+      },
+      onSaid: (channelId: string) => options.onTold(told, channelId),
+    };
+  }
 
   const memberOf = (request: StoredRequest): Member[] => {
     const command = options.commands.find(({ name }) => name === request.record.command);
@@ -88,40 +101,39 @@ export function sharedCardSource(
     const looks = { version: print, look: isWhole ? "whole" : "running", isLast: isWhole };
     const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
     const threadTs = place.threadTs ?? standsAt?.ts;
+    const whole = createTelling(results.flatMap(({ theirs }) => theirs));
     const card: Owed = {
       key: "card",
       mark: said["card"],
       place,
       render: async () =>
         isWhole && !isSaid(said["card"])
-          ? renderSharedCard(
-              members,
-              await Promise.all(results.map(({ theirs }) => addNotes(theirs))),
-            )
+          ? renderSharedCard(members, await whole.addNotes(results.map(({ theirs }) => theirs)))
           : shown,
       shows: { ...shows, tellsEnd: isWhole && delivered.formerCard === undefined },
       // The card replaces many cards, so it goes before single ones.
       urgency: "result",
       covers: isWhole ? results.map(({ key }) => key) : [],
       tells: isWhole ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
-      onSaid: isWhole ? () => onTold(results.flatMap(({ theirs }) => theirs)) : undefined,
+      onSaid: isWhole ? whole.onSaid : undefined,
       closed,
       isFragile: true,
     };
     const told = groupIntoReplies(results, said).map(([first, ...others]): Owed => {
       const all = [first, ...others].map(({ theirs }) => theirs);
+      const telling = createTelling(all.flat());
       return {
         key: first.key,
         mark: said[first.key],
         place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
         render: async (at) =>
-          renderSharedResult(await Promise.all(all.map(addNotes)), {
+          renderSharedResult(await telling.addNotes(all), {
             isBelowCard: at?.threadTs !== undefined,
             commands: options.offered,
           }),
         covers: others.map(({ key }) => key),
         tells: all.flat().map(idOf),
-        onSaid: () => onTold(all.flat()),
+        onSaid: telling.onSaid,
         closed,
       };
     });

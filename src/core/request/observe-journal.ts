@@ -148,8 +148,9 @@ export function observed(
 
 /** Logs and counts results that were posted. */
 export function observeTold({ log, telemetry }: { log: Log; telemetry: Telemetry }) {
-  return (requests: readonly StoredRequest[]): void => {
-    for (const { record, changedAt } of requests) {
+  return (results: readonly { request: StoredRequest }[]): void => {
+    for (const { request } of results) {
+      const { record, changedAt } = request;
       const seconds = Math.max(0, Date.now() - changedAt) / 1000;
       telemetry.toldSeconds.observe(seconds);
       log.info("request.told", { ...workOnRequest(record).ids, seconds });

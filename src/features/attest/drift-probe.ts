@@ -1,9 +1,11 @@
 import { hash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
+import { type Appraisal, failureMark, gateRefusal } from "../../attestation/appraise.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import { type NamedVm, namesOf } from "../../attestation/pins.ts";
 import type { Pin } from "../../config/policy-file.ts";
+import type { OwedNotices } from "../../core/deliver/deliver.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
 import type { Alarms } from "../../monitor/alarms.ts";
 import {
   type DriftRecord,
@@ -20,6 +22,7 @@ import {
 } from "../../monitor/drift-records.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import { attestFirst, attestVm } from "./attest-button.ts";
+import { resultWithinMs } from "./telling-request.ts";
 import { untilWords } from "./lacking-words.ts";
 import { isExpiry, wayOut } from "./way-out.ts";
 import { messageOf } from "../../errors.ts";
@@ -47,6 +50,10 @@ interface Change {
   id: string;
   place: string;
   alarm: Message;
+  /** The VM whose measurement alone fails now, which a request may explain. */
+  explainable?: Pick<KnownVm, "id">;
+  /** The alarm about the failure that is over now. */
+  ends?: string | undefined;
   news?: Pick<News, "about" | "line">;
 }
 
@@ -54,6 +61,9 @@ interface Change {
 const atOnce = 4;
 
 interface DriftProbeOptions extends Telling {
+  owed: OwedNotices;
+  /** Finds the request whose result will tell this failure, if there is one. Never rejects. */
+  tellingRequest(vm: Pick<KnownVm, "id">): Promise<StoredRequest | undefined>;
   records: ReturnType<typeof createDriftRecords>;
   inventory: Pick<Inventory, "vms">;
   /** Every appraisal it makes is remembered (`rememberVerdicts`). */
@@ -144,9 +154,8 @@ async function judgeEach(pinned: readonly KnownVm[], options: DriftProbeOptions)
  * Never rejects.
  */
 export function rememberVerdicts(
-  by: Pick<DriftProbeOptions, "records" | "alarms" | "follow" | "log" | "now"> & {
-    inventory: Pick<Inventory, "findVm">;
-  },
+  by: Pick<DriftProbeOptions, "records" | "log" | "now"> &
+    TellOptions & { inventory: Pick<Inventory, "findVm"> },
 ): (vm: Pick<NamedVm, "id">, appraisal: Appraisal) => Promise<void> {
   return async ({ id }, appraisal) => {
     try {
@@ -168,14 +177,47 @@ export function rememberVerdicts(
   };
 }
 
+type TellOptions = Pick<DriftProbeOptions, "alarms" | "follow" | "owed" | "tellingRequest">;
+
+/**
+ * The alarm about a failure that a request explains waits for the result of that request. It is
+ * stored before anything else is, and posted unless a channel shows a result that tells the failure.
+ * So a process that dies, and a result that can't be read or posted, leave it due.
+ */
 async function tell(
   changes: readonly Change[],
-  { alarms, follow }: Pick<DriftProbeOptions, "alarms" | "follow">,
+  { alarms, follow, owed, tellingRequest }: TellOptions,
 ): Promise<void> {
-  for (const { id, place, alarm, news } of changes) {
-    const told = await alarms.tell(id, alarm, place);
-    if (news) await follow([{ ...news, event: "drift", key: id, saidIn: [told] }]);
+  for (const { id, place, alarm, news, explainable, ends } of changes) {
+    const request = explainable && (await tellingRequest(explainable));
+    // Where no alarm told the failure, none tells its end.
+    const isUntold = ends !== undefined && (await owed.isWithdrawn(ends));
+    if (ends !== undefined && !isUntold) await owed.hasten(ends);
+    const inMs = request ? resultWithinMs : 0;
+    const alarmed = isUntold ? undefined : await alarms.tell(id, alarm, place, { inMs });
+    const saidIn = request && alarmed !== undefined ? shownIn(request) : [alarmed];
+    if (news) await follow([{ ...news, event: "drift", key: id, saidIn }]);
   }
+}
+
+const shownIn = ({ record, delivered }: StoredRequest) => [
+  delivered.card?.channelId ?? record.teamChannel ?? record.channelId,
+];
+
+/** Withdraws the alarm about a failure that a channel was told as the result of a request. */
+export function withdrawTold({
+  records,
+  owed,
+  log,
+}: Pick<DriftProbeOptions, "records" | "owed" | "log">) {
+  return async (vm: Pick<KnownVm, "id">, mark: string): Promise<void> => {
+    try {
+      const known = (await records.readRecords([vm.id])).get(vm.id);
+      if (known?.mark === mark && known.alarm !== undefined) await owed.withdraw(known.alarm);
+    } catch (error) {
+      log.warn("drift.told-twice", { vm: vm.id, why: messageOf(error) });
+    }
+  };
 }
 
 /**
@@ -204,7 +246,7 @@ function compareDrift(
   // A VM that could not be verified neither ends a failure nor starts one.
   const isOpen = !isFailed && gateRefusal(appraisal) !== undefined;
   if (isOpen) return { after: new Map([[id, known]]), changes: [] };
-  const mark = isFailed ? hashOf([...reasons, measurement.report ?? ""].join("\n")) : "";
+  const mark = isFailed ? failureMark(appraisal) : "";
   const { isPinnable } = appraisal;
   const record = { ...known, reason: reasons[0] ?? "", isPinnable: isFailed && isPinnable };
   if (mark === known.mark) return { after: new Map([[id, record]]), changes: [] };
@@ -213,12 +255,16 @@ function compareDrift(
     id: `drift-${id}-${before?.since ?? 0}-${mark || "over"}`,
     place,
     alarm: renderDrift(vm, appraisal),
+    ...(isFailed && isPinnable ? { explainable: vm } : {}),
+    ends: isFailed ? undefined : before?.alarm,
     news: {
       about: [{ kind: "vm", ...vm }],
       line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(vm) }),
     },
   };
-  return { after: new Map([[id, { ...record, mark, ...since }]]), changes: [change] };
+  const { alarm: _ended, ...kept } = record;
+  const alarm = isFailed ? { alarm: change.id } : {};
+  return { after: new Map([[id, { ...kept, mark, ...alarm, ...since }]]), changes: [change] };
 }
 
 /** The news in one line. */

@@ -2,7 +2,8 @@ import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
 import { attest } from "./attest.ts";
 import { explainAttestation } from "./explain-failure.ts";
-import { driftProbe, rememberVerdicts } from "./drift-probe.ts";
+import { driftProbe, rememberVerdicts, withdrawTold } from "./drift-probe.ts";
+import { findTellingRequest } from "./telling-request.ts";
 import { pinsDrop } from "./pins-drop.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
@@ -23,13 +24,22 @@ export const attestation = defineFeature({
     "inventory",
     "appraiser",
     "announce",
+    "owed",
+    "store",
+    "changes",
     "follow",
     "stopping",
   ],
   start(on) {
     const { config } = on;
     const records = createDriftRecords(on.redis, on.key);
-    const telling = { ...on, records, alarms: createAlarms(on), now: Date.now };
+    const telling = {
+      ...on,
+      records,
+      alarms: createAlarms(on),
+      tellingRequest: findTellingRequest(on),
+      now: Date.now,
+    };
     const probe = driftProbe({
       ...telling,
       pins: () => config.policy.attestation.pins,
@@ -39,6 +49,7 @@ export const attestation = defineFeature({
     return {
       schedules: createMonitor([probe]).schedules,
       afterAppraisal: rememberVerdicts(telling),
+      failureTold: withdrawTold(telling),
       digest: driftInDigests(records),
       concerns: attestationConcerns(records),
       explains: explainAttestation({ records, appraiser: on.appraiser }),

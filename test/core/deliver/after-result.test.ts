@@ -56,7 +56,9 @@ async function noteOn(
 it("evidence that doesn't hold after a change calls those who operate what its team has, and elsewhere those of access", async () => {
   const { text: ours } = await noteOn("payments");
   expect(ours).toContain("no longer matches its pin");
-  expect(ours).toContain("<!subteam^S0PAYONCALL> <@U0PAY>");
+  expect(ours).toContain(
+    "🔴 Changed. <!subteam^S0PAYONCALL> <@U0PAY>, check whether this was meant.",
+  );
   expect(ours).not.toContain("S0PLATFORM");
   expect((await noteOn("shop")).text).toContain("<!subteam^S0PLATFORM>");
 });

@@ -23,9 +23,9 @@ async function startAnnouncing() {
   return {
     ...level,
     start(change?: (usual: RateLimiter) => RateLimiter) {
-      const { announce, answer, source } = createNotices({ ...level, answeredForAll });
+      const { announce, answer, owed, source } = createNotices({ ...level, answeredForAll });
       const { started, close } = level.deliver([source], change);
-      return { announce, answer, started, close };
+      return { announce, answer, owed, started, close };
     },
     said: () =>
       level.slack
@@ -143,7 +143,7 @@ describe("a notice", () => {
     const { announce } = createNotices(here);
     // A write next to the script fails here, as in a process that dies between the two.
     const write = vi.spyOn(here.redis, "hset").mockRejectedValue(new Error("it has died"));
-    expect(await announce(asking, "1763600000.000100")).toBe(true);
+    expect(await announce(asking, { ts: "1763600000.000100" })).toBe(true);
     write.mockRestore();
     expect(await here.redis.hget(here.key("notice", "n-2"), "said:notice")).toBe(
       "1763600000.000100",
@@ -152,6 +152,35 @@ describe("a notice", () => {
     here.start();
     await here.empty();
     expect(here.said()).toEqual([]);
+  });
+
+  it("that is due later is said then, by whatever process lives, or as soon as it is hastened", async () => {
+    await using here = await startAnnouncing();
+    // The process that announced it has died since.
+    const { announce, owed } = createNotices(here);
+    await announce(notice, { inMs: 1_500 });
+    await announce({ ...notice, id: "n-urgent" }, { inMs: 3_600_000 });
+    here.start();
+    await owed.hasten("n-urgent");
+    await expect.poll(here.said).toHaveLength(1);
+    await expect.poll(here.said, { timeout: 10_000 }).toHaveLength(2);
+    await here.empty();
+  });
+
+  it("that is due later is never said once it is withdrawn, and a later withdrawal changes nothing", async () => {
+    await using here = await startAnnouncing();
+    const { announce, owed } = here.start();
+    await owed.withdraw(notice.id);
+    await announce(notice);
+    await here.empty();
+    await owed.withdraw(notice.id);
+    expect(await owed.isWithdrawn(notice.id)).toBe(false);
+    await announce({ ...notice, id: "n-owed" }, { inMs: 3_600_000 });
+    await owed.withdraw("n-owed");
+    await owed.hasten("n-owed");
+    await here.empty();
+    expect(await owed.isWithdrawn("n-owed")).toBe(true);
+    expect(here.said()).toHaveLength(1);
   });
 
   it("is edited again where Slack's answer to the edit was lost", async () => {

@@ -1,11 +1,13 @@
 import { describe, it } from "vitest";
 import { commands } from "../../support/commands.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
+import { md } from "../../../src/messages/message.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { boardOf } from "../../../src/redis/board.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/core/request/journal.ts";
 import type { RequestIn, StoredRequest } from "../../../src/core/request/stored-request.ts";
+import type { ToldResult } from "../../../src/core/deliver/after-result.ts";
 import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/core/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/core/deliver/shared-cards.ts";
@@ -73,12 +75,18 @@ async function deliverToCrowdedSlack(
     },
   };
   const told: string[] = [];
+  const noted: string[] = [];
   const options = {
     store,
     commands: commands.filter(isChange),
-    onTold: (requests: readonly StoredRequest[]) =>
-      void told.push(...requests.map(({ record }) => record.id)),
-    attestationNote: async () => undefined,
+    onTold(results: readonly ToldResult[], channelId: string) {
+      told.push(...results.map(({ request }) => request.record.id));
+      noted.push(...results.map(({ note }) => `${note?.failure?.mark} in ${channelId}`));
+    },
+    attestationNote: async ({ record }: StoredRequest) =>
+      record.target.name === "failing"
+        ? { line: md`🔴 changed`, but: "it fails", failure: { mark: "changed", isNew: true } }
+        : undefined,
   };
   const unlimited = createRateLimiter(redis, key, {
     posts: { interval: 1, burst: 1000, reserve: 0 },
@@ -119,6 +127,7 @@ async function deliverToCrowdedSlack(
     posted,
     edits,
     told,
+    noted,
     start: (isRoomy?: boolean) => void started.push(start(isRoomy)),
     async stop(): Promise<void> {
       for (const one of started.splice(0)) await one.close(2000);
@@ -173,7 +182,7 @@ describe.concurrent("a shared card", () => {
       await at.asks(`web-${who}-2`, who),
     ];
     const all = [...(await two("U0OLIVIA")), ...(await two("U0AMIR"))];
-    const single = await at.asks("db-1", "U0ADA");
+    const single = await at.asks("failing", "U0ADA");
     at.start();
     await expect.poll(() => at.said(), within).toEqual(["card"]);
     await at.stop();
@@ -186,6 +195,8 @@ describe.concurrent("a shared card", () => {
     expect(both?.text).toBe("olivia: ❌ None of 2 is done. amir: ❌ None of 2 is done.");
     expect(both?.tells).toBe(all.map(({ record }) => record.id).join(" "));
     await expect.poll(() => at.told.length, within).toBe(5);
+    // What was told of each VM's attestation is reported with the place.
+    expect(at.noted.filter((noted) => noted === "changed in C01OPS")).toHaveLength(1);
     await at.stop();
     expect(at.posted).toHaveLength(3);
   });

@@ -7,7 +7,12 @@ import { emptyPolicy } from "../../../src/config/policy-file.ts";
 import { createCompute } from "../../../src/fleet/compute/create-compute.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { driftProbe, rememberVerdicts } from "../../../src/features/attest/drift-probe.ts";
+import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
+import {
+  driftProbe,
+  rememberVerdicts,
+  withdrawTold,
+} from "../../../src/features/attest/drift-probe.ts";
 import { runProbe } from "../../../src/monitor/monitor.ts";
 import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
 import { sandboxAppraiser } from "../../support/appraiser.ts";
@@ -24,7 +29,9 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
   const records = createDriftRecords(redis.redis, redis.key);
   const known = async () => [...(await records.readRecords()).values()];
-  const { said, texts, ...telling } = createTeller();
+  const { said, texts, waiting, timePasses, ...teller } = createTeller();
+  let explains: StoredRequest | undefined;
+  const telling = { ...teller, tellingRequest: async () => explains };
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
   const policy = emptyPolicy();
@@ -73,6 +80,11 @@ async function startDrift({ folder }: { folder?: string } = {}) {
     run,
     said,
     texts,
+    waiting,
+    timePasses,
+    /** From now on this request explains why the measurement changed. */
+    explainedBy: (request: StoredRequest | undefined) => void (explains = request),
+    told: withdrawTold({ ...telling, records, log }),
     web2,
     redis,
     [Symbol.asyncDispose]: async () => {
@@ -150,6 +162,83 @@ describe("watching pinned VMs for drift", () => {
     expect((await at.known())[0]?.mark).not.toBe("");
     await at.run([]);
     expect(await at.known()).toEqual([]);
+  });
+});
+
+describe("a failure that a request explains", () => {
+  const resized = {
+    record: { channelId: "C01OPS" },
+    delivered: { said: {} },
+  } as unknown as StoredRequest;
+
+  /** The VM measures something else than is pinned, and nothing else is wrong with it. */
+  async function startChanged() {
+    const folder = await mkdtemp(join(tmpdir(), "gatehouse-changed-"));
+    await writeEndorsements(folder);
+    const at = await startDrift({ folder });
+    await at.run();
+    at.explainedBy(resized);
+    at.service.edit.changeBehindTheBack({ vm: at.web2.id, specs: { cpu: 8 } });
+    return {
+      ...at,
+      markNow: async () => (await at.known())[0]?.mark ?? "",
+      [Symbol.asyncDispose]: async () => {
+        await at[Symbol.asyncDispose]();
+        await rm(folder, { recursive: true });
+      },
+    };
+  }
+  const alarm = "🔴 Attestation of web-2 in payments failed: the measurement matches no pin.";
+
+  it("waits for the request's result, and is no alarm once a channel shows that", async () => {
+    await using at = await startChanged();
+    await at.run();
+    expect([at.texts(), at.waiting()]).toEqual([[], [alarm]]);
+    await at.told(at.web2, await at.markNow());
+    await at.timePasses();
+    await at.run();
+    expect(at.texts()).toEqual([]);
+    // What no alarm told ends without one.
+    at.explainedBy(undefined);
+    at.service.edit.changeBehindTheBack({ vm: at.web2.id, specs: { cpu: 4 } });
+    await at.run();
+    expect(at.texts()).toEqual([]);
+    expect((await at.known())[0]?.mark).toBe("");
+  });
+
+  it("is an alarm when no result tells it, also when the process dies right after it was owed", async () => {
+    await using at = await startChanged();
+    await at.run([at.web2], 1, true);
+    await at.run();
+    expect(at.waiting()).toEqual([alarm]);
+    // The result told another failure, and another VM's.
+    await at.told(at.web2, "another");
+    await at.told({ id: "vm-other" }, await at.markNow());
+    await at.timePasses();
+    expect(at.texts()).toEqual([alarm]);
+  });
+
+  it("is an alarm at once where its end is seen first", async () => {
+    await using at = await startChanged();
+    await at.run();
+    at.service.edit.changeBehindTheBack({ vm: at.web2.id, specs: { cpu: 4 } });
+    await at.run();
+    expect(at.texts()).toEqual([alarm, "🟢 web-2 in payments: attestation is verified again."]);
+  });
+
+  it("is an alarm at once where more than the measurement is wrong, whatever explains that", async () => {
+    await using at = await startChanged();
+    at.service.edit.setEvidence({ vm: at.web2.id, weather: "debugged" });
+    await at.run();
+    expect(at.texts()).toHaveLength(1);
+    expect(at.waiting()).toEqual([]);
+  });
+
+  it("is an alarm at once where no request explains it", async () => {
+    await using at = await startChanged();
+    at.explainedBy(undefined);
+    await at.run();
+    expect([at.texts(), at.waiting()]).toEqual([[alarm], []]);
   });
 });
 

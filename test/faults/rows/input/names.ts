@@ -51,11 +51,7 @@ const hostileNames: Row = {
         [`nobody is notified by a name (${pings.length})`, pings.length === 0],
         [
           "no live link or mention in any message",
-          texts.every(
-            (text) =>
-              !/<!(channel|here)>|<https:\/\/evil|<@U0ADA>/.test(text) ||
-              void console.log("FOUND", text),
-          ),
+          texts.every((text) => !/<!(channel|here)>|<https:\/\/evil|<@U0ADA>/.test(text)),
         ],
       ]);
     }),
