@@ -79,8 +79,8 @@ describe("the words on the command line", () => {
 
 describe("without any configuration", () => {
   it.each<[line: string, code: number, said: RegExp, complaint: RegExp]>([
-    ["--version", 0, /^gatehouse \d+\.\d+\.\d+(-dev)?, Node\.js v\d/, /^$/],
-    ["-V", 0, /^gatehouse \d+\.\d+\.\d+(-dev)?, Node\.js v\d/, /^$/],
+    ["--version", 0, /^gatehouse \d+\.\d+\.\d+(-rc\.\d+)?(\.dev|-dev)?, Node\.js v\d/, /^$/],
+    ["-V", 0, /^gatehouse \d+\.\d+\.\d+(-rc\.\d+)?(\.dev|-dev)?, Node\.js v\d/, /^$/],
     ["gatway", 64, /^$/, /^Unknown command "gatway"\. Did you mean "gateway"\?\nusage: /],
     ["audit verfy", 64, /^There is no "audit verfy"\nusage: /, /^$/],
     ["audit verify --what", 64, /^Unknown option '--what'.*\nusage: /, /^$/],
