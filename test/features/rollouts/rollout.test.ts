@@ -241,7 +241,9 @@ describe("a rollout that can't start", () => {
 
 describe("a rollout of many VMs", () => {
   it("shows counts, sends its lists as files only when asked, asks to type the number, and ends with a button for the list", async () => {
-    await using world = await startWorld(fleetOf(120, 20));
+    // A busy machine doesn't answer 120 reads within the second that most tests give the service.
+    const timing = { httpTimeout: "10s", quiesce: "40s", settleDeadline: "60s" };
+    await using world = await startWorld({ ...fleetOf(120, 20), policy: policyWith({ timing }) });
     await world.olivia.types("ops", "/vm resize vm-* --cpu 8 --memory 32 --max-unavailable 40%");
     const dialog = await dialogOf(world.olivia);
     expect(dialog).toContain("CPU 4 → 8, memory 16 → 32");
