@@ -548,7 +548,7 @@ describe.concurrent("propose in a terminal", () => {
     const { out } = await started(url, [], env).ended;
     expect(out).toContain(`The token in ${file} (GATEHOUSE_TOKEN_FILE) isn't one of any service`);
     expect(`${refused.out}${out}`).not.toContain(wrong);
-  }, 20_000);
+  });
 
   it("says in a sentence what is missing, then its usage, and sends nothing", async () => {
     let calls = 0;

@@ -205,28 +205,32 @@ describe("a freeze", () => {
   });
 
   it("refuses what is typed then to its requester alone, and takes the changes off a VM's card", async () => {
-    await world.ada.types("random", "/gatehouse freeze storage is failing");
-    await expect.poll(() => world.store.freezeState()).toBeDefined();
+    await world.ada.types("random", "/gatehouse freeze the storage fails again");
+    await hears(world.vera, "ops", /ada froze all changes: the storage fails again/);
     await world.settled();
     const before = new Set(world.vera.seesChannel("ops").messages.map(({ ts }) => ts));
     const requests = await world.store.recentIds({}, 200);
     for (const words of ["/vm resize web-2 --cpu 8 --memory 32", "/vm restart web-2 db-1"]) {
       await world.olivia.types(channel, words);
-      const refusal = await hears(world.olivia, "ops", /^All changes are frozen by ada: storage/);
+      const refusal = await hears(
+        world.olivia,
+        "ops",
+        /^All changes are frozen by ada: the storage/,
+      );
       expect(refusal.ephemeral).toBe(true);
       expect(wordsOf(refusal)).toBe(
-        "All changes are frozen by ada: storage is failing. Nothing was done.\nRequest again after /gatehouse thaw.",
+        "All changes are frozen by ada: the storage fails again. Nothing was done.\nRequest again after /gatehouse thaw.",
       );
     }
     expect(world.olivia.sees().modals).toEqual([]);
     // Break-glass skips approvals, not the freeze
     await world.ada.types(channel, "/vm stop web-2 --break-glass the disk burns");
-    await hears(world.ada, "ops", /^All changes are frozen by ada: storage/);
+    await hears(world.ada, "ops", /^All changes are frozen by ada: the storage/);
     expect(world.ada.sees().modals).toEqual([]);
     await world.olivia.types(channel, "/vm show web-2");
     const shown = wordsOf(await hears(world.olivia, "ops", /web-2 is RUNNING[^]*Frozen by/));
     expect(shown).toMatch(
-      /🧊 Frozen by ada since .*: storage is failing\. Until that ends, no changes\./,
+      /🧊 Frozen by ada since .*: the storage fails again\. Until that ends, no changes\./,
     );
     expect(shown).toMatch(/\[Metrics\][^\n]*\[Refresh\]/);
     expect(shown).not.toMatch(/\[(Stop|Restart|Resize|Snapshot|Restore)\]/);
