@@ -16,7 +16,7 @@ describe("/gatehouse can-i", () => {
     ],
     [
       "vm restore db-1 —snapshot x",
-      "Yes, you can request `/vm restore`; 1 other person must approve it within 15 min.\nWhy: no entry of approvals in gatehouse.yml matches vm.restore; destructive commands need one approval.",
+      "Yes, you can request `/vm restore`; 1 other person must approve it within 15 min.\nWhy: destructive commands need one approval; no entry of approvals in gatehouse.yml matches vm.restore.",
     ],
     ["vm show db-1", "Yes, you can run `/vm show`."],
     [
@@ -70,9 +70,11 @@ describe("/gatehouse why", () => {
     const request = await asked(at.journal, restartOf(vm("web-2")));
     const { id } = request.record;
     const shown = shownText(await at.reads(`gatehouse why ${id}`));
-    expect(shown).toMatch(/^\*vm restart\* of `web-2` \(`vm-web-2`\), requested by olivia at /);
+    // Whoever asks why it waits, asks for the rule
+    expect(shown).toMatch(/^Why: approvals\[1\] in gatehouse\.yml requires 1 for vm\.restart\.\n/);
+    expect(shown).toMatch(/\n\*vm restart\* of `web-2` \(`vm-web-2`\), requested by olivia at /);
     expect(shown).toContain("State: waiting for approval.");
-    expect(shown).toMatch(/requires 1 for vm\.restart · fingerprint `/);
+    expect(shown).toMatch(/\nFingerprint `/);
     expect(shown).not.toContain("Steps");
     await at.journal.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     expect(shownText(await at.reads(`gatehouse why ${id}`))).toMatch(/\*Steps\*\n• .* canceled/);

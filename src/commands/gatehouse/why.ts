@@ -71,13 +71,16 @@ async function historyOf(request: StoredRequest, reading: ReadContext): Promise<
       md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
   );
   const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${reasonNow ? md`: ${reasonNow}` : ""}.`;
+  const reason = record.reason === undefined ? undefined : md`Reason: “${record.reason}”`;
+  const rule = approval && md`Why: ${approval.why}.`;
+  const fingerprint = approval && md`Fingerprint ${name(shortFingerprint(approval.digest))}`;
+  // While it waits, the reader knows the request and asks for the rule. Later it's the outcome.
+  const [first, second] = rule && state === "draft" ? [rule, head] : [head, rule];
   return sentence(
-    head,
-    approval &&
-      context(
-        md`${approval.why} · fingerprint ${name(shortFingerprint(approval.digest))}`,
-        ...needLines(request),
-      ),
+    lines(first, ...(state === "draft" ? needLines(request) : [])),
+    second && (state === "draft" ? section(second) : context(second, ...needLines(request))),
+    reason && section(reason),
+    fingerprint && context(fingerprint),
     isReviewed(record) ? context(emergencyLine(request)) : undefined,
     votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
     steps.length > 0 ? section(lines(md`*Steps*`, ...steps.slice(-maxSteps))) : undefined,
