@@ -142,7 +142,7 @@ describe("opening a console", () => {
     const address = /wss:\/\/\S+?token=([\w-]+)/.exec(describeSeen(open));
     expect(address?.[1]).toBeTruthy();
     const token = address?.[1] ?? "";
-    await world.amir.until((seen) => describeSeen(seen).includes("open by olivia until"));
+    await world.amir.until((seen) => describeSeen(seen).includes("olivia opened a console on"));
     expect(describeSeen(world.amir.sees())).not.toContain("wss://");
     await world.olivia.until((seen) => !describeSeen(seen).includes("wss://"));
     expect(world.lines.join("\n")).not.toContain(token);

@@ -2,9 +2,18 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
-import { md, name, buttons, context, message, section } from "../../messages/message.ts";
+import { md, name, buttons, context, message, section, sentence } from "../../messages/message.ts";
 import { isListed } from "../../core/permit/permit.ts";
-import { target, defineCommand, evidenceReader } from "../../registry/define.ts";
+import { statusFacts } from "../../fleet/compute/compute.ts";
+import {
+  type Target,
+  target,
+  defineCommand,
+  dottedName,
+  evidenceReader,
+  runButton,
+} from "../../registry/define.ts";
+import { withTarget } from "../../registry/invocation.ts";
 import type { ReadContext } from "../../commands/context.ts";
 
 /** How long the button works (ms). Later, the measurement or the policy could be different. */
@@ -44,11 +53,10 @@ export const console = defineCommand({
   onCard: "Console",
   helpsInError: "open a console",
   asRequest,
-  async answer(
-    { vm: called, insist },
-    { appraiser, policy, ourTeamId, resolve, now, person, approved, commands }: ReadContext,
-  ) {
+  async answer({ vm: called, insist }, reading: ReadContext) {
+    const { appraiser, policy, ourTeamId, resolve, now, person, approved, commands } = reading;
     const vm = await resolve("vm", called);
+    if (await isStoppedNow(vm, reading)) return stopped(vm, reading);
     const refusal = refusalOf((await appraiser.attest(vm)).appraisal);
     if (refusal !== undefined && insist === undefined) {
       const reader = evidenceReader(commands);
@@ -91,6 +99,24 @@ export const console = defineCommand({
     );
   },
 });
+
+/** What is known may be a minute old, so a VM that seems stopped is read again. */
+async function isStoppedNow({ id, status }: Target, { compute }: ReadContext): Promise<boolean> {
+  const isStopped = (read: string) => statusFacts(read).isStopped;
+  return isStopped(status) && isStopped((await compute.vms.get(id)).status);
+}
+
+/** Says that a stopped VM has no console, and offers to start it to whoever may. */
+function stopped(vm: Target, { commands, mayRun }: ReadContext) {
+  const start = commands.find((one) => dottedName(one) === "vm.start");
+  const offer = start && mayRun(start, [vm]);
+  return sentence(
+    md`${name(vm.name)} is stopped. A console needs a running VM.`,
+    offer
+      ? buttons([runButton("Start", dottedName(start), withTarget(start, {}, vm), vm.name)])
+      : undefined,
+  );
+}
 
 /**
  * Why no console is opened; undefined when it may be. A pinned VM must be verified; any other VM

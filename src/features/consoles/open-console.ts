@@ -1,5 +1,5 @@
 import { console } from "./console.ts";
-import { ComputeError, type ConsoleSession } from "../../fleet/compute/compute.ts";
+import { ComputeError, type ConsoleSession, statusFacts } from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import {
   Markdown,
@@ -115,7 +115,9 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
  * be found.
  */
 async function asItIsNow(known: Target, gateway: GatewayContext): Promise<Target> {
-  const { id, projectId } = await gateway.compute.vms.get(known.id);
+  const { id, projectId, status } = await gateway.compute.vms.get(known.id);
+  if (statusFacts(status).isStopped)
+    throw new UserError(`${known.name} is stopped.`, "`/vm start` starts it.");
   const now = await asNamedNow({ ...known, id, projectId }, gateway);
   if (now) return now;
   throw new UserError(
@@ -238,13 +240,16 @@ async function openOnce(
 export function consoleOpened(vmName: string, by: string, until: number): Message {
   return message(
     news(md`${by} opened a console on ${vmName}`),
-    section(md`🖥️ Console on ${name(vmName)} open by ${by} until ${when(until)}.`),
+    section(md`🖥️ ${by} opened a console on ${name(vmName)}, until ${when(until)}.`),
   );
 }
 
 function addressMessage(vmName: string, url: string, until: number): Message {
   const what = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
   const address = new Markdown(`\`\`\`${inert(url.replaceAll("`", "%60"))}\`\`\``);
-  const how = md`Open it with your VNC or serial client. Don't share it: anyone with it controls the VM.`;
+  const client = /^wss?:/i.test(url)
+    ? md`It is a WebSocket: ${name("websocat")} opens a serial console, ${name("noVNC")} a screen.`
+    : md`Open it with your VNC or serial client.`;
+  const how = md`${client} Don't share it: anyone with it controls the VM.`;
   return message(`Console on ${vmName}`, section(what), section(address), context(how));
 }

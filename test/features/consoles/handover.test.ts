@@ -16,7 +16,7 @@ describe("a handover", () => {
     await olivia.types("ops", "/vm console web-2");
     const offer = await hears(olivia, "ops", /Anyone with the address/);
     await olivia.presses("Open console", { in: offer.ts });
-    await hears(olivia, "ops", /Console on web-2 open by olivia/);
+    await hears(olivia, "ops", /olivia opened a console on web-2/);
     await olivia.types("ops", "/gatehouse handover");
     await hears(olivia, "ops", /Consoles open:.*\n• web-2: <@U0OLIVIA>, until /);
   });
@@ -37,11 +37,21 @@ it("a rehearsal names who has a console open on a VM that the change interrupts"
   await olivia.types("ops", "/vm console web-2");
   const offer = await hears(olivia, "ops", /Anyone with the address/);
   await olivia.presses("Open console", { in: offer.ts });
-  await hears(olivia, "ops", /Console on web-2 open by olivia/);
+  await hears(olivia, "ops", /olivia opened a console on web-2/);
   await olivia.types("ops", "/gatehouse can-i vm restart web-2");
   const told = wordsOf(await hears(olivia, "ops", /you can run \/vm restart/));
   expect(told).toMatch(/⚠️ web-2 has a console that olivia opened, until /);
   await olivia.types("ops", "/gatehouse can-i vm snapshot web-2");
   const other = wordsOf(await hears(olivia, "ops", /you can run \/vm snapshot/));
   expect(other).not.toContain("console");
+});
+
+it("a stopped VM has no console: its start is offered instead", async () => {
+  await using world = await startWorld();
+  const { olivia } = world;
+  await olivia.types("ops", "/vm console worker-1");
+  const told = wordsOf(
+    await hears(olivia, "ops", /worker-1 is stopped\. A console needs a running VM/),
+  );
+  expect(told).toMatch(/Start/);
 });

@@ -121,7 +121,7 @@ export const consoleRows: Row[] = [
           await stage.slack.act("olivia", "presses", "Open console", { value: second });
           await opens();
           const hersToo = await consoles();
-          const told = await hears(stage, "amir", /Console on vm-0000-002 open by olivia until/);
+          const told = await hears(stage, "amir", /olivia opened a console on vm-0000-002, until/);
           const others = await Promise.all(
             ["amir", "vera", "ada"].map((who) => stage.slack.seen(who)),
           );
