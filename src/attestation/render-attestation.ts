@@ -1,4 +1,4 @@
-import { md, type Markdown, dayAndTime } from "../messages/message.ts";
+import { md, type Markdown, timeNear } from "../messages/message.ts";
 import type { AttestationResult } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
 import { type Appraisal, type Verdict, evidenceName, failureMark } from "./appraise.ts";
@@ -35,8 +35,8 @@ export interface AfterNote {
  */
 export function afterChange(
   appraisal: Appraisal,
-  /** If attestation failed before the change: why, and since when (ms). */
-  before?: { reason: string; since: number },
+  /** If attestation failed before the change: why, since when, and when the change was made (ms). */
+  before?: { reason: string; since: number; changedAt: number },
 ): AfterNote | undefined {
   const { verdict, reasons, measurement, difference, isOff } = appraisal;
   if (isOff) return undefined;
@@ -46,7 +46,7 @@ export function afterChange(
     const why = difference ? `Measurement: ${difference}` : capital(reasons.join("; "));
     if (before && before.reason === reasons[0]) {
       const but = isPin ? "its measurement still matches no pin" : "its attestation still fails";
-      const since = dayAndTime(before.since);
+      const since = timeNear(before.since, before.changedAt);
       const line = md`🔴 ${why}. It failed before this change, since ${since}.`;
       return { line, but, failure: { mark, isNew: false } };
     }

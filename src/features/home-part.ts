@@ -30,4 +30,6 @@ export type HomePart = (seen: {
   vms: readonly KnownVm[];
   /** Whether they see everything. */
   seesAll: boolean;
+  /** When the tab is rendered (ms). */
+  now: number;
 }) => Promise<HomeAddition>;

@@ -7,7 +7,7 @@ import type {
   PlainTextElement,
 } from "@slack/types";
 import { unseen } from "../text/terminal.ts";
-import { clockWords, utcWords } from "../text/time-words.ts";
+import { clockWords, utcWords, clearForMs } from "../text/time-words.ts";
 
 /**
  * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut
@@ -714,14 +714,15 @@ export function when(at: number, format: TimeFormat = "{time_secs}"): Markdown {
 /** A time with its day in the reader's own zone: `today 9:00 AM`. */
 export const dayAndTime = (at: number): Markdown => when(at, "{date_short_pretty} {time}");
 
-const halfDayMs = 12 * 3600_000;
+const isClear = (at: number, now: number) => Math.abs(now - at) < clearForMs;
 
-/**
- * A time within a sentence: `at 11:56 AM`, with the day where `agoMs` leaves that open: `yesterday
- * at 11:56 PM`.
- */
-export const atTime = (at: number, agoMs: number): Markdown =>
-  agoMs < halfDayMs ? md`at ${when(at, "{time}")}` : when(at, "{date_short_pretty} at {time}");
+/** A time, with its day where the time alone leaves that open: `11:56 AM`, `yesterday 11:56 PM`. */
+export const timeNear = (at: number, now: number): Markdown =>
+  isClear(at, now) ? when(at, "{time}") : dayAndTime(at);
+
+/** A time within a sentence: `at 11:56 AM`, `yesterday at 11:56 PM`. */
+export const atTime = (at: number, now: number): Markdown =>
+  isClear(at, now) ? md`at ${when(at, "{time}")}` : when(at, "{date_short_pretty} at {time}");
 
 /** Ends a sentence, unless what it quotes ends with a full stop: `denied it: “Fix forward.”` */
 export const ended = (text: Markdown): Markdown =>

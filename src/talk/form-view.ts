@@ -143,7 +143,7 @@ export function titleOf(command: ChangeCommand): string {
 function undoLine(undone: StoredRequest, command: ChangeCommand, now: number): Markdown {
   const { target, requester } = undone.record;
   const at = sentAtOf(undone);
-  return md`*Undo the ${nounOf(command)} of ${targetName(target)}*: back to how it was ${atTime(at, now - at)}, right before ${requester.name} had it done.`;
+  return md`*Undo the ${nounOf(command)} of ${targetName(target)}*: back to how it was ${atTime(at, now)}, right before ${requester.name} had it done.`;
 }
 
 function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {
@@ -255,16 +255,23 @@ export function textInput(
   return field(id, label, { type: "plain_text_input", action_id: id, ...limits }, { hint });
 }
 
-export function reasonInput(hint: string, initial?: string): KnownBlock {
+export function reasonInput(
+  hint: string,
+  { label = "Reason", initial }: { label?: string; initial?: string | undefined } = {},
+): KnownBlock {
   const given = initial === undefined ? {} : { initial_value: initial };
   const limits = { multiline: true, min_length: 3, max_length: 500 };
-  return textInput("reason", "Reason", { hint, ...limits, ...given });
+  return textInput("reason", label, { hint, ...limits, ...given });
 }
+
+/** Asks what a person looked at before they record an outcome or sign a review. */
+export const checkedInput = (): KnownBlock =>
+  reasonInput("Recorded in the audit trail, with your name.", { label: "What did you check?" });
 
 function nameInputs(called: string, emergency?: EmergencyWords, why?: string): KnownBlock[] {
   const hint = emergency?.reasonHint ?? "Shown to approvers and recorded in the audit trail.";
   return [
     textInput("confirm", `Type ${called} to confirm`, { max_length: 300 }),
-    reasonInput(hint, why),
+    reasonInput(hint, { initial: why }),
   ];
 }

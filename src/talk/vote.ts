@@ -22,7 +22,7 @@ import { at, textAt } from "../slack/json.ts";
 import { type Press, type ViewSubmission, isDirect } from "../slack/receive/interaction.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { authorizeRequest, refuseUnderOldPolicy } from "./authorize.ts";
-import { modal, reasonInput, textInput } from "./form-view.ts";
+import { checkedInput, modal, textInput } from "./form-view.ts";
 import {
   type Act,
   type BeforeAck,
@@ -203,11 +203,7 @@ export function idModal(
   const initial = claimed ? { initial_value: claimed.id } : {};
   const hint = seesAll ? {} : { hint: confirmedLater };
   const made = textInput("made", "ID of the snapshot", { max_length: 200, ...initial, ...hint });
-  const blocks = [
-    section(what),
-    made,
-    reasonInput("What did you check? Recorded in the audit trail."),
-  ];
+  const blocks = [section(what), made, checkedInput()];
   const form = { callback: outcomeCallback, metadata: { request: id, happened: true } };
   const title = claimed ? "Confirm its ID" : "Add its ID";
   return modal(title, blocks, { ...form, submit: "Record it", close: "Back" });
@@ -240,7 +236,7 @@ export function reasonModal(
   const made = happened ? madeBy(command) : undefined;
   const result = happened ? "done" : "not done";
   const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
-  const reason = reasonInput("What did you check? Recorded in the audit trail.");
+  const reason = checkedInput();
   const needed = "Without it, it can't be restored by its name.";
   const hint = made !== "snapshot" ? "If you see it." : seesAll ? needed : confirmedLater;
   const madeId = textInput("made", `ID of the ${made}`, { hint, max_length: 200 });

@@ -26,6 +26,15 @@ export const dayNear = (at: number, now: number): string =>
 export const utcWords = (at: number, { hasYear = false } = {}): string =>
   `${dayWords(at, "UTC", { hasYear })}, ${clockWords(at)} UTC`;
 
+/** A time of day alone is clear for this long (ms). */
+export const clearForMs = 12 * 3600_000;
+
+/** As seen from `now`, as short as is clear: `9:00 AM UTC`, `Nov 27, 9:00 AM UTC`. */
+export function utcNear(at: number, now: number): string {
+  const agoMs = Math.abs(now - at);
+  return agoMs < clearForMs ? `${clockWords(at)} UTC` : utcWords(at, { hasYear: agoMs > nearMs });
+}
+
 /** `Fri, Nov 27, 9:00 AM (Paris)`: a moment in a time zone that somebody chose. */
 export function momentWords(at: number, zone: string): string {
   const weekday = words(at, zone, { weekday: "short" });

@@ -16,7 +16,11 @@ describe("the result of a change", () => {
     const said = afterChange(appraise(good({ pins: [otherMeasurement] })));
     expect(said?.but).toBe("its measurement no longer matches its pin");
     expect(said?.line.value).toBe("🔴 Measurement: abab…abab instead of 0f0e…0d0c.");
-    const before = { reason: "the measurement matches no pin", since: now - 3_600_000 };
+    const before = {
+      reason: "the measurement matches no pin",
+      since: now - 3_600_000,
+      changedAt: now,
+    };
     const still = afterChange(appraise(good({ pins: [otherMeasurement] })), before);
     expect(still?.but).toBe("its measurement still matches no pin");
     expect(still?.line.value).toContain("It failed before this change, since ");

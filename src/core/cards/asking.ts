@@ -145,7 +145,7 @@ export function parametersOf(
       const value = [given].flat().join(", ");
       const called = labels[key];
       if (called === undefined) return [label, value];
-      return [label, called.endsWith(`, ${value})`) ? called : `${called} (${value})`];
+      return [label, called.endsWith(`, ${value}`) ? called : `${called} (${value})`];
     });
 }
 
@@ -203,7 +203,7 @@ export function deedLine(record: RequestRecord, command: ChangeCommand): Markdow
   const { snapshotAt, createdAt } = record;
   const back =
     isUndo(record) && snapshotAt !== undefined
-      ? md`: back to how it was ${atTime(snapshotAt, createdAt - snapshotAt)}`
+      ? md`: back to how it was ${atTime(snapshotAt, createdAt)}`
       : md``;
   return md`*${verbOf(record, command)}* ${targetName(record.target)}${detailOf(record, command)}${back}`;
 }

@@ -39,7 +39,7 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
   const command = text("command") || "a command";
   switch (record["what"]) {
     case "freeze":
-      return md`🧊 ${by} froze all changes${quoted(why)}.`;
+      return ended(md`🧊 ${by} froze all changes${quoted(why)}`);
     case "thaw":
       return md`🧊 ${by} allowed changes again.`;
     case "refusal":
@@ -60,10 +60,10 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "audit-erased": {
       const { erased } = record;
       const many = counted(Array.isArray(erased) ? erased.length : 0, "audit record");
-      return md`⚠️ ${by} erased ${many}${quoted(why)}.`;
+      return ended(md`⚠️ ${by} erased ${many}${quoted(why)}`);
     }
     case "review-signed":
-      return md`✅ ${by} signed the review${quoted(why)}.`;
+      return ended(md`✅ ${by} signed the review${quoted(why)}`);
     case "alarm":
       return ended(md`🚨 ${why || "An alarm"}`);
     case "late-effect":
@@ -82,13 +82,13 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "proposal":
       return md`💡 ${by} proposed ${name(command)}${onIt("of")}${outcome(record)}.`;
     case "dismissal":
-      return md`⚪ ${by} dismissed a proposal${quoted(why)}.`;
+      return ended(md`⚪ ${by} dismissed a proposal${quoted(why)}`);
     case "roll":
       return md`• ${by} rolled out ${name(command)}${outcome(record)}.`;
     default: {
       const what = text("what").replaceAll("-", " ") || "a record";
       const reason = why || text("words") || text("line") || text("rule");
-      return md`• ${by}: ${what}${onIt("of")}${quoted(reason)}.`;
+      return ended(md`• ${by}: ${what}${onIt("of")}${quoted(reason)}`);
     }
   }
 }

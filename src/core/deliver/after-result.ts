@@ -123,7 +123,7 @@ export function createAttestationNote(options: {
       const changedAt = sentAtOf(request);
       // The failure is read before the VM is attested again, because that records a new one.
       const known = await options.failure?.(target.id);
-      const before = known && known.since < changedAt ? known : undefined;
+      const before = known && known.since < changedAt ? { ...known, changedAt } : undefined;
       const appraisal = await appraisalAfter(request, command, { appraiser, policy });
       const found = appraisal && afterChange(appraisal, before);
       if (!found?.but) return found;

@@ -2,12 +2,11 @@ import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { md, name, dayAndTime } from "../../messages/message.ts";
+import { atTime, md, name, timeNear } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
 import type { Explains } from "../cause.ts";
 import type { HomePart } from "../home-part.ts";
-import { timeWords } from "../../core/cards/deed-words.ts";
 
 /** Enough for the deliveries of a busy day. Older ones aren't read. */
 const mostRecords = 1_000;
@@ -33,15 +32,16 @@ function alertsOn<Alert extends FiringAlert>(
 const whereOf = ({ vm, label }: Pick<OnVm<FiringAlert>, "vm" | "label">) =>
   vm ? md` on ${name(vm.name)} in ${vm.projectName}` : label && md` on ${label}`;
 
-function firingLine(firing: OnVm<FiringAlert>): Line {
+function firingLine(firing: OnVm<FiringAlert>, now: number): Line {
   const { key, name: alert, label, vm, since, quietSince } = firing;
-  const quiet = quietSince && md` Not heard of since ${dayAndTime(quietSince)}.`;
-  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${dayAndTime(since)}.${quiet ?? ""}`;
+  const quiet = quietSince && md` Not heard of since ${timeNear(quietSince, now)}.`;
+  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${timeNear(since, now)}.${quiet ?? ""}`;
   return { key, text, button: vm && showVm(vm) };
 }
 
-function endedLine({ key, name: alert, label, vm, since, endedAt }: OnVm<EndedAlert>): Line {
-  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${dayAndTime(endedAt)}; it fired since ${dayAndTime(since)}.`;
+function endedLine(ended: OnVm<EndedAlert>, now: number): Line {
+  const { key, name: alert, label, vm, since, endedAt } = ended;
+  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${atTime(endedAt, now)}; it had fired since ${timeNear(since, now)}.`;
   return { key, text, button: vm && showVm(vm) };
 }
 
@@ -56,7 +56,7 @@ export function alertsInDigests(on: {
 
   return {
     name: "alerts",
-    async read({ vms, seesAll, since }) {
+    async read({ vms, seesAll, since, now }) {
       const told = { what: ["alert"], after: since, most: mostRecords };
       const [firing, { entries }] = await Promise.all([
         alerts.firing(),
@@ -74,13 +74,13 @@ export function alertsInDigests(on: {
             kind: "firing",
             words: ["alert firing", "alerts firing"],
             place: "alarm",
-            lines: shown.map(firingLine),
+            lines: shown.map((alert) => firingLine(alert, now)),
           },
           {
             kind: "ended",
             words: ["alert ended", "alerts ended"],
             place: "over",
-            lines: alertsOn(vms, over, seesAll).map(endedLine),
+            lines: alertsOn(vms, over, seesAll).map((alert) => endedLine(alert, now)),
           },
         ],
         counts: many === 0 ? "" : `, 🔥 ${many} with an alert firing`,
@@ -92,9 +92,9 @@ export function alertsInDigests(on: {
 /** Firing alerts on the Home tab, the newest first. */
 export const alertsAtHome =
   (alerts: Pick<Alerts, "firing">): HomePart =>
-  async ({ vms, seesAll }) => {
+  async ({ vms, seesAll, now }) => {
     const firing = alertsOn(vms, await alerts.firing(), seesAll);
-    const lines = firing.toReversed().map((alert) => ({ ...firingLine(alert), vm: alert.vm }));
+    const lines = firing.toReversed().map((alert) => ({ ...firingLine(alert, now), vm: alert.vm }));
     return { section: { title: "Alerts", lines } };
   };
 
@@ -107,5 +107,5 @@ export const alertsExplain =
       .map(({ name: alert, since }) => ({
         place: "alert",
         sign: "🔥",
-        text: md`${alert} fires on ${name(vm.name)} since ${timeWords(since, reading.now())}.`,
+        text: md`${alert} fires on ${name(vm.name)} since ${timeNear(since, reading.now())}.`,
       }));

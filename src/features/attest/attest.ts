@@ -125,7 +125,7 @@ async function sinceVerified(
   { appraiser, journal, commands, now }: ReadContext,
 ): Promise<Markdown> {
   const verifiedAt = await appraiser.lastVerified(vmId);
-  const at = (ms: number) => atTime(ms, now() - ms);
+  const at = (ms: number) => atTime(ms, now());
   const recent = await recentRequests({ targetId: vmId, most: 20 }, journal);
   const changes = changesSince(verifiedAt ?? 0, recent, commands).map(
     ({ request: { record, state, changedAt }, command: { say } }) => {

@@ -1,9 +1,9 @@
 import type { Appraiser } from "../../attestation/appraiser.ts";
-import { atWords, deedWords, timeWords } from "../../core/cards/deed-words.ts";
+import { deedWords } from "../../core/cards/deed-words.ts";
 import { wayBack } from "../../core/cards/way-back.ts";
 import { isAlready } from "../../core/request/stage.ts";
 import { sentAtOf } from "../../core/request/stored-request.ts";
-import { hintOf, md, name } from "../../messages/message.ts";
+import { hintOf, md, name, atTime, timeNear } from "../../messages/message.ts";
 import { type DriftRecord, type Lack, isMissing } from "../../monitor/drift-records.ts";
 import { dottedName, evidenceReader, isPin, runButton } from "../../registry/define.ts";
 import type { AskedAbout, Cause, Explains, Way } from "../cause.ts";
@@ -50,9 +50,8 @@ export function explainFailure(record: DriftRecord, known: Known): Cause {
   ];
   const look: Way[] = isPinnable ? [] : attestWay(known);
   if (!change) {
-    const verified =
-      verifiedAt === 0 ? "" : md` since it last verified ${atWords(verifiedAt, now)}`;
-    const text = md`${fails} since ${timeWords(since, now)}: ${reason}. No single request to Gatehouse explains it${verified}.`;
+    const verified = verifiedAt === 0 ? "" : md` since it last verified ${atTime(verifiedAt, now)}`;
+    const text = md`${fails} since ${timeNear(since, now)}: ${reason}. No single request to Gatehouse explains it${verified}.`;
     return { ...cause, text, ways: [...ways, ...look] };
   }
   const deed = deedWords(change.request, change.command, now);
@@ -106,7 +105,7 @@ function attestWay({ vm, reading }: Pick<AskedAbout, "vm" | "reading">): Way[] {
 }
 
 function explainLack(lack: Lack, { vm, reading }: AskedAbout): Cause {
-  const since = timeWords(lack.since, reading.now());
+  const since = timeNear(lack.since, reading.now());
   return {
     place: "unverified",
     sign: "❔",

@@ -1,4 +1,4 @@
-import { md, name, dayAndTime } from "../../messages/message.ts";
+import { md, name, dayAndTime, atTime, timeNear } from "../../messages/message.ts";
 import {
   createDriftRecords,
   type DriftRecord,
@@ -44,7 +44,7 @@ export function driftPart(
         kind: "drift",
         place: "trouble",
         words: ["failed attestation", "failed attestations"],
-        lines: driftLines(records, since),
+        lines: driftLines(records, { since, now }),
       },
       {
         kind: "unverified",
@@ -56,14 +56,17 @@ export function driftPart(
   };
 }
 
-function driftLines(records: readonly DriftRecord[], reportedSince: number): Line[] {
+/** Failures, and those that ended since the last digest (`by.since`). */
+function driftLines(records: readonly DriftRecord[], by: { since: number; now: number }): Line[] {
   return records.flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
     const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
     const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm) };
     if (mark !== "")
-      return [{ ...line, text: md`🔴 ${what} has failed since ${dayAndTime(since)}: ${reason}.` }];
-    if (recoveredAt <= reportedSince) return [];
-    return [{ ...line, text: md`🟢 ${what} had failed; resolved ${dayAndTime(recoveredAt)}.` }];
+      return [
+        { ...line, text: md`🔴 ${what} has failed since ${timeNear(since, by.now)}: ${reason}.` },
+      ];
+    if (recoveredAt <= by.since) return [];
+    return [{ ...line, text: md`🟢 ${what} had failed; resolved ${atTime(recoveredAt, by.now)}.` }];
   });
 }
 
@@ -79,7 +82,7 @@ function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
     const text = isNextLevel
       ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${what}.`
       : endsAt === undefined
-        ? md`❔ ${vmsOf(lacking)} unverifiable since ${dayAndTime(since)}: ${what}.`
+        ? md`❔ ${vmsOf(lacking)} unverifiable since ${timeNear(since, now)}: ${what}.`
         : md`⏳ ${what} expires ${dayAndTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
     const key = `${what}:${endsAt ?? since}:${stage}`;
     return { key, text, button: attestFirst(vms) };

@@ -11,13 +11,14 @@ import {
   plain,
   section,
   dayAndTime,
+  ended,
 } from "../../messages/message.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { keepSignature } from "../../core/request/journal.ts";
 import { refuseUnderOldPolicy } from "../../talk/authorize.ts";
-import { modal, reasonInput } from "../../talk/form-view.ts";
+import { checkedInput, modal } from "../../talk/form-view.ts";
 import { type Act, type BeforeAck, personOf } from "../../talk/gateway-context.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
@@ -54,8 +55,10 @@ export async function reviewModal(
 ): Promise<ModalView> {
   const { review } = await reviewOf(textAt(value, "request"), act, reviews);
   const { request, command, target, by, reason } = review;
-  const what = md`${mention(by)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”.`;
-  const asked = reasonInput("What did you check? Recorded in the audit trail, with your name.");
+  const what = ended(
+    md`${mention(by)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”`,
+  );
+  const asked = checkedInput();
   const form = { callback: reviewCallback, metadata: { request }, submit: "Sign" };
   return modal("Sign review", [section(what), asked], form);
 }

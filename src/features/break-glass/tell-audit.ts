@@ -8,6 +8,7 @@ import {
   news,
   section,
   when,
+  ended,
 } from "../../messages/message.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { isReviewed } from "../../core/request/record.ts";
@@ -41,7 +42,8 @@ export function reviewNotice(
   who: string,
 ): Message {
   const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
-  const text = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”. The result will be posted here.`;
+  const started = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”`;
+  const text = md`${ended(started)} The result will be posted here.`;
   const next = md`${name(id)} · ${asksForReview}`;
   return message(short, section(text), context(next), buttons([signReviewButton(id, deed)]));
 }

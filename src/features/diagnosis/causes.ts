@@ -1,9 +1,9 @@
 import { isTransitional, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
-import { type Markdown, md, name } from "../../messages/message.ts";
+import { type Markdown, md, name, atTime, timeNear, ended } from "../../messages/message.ts";
 import { echoMs } from "../../monitor/status-probe.ts";
 import type { SeenStatus } from "../../monitor/status-records.ts";
 import { requestButton } from "../../core/cards/asking.ts";
-import { atWords, deedWords, requestWords, timeWords } from "../../core/cards/deed-words.ts";
+import { deedWords, requestWords } from "../../core/cards/deed-words.ts";
 import { nextInError, refusedInError } from "../../core/cards/render-result.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { statusOf } from "../../core/request/seen.ts";
@@ -73,7 +73,7 @@ function unknownOutcomes({ vm, requests, now }: Facts): readonly Cause[] {
       {
         place: "outcome",
         sign: "❓",
-        text: md`${name(vm.name)} is locked for changes: nobody has recorded whether ${requestWords(request, command)}${its}, sent ${atWords(sentAtOf(request), now)}, happened.`,
+        text: md`${name(vm.name)} is locked for changes: nobody has recorded whether ${requestWords(request, command)}${its}, sent ${atTime(sentAtOf(request), now)}, happened.`,
         next: md`Look in the compute service's own console, then record what you found.`,
         ways: [
           way("It happened", "request:happened"),
@@ -107,11 +107,11 @@ function inError(facts: Facts): Cause {
   const last = requests.map(({ request }) => request);
   const refused = refusedInError({ vm, last });
   const helping = helpersInError(commands).filter(({ name: called }) => !refused.has(called));
-  const since = seen === undefined ? "" : md` since ${timeWords(seen[1], now)}`;
+  const since = seen === undefined ? "" : md` since ${timeNear(seen[1], now)}`;
   return {
     place: "status",
     sign: "🔴",
-    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by) : unasked(seen)}.${said === undefined ? "" : md` The compute service said: “${said}”.`}`,
+    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by) : unasked(seen)}.${said === undefined ? "" : md` ${ended(md`The compute service said: “${said}”`)}`}`,
     next: md`${nextInError(commands)}`,
     ways: helping.map((command) => ({
       command: dottedName(command),
@@ -124,7 +124,7 @@ function stopped(facts: Facts): Cause {
   const { vm, seen, now } = facts;
   const by = behindStatus(facts);
   const isIts = by?.request.state === "done" && statusOf(afterOf(by.request.stage)) === vm.status;
-  const since = seen === undefined ? "" : md` since ${timeWords(seen[1], now)}`;
+  const since = seen === undefined ? "" : md` since ${timeNear(seen[1], now)}`;
   const why = !by
     ? md`${since}${unasked(seen)}`
     : isIts
@@ -206,7 +206,7 @@ function frozen({ freeze, commands, now }: Facts): readonly Cause[] {
     {
       place: "freeze",
       sign: "🧊",
-      text: md`All changes are frozen by ${freeze.by} since ${timeWords(freeze.at, now)}${reason}.`,
+      text: md`All changes are frozen by ${freeze.by} since ${timeNear(freeze.at, now)}${reason}.`,
       next: md`Until the freeze ends, nothing is sent.`,
       ways: ways ?? [],
     },

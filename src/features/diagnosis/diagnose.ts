@@ -14,9 +14,10 @@ import {
   name,
   readable,
   section,
+  timeNear,
 } from "../../messages/message.ts";
 import type { SeenStatus, SeenStatuses } from "../../monitor/status-records.ts";
-import { deedWords, requestWords, timeWords } from "../../core/cards/deed-words.ts";
+import { deedWords, requestWords } from "../../core/cards/deed-words.ts";
 import { isProtected } from "../../core/permit/permit.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import { recentRequests } from "../../core/request/lists.ts";
@@ -156,5 +157,5 @@ function lastWords(last: Known | undefined, now: number): Markdown {
   if (!last) return md`Gatehouse has no change of it on record.`;
   const { request, command } = last;
   if (request.state === "done") return md`Last change: ${deedWords(request, command, now)}.`;
-  return md`Last change: ${requestWords(request, command)}, ${stateWords(request.state)} since ${timeWords(request.changedAt, now)}.`;
+  return md`Last change: ${requestWords(request, command)}, ${stateWords(request.state)} since ${timeNear(request.changedAt, now)}.`;
 }

@@ -1,9 +1,10 @@
 import { isTransitional } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
-import type { Message } from "../../messages/message.ts";
+import { type Markdown, type Message, listed, md } from "../../messages/message.ts";
 import { scopeOfChannel } from "../../core/permit/access.ts";
 import { sightOf } from "../../core/permit/sight.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
@@ -150,11 +151,12 @@ export function createDigests(options: DigestsOptions) {
       const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
       const all = isWhole ? new Set(itemsOf(found).map(lineOf)) : undefined;
       const snoozed = await snoozes.quiet(channel, now(), all);
-      if (!slot) return renderDigest(found, { title: "Digest", snoozed });
+      const about = targets ? listed(targets) : scope && teamsWords(config.policy, channel);
+      if (!slot) return renderDigest(found, { title: "Digest", about, snoozed });
       const dueAt = momentWords(slot.at, slot.rule.timezone);
       const ms = now() - slot.at;
       const late = ms > onTimeMs ? { ms, dueAt } : undefined;
-      return renderDigest(found, { title: `Digest, ${dueAt}`, snoozed, late });
+      return renderDigest(found, { title: `Digest, ${dueAt}`, about, snoozed, late });
     },
     /** Builds the list of everything within the scope that ended after `since` (ms). */
     async changes(since: number, scope: Scope | undefined): Promise<Message> {
@@ -197,4 +199,12 @@ export function createDigests(options: DigestsOptions) {
     });
     return Promise.all(reading);
   }
+}
+
+/** The teams whose channel it is: `team payments`. */
+function teamsWords({ teams }: Pick<Policy, "teams">, channelId: string): Markdown {
+  const theirs = Object.entries(teams).filter(([, { channel }]) => channel === channelId);
+  const names = theirs.map(([team]) => team);
+  if (names.length === 0) return md`projects of no team`;
+  return md`${names.length === 1 ? "team" : "teams"} ${names.join(", ")}`;
 }

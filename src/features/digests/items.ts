@@ -8,6 +8,8 @@ import {
   when,
   listed,
   dayAndTime,
+  timeNear,
+  ended,
 } from "../../messages/message.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { signs } from "../../core/cards/render-result.ts";
@@ -67,7 +69,7 @@ const ownKinds = {
     place: "freeze",
     words: ["freeze of all changes", "freezes of all changes"],
     isLasting: true,
-    lines: ({ frozen }) => (frozen ? [frozenLine(frozen)] : []),
+    lines: ({ frozen, now }) => (frozen ? [frozenLine(frozen, now)] : []),
   },
   error: { place: "trouble", words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
   stuck: { place: "trouble", words: ["VM stuck", "VMs stuck"], lines: stuckLines },
@@ -78,7 +80,7 @@ const ownKinds = {
     lines: (facts) =>
       oldestFirst(facts, "unknown").map(({ id, command, target, requester, changedAt }) => ({
         key: id,
-        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${dayAndTime(changedAt)}. Someone must record it.`,
+        text: md`${signs.unknown} *${command}* ${name(target.name)}, requested by ${requester}: outcome unknown since ${timeNear(changedAt, facts.now)}. Someone must record it.`,
         button: showRequest(id, aboutOf({ command, target })),
       })),
   },
@@ -164,7 +166,7 @@ function errorLines(facts: DigestFacts): Line[] {
   const inError = (facts.vms ?? []).filter(({ status }) => status === "ERROR");
   return inError.map((vm) => {
     const since = facts.statusSince.get(vm.id);
-    const from = since === undefined ? "" : md`, seen since ${dayAndTime(since)}`;
+    const from = since === undefined ? "" : md`, seen since ${timeNear(since, facts.now)}`;
     const text = md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead(facts, vm)}.`;
     return { key: vm.id, text, button: showVm(vm) };
   });
@@ -174,7 +176,7 @@ function stuckLines(facts: DigestFacts): Line[] {
   return (facts.vms ?? []).flatMap((vm) => {
     const since = isTransitional(vm.status) ? facts.statusSince.get(vm.id) : undefined;
     if (since === undefined || facts.now - since <= facts.stuckAfterMs) return [];
-    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${dayAndTime(since)}${lastRead(facts, vm)}.`;
+    const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${timeNear(since, facts.now)}${lastRead(facts, vm)}.`;
     return [{ key: `${vm.id}:${since}`, text, button: showVm(vm) }];
   });
 }
@@ -184,8 +186,10 @@ function oldestFirst({ open = [] }: DigestFacts, state: string): RequestFact[] {
   return inState.toSorted((a, b) => a.createdAt - b.createdAt);
 }
 
-function frozenLine({ by, reason, at }: Freeze): Line {
-  const text = md`🧊 *All changes are frozen* by ${by} since ${dayAndTime(at)}${quoted(reason)}.`;
+function frozenLine({ by, reason, at }: Freeze, now: number): Line {
+  const text = ended(
+    md`🧊 *All changes are frozen* by ${by} since ${timeNear(at, now)}${quoted(reason)}`,
+  );
   return { key: String(at), text, button: undefined };
 }
 
@@ -197,7 +201,7 @@ function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
     key: `${is} ${at}`,
     text:
       is === "freeze"
-        ? md`🧊 ${by} froze all changes ${dayAndTime(at)}${quoted(reason)}.`
+        ? ended(md`🧊 ${by} froze all changes ${dayAndTime(at)}${quoted(reason)}`)
         : md`🧊 ${by} allowed changes again ${dayAndTime(at)}.`,
     button: undefined,
   }));
@@ -236,7 +240,9 @@ export function deedWords(request: RequestFact): Markdown {
 
 function emergencyWords(request: RequestFact): Markdown {
   const { requester, changedAt, reason } = request;
-  return md`${deedWords(request)} without approval (break-glass) ${dayAndTime(changedAt)}, requested by ${requester}${quoted(reason)}.`;
+  return ended(
+    md`${deedWords(request)} without approval (break-glass) ${dayAndTime(changedAt)}, requested by ${requester}${quoted(reason)}`,
+  );
 }
 
 function emergencyLines(facts: DigestFacts): Line[] {
@@ -253,7 +259,9 @@ function recordedLines(facts: DigestFacts): Line[] {
     const happened = state === "not-applied" ? "did not happen" : "happened";
     return {
       key: id,
-      text: md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded ${dayAndTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}.`,
+      text: ended(
+        md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded ${dayAndTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}`,
+      ),
       button: showRequest(id, aboutOf({ command, target })),
     };
   });
@@ -279,7 +287,7 @@ function turnedAwayLines(facts: DigestFacts): Line[] {
           : md`${why ?? "nobody approved it in time"}, expired ${dayAndTime(changedAt)}`;
       return {
         key: id,
-        text: md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}.`,
+        text: ended(md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}`),
         button: showRequest(id, aboutOf({ command, target })),
       };
     },

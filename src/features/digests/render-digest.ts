@@ -16,6 +16,7 @@ import {
   sentence,
   counted,
   duration,
+  dotted,
   lines,
   type Markdown,
   md,
@@ -23,6 +24,7 @@ import {
   name,
   listed,
   dayAndTime,
+  timeNear,
 } from "../../messages/message.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import type { HandoverList } from "../digest-part.ts";
@@ -32,6 +34,8 @@ import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
 
 interface DigestFrame {
   title: string;
+  /** What it is about, where that isn't everything: `web-*`, or a team. */
+  about?: Markdown | undefined;
   snoozed?: ReadonlySet<string>;
   /** How late it is (ms), and when it was due, as text. */
   late?: { ms: number; dueAt: string } | undefined;
@@ -57,7 +61,7 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   const late =
     frame.late && md`⏰ Late by ${duration(frame.late.ms)}: it was due ${frame.late.dueAt}.`;
   const counts = countWords(facts);
-  const since = dayAndTime(facts.since);
+  const since = timeNear(facts.since, facts.now);
   const snoozes = hidden > 0 && md`😴 ${counted(hidden, "line is", "lines are")} snoozed here.`;
   const below = buttons([
     ...(facts.parts ?? []).flatMap((part) => part.buttons ?? []),
@@ -81,7 +85,7 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   return message(
     news(md`${title}: ${summaryOf(heard) || "something could not be read"}`),
     header(title),
-    late && context(late),
+    context(lines(late, dotted(md`Since ${since}`, frame.about))),
     intro && section(intro),
     heard.length === 0
       ? section(md`☀️ Nothing else new since ${since}.`)

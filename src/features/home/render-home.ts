@@ -37,7 +37,7 @@ import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { frozenLine, maySeeNames } from "../../talk/authorize.ts";
 import type { HomeLine, HomePart, HomeSection } from "../home-part.ts";
 import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
-import { targetButton } from "../../talk/run-buttons.ts";
+import { targetButton } from "../../core/cards/target-button.ts";
 import { startButton, startCommands } from "../../talk/sentence.ts";
 import { calledName, isChange, runButton } from "../../registry/define.ts";
 
@@ -106,7 +106,7 @@ export async function homeBlocks(
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
   const seesAll = scopeOfPerson(gateway.policy, person, gateway.ourTeamId) === undefined;
-  const added = await Promise.all(parts.map((part) => part({ vms, seesAll })));
+  const added = await Promise.all(parts.map((part) => part({ vms, seesAll, now: gateway.now() })));
   const reader = { person, gateway };
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));

@@ -7,8 +7,7 @@ import {
   type Markdown,
   md,
   name,
-  when,
-  dayAndTime,
+  timeNear,
   lineList,
   type Message,
   message,
@@ -132,10 +131,7 @@ function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteracti
 
 /** The time of the outage in the reader's time zone, without the date if it was short. */
 function span({ since, until }: Past): Markdown {
-  const [from, to] = [since, until].map((at) =>
-    until - since < 12 * 3600_000 ? when(at, "{time}") : dayAndTime(at),
-  );
-  return md`${from}–${to}`;
+  return md`${timeNear(since, until)}–${timeNear(until, since)}`;
 }
 
 /** The command to type for a retry: `/vm resize payments/web-2 --cpu 4 --memory 16`. */

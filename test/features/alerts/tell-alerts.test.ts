@@ -59,7 +59,7 @@ it("tells firing and ended alerts, each once, of the VMs that it is about", asyn
       "🔥 *HighMemory* fires on `web-1` in shop since Nov 20, 5:00 AM UTC.",
     ],
     [
-      "✅ *DiskFull* on `web-1` in shop ended Nov 20, 6:00 AM UTC; it fired since Nov 20, 5:00 AM UTC.",
+      "✅ *DiskFull* on `web-1` in shop ended Nov 20, 6:00 AM UTC; it had fired since Nov 20, 5:00 AM UTC.",
     ],
   ]);
   expect(counts).toBe(", 🔥 1 with an alert firing");
@@ -71,7 +71,7 @@ it("shows the newest first on the Home tab", async () => {
   const home = alertsAtHome({
     firing: async () => [onVm("1", "web-1"), onVm("2", "web-1", "New")],
   });
-  const { section } = await home({ vms: [running("web-1")], seesAll: false });
+  const { section } = await home({ vms: [running("web-1")], seesAll: false, now: Date.now() });
   expect(section?.title).toBe("Alerts");
   expect(section?.lines.map(({ vm }) => vm?.name)).toEqual(["web-1", "web-1"]);
   expect(section?.lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([

@@ -12,7 +12,7 @@ const administer = ["U0ADA", "U0AMIR"];
 /** Signs a review in the form that its button opens. */
 async function signs(person: TestWorld["amir"], checked: string) {
   await person.until(({ modals }) => modals.some(({ submit }) => submit === "Sign"));
-  expect((await person.submits({ Reason: checked })).errors).toBeUndefined();
+  expect((await person.submits({ "What did you check?": checked })).errors).toBeUndefined();
 }
 
 const unsigned = ({ client, key }: TestWorld) => createReviews(client, key).unsigned();

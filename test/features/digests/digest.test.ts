@@ -124,7 +124,7 @@ describe("/gatehouse digest", () => {
       expect(said).toMatch(/⛔ project delete staging, requested by olivia: amir denied it \w{3} /);
       expect(said).toMatch(/🧊 ada froze all changes \w{3} .*: “storage is failing”\./);
       expect(said).toMatch(/🧊 ada allowed changes again \w{3} /);
-      expect(said).toMatch(/✅ HighCpu on web-2 in payments ended .*; it fired since /);
+      expect(said).toMatch(/✅ HighCpu on web-2 in payments ended .*; it had fired since /);
     }
     await ada.types("ops", "/gatehouse freeze again");
     await hears(ada, "ops", /ada froze all changes: again/);
