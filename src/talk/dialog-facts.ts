@@ -16,7 +16,8 @@ import type { GatewayContext } from "./gateway-context.ts";
 /** The name of the snapshot that the input names by its ID, and when it was taken. */
 export function labelsOf(facts: DialogFacts): Pick<Details, "labels" | "snapshotAt"> {
   const chosen = chosenSnapshot(facts);
-  const called = chosen ? snapshotName(chosen, facts.snapshots) : "";
+  const { snapshots, now = Number.POSITIVE_INFINITY } = facts;
+  const called = chosen ? snapshotName(chosen, snapshots, now) : "";
   const { at } = chosen ?? {};
   return { ...(called && { labels: { snapshot: called } }), ...(at && { snapshotAt: at }) };
 }

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { snapshotName, takenAt } from "../../fleet/inventory/snapshots.ts";
 import {
   context,
   counted,
@@ -12,6 +11,7 @@ import {
 } from "../../messages/message.ts";
 import { defineCommand, target } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../../commands/context.ts";
+import { utcWords } from "../../text/time-words.ts";
 import { withNames } from "../../core/cards/known-people.ts";
 import { isoTime, time } from "../../commands/shapes.ts";
 import { vmFields } from "../../fleet/compute/compute.ts";
@@ -54,9 +54,7 @@ export const snapshots = defineCommand({
       .map((one) => [
         one.name || "–",
         one.id || (one.claimed ? `${one.claimed.id}, to be confirmed` : "no ID: can't be restored"),
-        snapshotName(one, all) === one.name && !isKept(reading)
-          ? `${duration(now() - one.at)} ago`
-          : takenAt(one),
+        isKept(reading) ? utcWords(one.at, { hasYear: true }) : `${duration(now() - one.at)} ago`,
         one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
         specsWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",

@@ -11,7 +11,9 @@ export const pickSnapshot: Picker = async ({ privateMetadata, typed: raw }, gate
   const known = await gateway.snapshots.of(textAt(parseJson(privateMetadata), "targetId"));
   const options = known
     .filter(({ id }) => id !== "")
-    .map((one) => option(one.id, snapshotName(one, known) || one.id, describe(one, gateway)));
+    .map((one) =>
+      option(one.id, snapshotName(one, known, gateway.now()) || one.id, describe(one, gateway)),
+    );
   // An unknown ID may be valid: the compute service can't list snapshots
   return fitting(typed, options, option(typed, `Use the ID ${typed}`));
 };

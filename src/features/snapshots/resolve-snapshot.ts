@@ -1,5 +1,5 @@
 import { UserError } from "../../errors.ts";
-import { type Snapshots, takenAt } from "../../fleet/inventory/snapshots.ts";
+import { type Snapshots, takenWords } from "../../fleet/inventory/snapshots.ts";
 import type { Target } from "../../registry/define.ts";
 import { type Input, PickValue } from "../../registry/invocation.ts";
 
@@ -11,7 +11,7 @@ import { type Input, PickValue } from "../../registry/invocation.ts";
 export async function withSnapshotId(
   input: Input,
   target: Target,
-  { snapshots }: { snapshots: Pick<Snapshots, "of"> },
+  { snapshots, now }: { snapshots: Pick<Snapshots, "of">; now(): number },
 ): Promise<Input> {
   const words = input["snapshot"];
   if (typeof words !== "string") return input;
@@ -35,7 +35,7 @@ export async function withSnapshotId(
     );
   }
   const choices = withId.map((one): [string, Input] => [
-    `${takenAt(one)} (${one.id})`,
+    takenWords(one, withId, now()),
     { ...input, vm: target.id, snapshot: one.id },
   ]);
   const several = `${withId.length} snapshots of ${target.name} are called ${words}.`;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type KnownSnapshot, snapshotName } from "../../fleet/inventory/snapshots.ts";
-import { Markdown, atTime, duration, md, name } from "../../messages/message.ts";
+import { Markdown, atTime, duration, md, name, timeNear } from "../../messages/message.ts";
 import { type DialogFacts, target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../../commands/effects.ts";
 import { withSnapshotId } from "./resolve-snapshot.ts";
@@ -42,7 +42,7 @@ export const restore = defineCommand({
   },
   risk: ({ target: vm, input, lost }) => {
     const what = lost
-      ? md`*Everything written to ${vm.name} since ${since(lost.since, lost.forMs)} is replaced.*`
+      ? md`*Everything written to ${vm.name} since ${timeNear(lost.since, lost.since + lost.forMs)} is replaced.*`
       : md`*All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`;
     return input["noSafety"] === true
       ? [md`🚨 ${what} *No undo: no safety snapshot is taken.*`]
@@ -59,8 +59,7 @@ export const restore = defineCommand({
   safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
     warn: ({ snapshots, foreignSnapshotOf, input, takenBy, now = Number.POSITIVE_INFINITY }) => {
-      const said = (one: KnownSnapshot) =>
-        md`aken ${atTime(one.at, now - one.at)}${takerOf(one, takenBy)}`;
+      const said = (one: KnownSnapshot) => md`aken ${atTime(one.at, now)}${takerOf(one, takenBy)}`;
       const { snapshot } = input;
       const chosen = snapshots.find(
         ({ id, name: called }) => id === snapshot || called === snapshot,
@@ -81,7 +80,7 @@ export const restore = defineCommand({
         ...(chosen
           ? [md`T${said(chosen)}.`]
           : shown.map(
-              (one) => md`• ${name(snapshotName(one, snapshots) || one.id)}: t${said(one)}`,
+              (one) => md`• ${name(snapshotName(one, snapshots, now) || one.id)}: t${said(one)}`,
             )),
         ...(!chosen && left > 0 ? [md`…and ${left} more in the list below.`] : []),
       ];
@@ -104,10 +103,6 @@ export const restore = defineCommand({
 
 /** How many snapshots the form names while none is chosen. */
 const mostShown = 3;
-
-/** The time, with the date if it isn't clear which day it was. */
-const since = (at: number, agoMs: number): Markdown =>
-  new Markdown(atTime(at, agoMs).value.replace(/^at /, ""));
 
 /** Who took a snapshot: ` by olivia`. Empty for an ID that was typed by hand. */
 function takerOf({ by, isSafety }: KnownSnapshot, names: DialogFacts["takenBy"]): Markdown {

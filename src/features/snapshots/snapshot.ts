@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { takenAt } from "../../fleet/inventory/snapshots.ts";
-import { md, name as code } from "../../messages/message.ts";
+import { md, name as code, dayAndTime } from "../../messages/message.ts";
 import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
 import { unknownStatus } from "../../commands/effects.ts";
 
@@ -48,7 +47,7 @@ export const snapshot = defineCommand({
     const twin = (await snapshots.of(vm.id)).find((one) => one.name === called);
     return (
       twin &&
-      md`⚠️ ${code(vm.name)} already has a snapshot called ${called}: ${takenAt(twin)} (${twin.id || "no ID"}). This one gets the same name: tell them apart by time and ID.`
+      md`⚠️ ${code(vm.name)} already has a snapshot called ${called}, taken ${dayAndTime(twin.at)}. This one gets the same name: only the time tells them apart.`
     );
   },
   fillIn: (input, vm, at) => ({ ...input, name: input["name"] ?? defaultName(vm.name, at) }),

@@ -1,5 +1,5 @@
 import type { Specs } from "../compute/compute.ts";
-import { utcWords } from "../../text/time-words.ts";
+import { utcNear } from "../../text/time-words.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 
 /** A snapshot that Gatehouse remembers, because the service can't list snapshots. */
@@ -28,13 +28,32 @@ export interface KnownSnapshot {
   claimed?: { id: string; by: string };
 }
 
-/** With its year: of two snapshots with one name, people restore one. */
-export const takenAt = ({ at }: Pick<KnownSnapshot, "at">) => utcWords(at, { hasYear: true });
+/**
+ * When a snapshot was taken, as seen from `now`: `11:48 AM UTC`. Its ID follows only where the time
+ * doesn't tell it from the others.
+ */
+export function takenWords(
+  one: KnownSnapshot,
+  others: readonly KnownSnapshot[],
+  now: number,
+): string {
+  const words = utcNear(one.at, now);
+  const isAlone = others.every((other) => other === one || utcNear(other.at, now) !== words);
+  return isAlone ? words : `${words}, ${one.id || "no ID"}`;
+}
 
-/** The snapshot's name, with time and ID when another snapshot of the VM has the same name. */
-export function snapshotName(one: KnownSnapshot, all: readonly KnownSnapshot[]): string {
-  const isShared = one.name !== "" && all.filter(({ name }) => name === one.name).length > 1;
-  return isShared ? `${one.name} (${takenAt(one)}, ${one.id || "no ID"})` : one.name;
+/**
+ * The snapshot's name, with its time when another snapshot of the VM has the same name: `nightly of
+ * 11:48 AM UTC`.
+ */
+export function snapshotName(
+  one: KnownSnapshot,
+  all: readonly KnownSnapshot[],
+  now: number,
+): string {
+  const alike = all.filter(({ name }) => name === one.name);
+  const isShared = one.name !== "" && alike.length > 1;
+  return isShared ? `${one.name} of ${takenWords(one, alike, now)}` : one.name;
 }
 
 export type Snapshots = ReturnType<typeof createSnapshots>;

@@ -9,12 +9,14 @@ const now = Date.parse("2026-11-20T12:00:00Z");
 let at: Reading;
 beforeAll(async () => {
   at = await startReading({ world: "demo" });
-  for (const [id, name, isSafety] of [
-    ["snap-1", "nightly", false],
-    ["snap-2", "before-r-1", true],
-    ["snap-3", "weekly", false],
-    ["snap-4", "weekly", false],
-    ["", "no-id-given", false],
+  for (const [id, name, isSafety, hoursAgo] of [
+    ["snap-1", "nightly", false, 1],
+    ["snap-2", "before-r-1", true, 1],
+    ["snap-3", "weekly", false, 1],
+    ["snap-4", "weekly", false, 49],
+    ["snap-5", "twice", false, 1],
+    ["snap-6", "twice", false, 1],
+    ["", "no-id-given", false, 1],
   ] as const) {
     await at.snapshots.remember({
       id,
@@ -22,7 +24,7 @@ beforeAll(async () => {
       vmId: "vm-payments-db-1",
       vmName: "db-1",
       projectId: "prj-payments",
-      at: now - 3_600_000,
+      at: now - hoursAgo * 3_600_000,
       by: "olivia",
       isSafety,
     });
@@ -44,13 +46,14 @@ async function offered(over: Partial<SuggestRequest>) {
 describe("the picker of snapshots", () => {
   it("offers snapshots of the form's VM, without those that can't be restored", async () => {
     const all = await offered({ action: "pick:snapshot" });
-    const ids = ["snap-1", "snap-2", "snap-3", "snap-4"];
+    const ids = ["snap-1", "snap-2", "snap-3", "snap-4", "snap-5", "snap-6"];
     expect(all.map(({ value }) => value).toSorted()).toEqual(ids);
     // Two snapshots with one name must be distinguishable, even after one was chosen.
-    expect(all.find(({ value }) => value === "snap-3")?.label).toBe(
-      "weekly (Nov 20, 2026, 11:00 AM UTC, snap-3)",
-    );
-    expect(all.find(({ value }) => value === "snap-1")?.label).toBe("nightly");
+    const labelOf = (id: string) => all.find(({ value }) => value === id)?.label;
+    expect(labelOf("snap-3")).toBe("weekly of 11:00 AM UTC");
+    expect(labelOf("snap-4")).toBe("weekly of Nov 18, 11:00 AM UTC");
+    expect(labelOf("snap-5")).toBe("twice of 11:00 AM UTC, snap-5");
+    expect(labelOf("snap-1")).toBe("nightly");
     expect(all.find(({ value }) => value === "snap-2")?.description).toBe(
       "safety snapshot, 1 h old, snap-2",
     );
