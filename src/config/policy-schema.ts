@@ -14,6 +14,7 @@ import {
   lasting,
   matching,
   measurement,
+  mentionable,
   oneOf,
   operation,
   readAs,
@@ -306,6 +307,8 @@ const service = section({
     .default([]),
   /** The channel where its proposals are posted. */
   channel: channel.optional(),
+  /** The people and groups whom the card of a proposal mentions once. It gives nobody a right. */
+  notify: z.array(mentionable).default([]),
   /** How long a proposal that nobody runs stays open. */
   expires: lasting("1h"),
   limits: section({

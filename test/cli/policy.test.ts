@@ -286,7 +286,7 @@ sources:
   prometheus: { format: alertmanager, channel: C0NONE }
   cron: { format: plain, notify: { critical: [S0NOPE], "*": [U0GONE] } }
 services:
-  deploy: { tokens: ["sha256:${"a".repeat(64)}"], channel: C0GONE }
+  deploy: { tokens: ["sha256:${"a".repeat(64)}"], channel: C0GONE, notify: [S0DEPLOY] }
 `,
     );
     const { code, said } = await typed(["check", file], undefined, access);
@@ -298,6 +298,7 @@ services:
       expect(said).toContain(`${file} line ${line}: channel ${id}: isn't there`);
     expect(said).toContain(`${file} line 4: group S0NOPE: isn't in this workspace, or is disabled`);
     expect(said).toContain(`${file} line 4: U0GONE isn't in this workspace`);
+    expect(said).toContain(`${file} line 6: group S0DEPLOY: isn't in this workspace`);
   });
 
   it("names groups, people, and channels that Slack doesn't have, with their lines", async () => {

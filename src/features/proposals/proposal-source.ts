@@ -39,7 +39,12 @@ export function proposalSource(options: {
   /** What the card of an ended request says about attesting its VM again. */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
   log: Log;
-  config: { readonly policy: Pick<Policy, "alerts" | "audit" | "channels" | "confirm" | "teams"> };
+  config: {
+    readonly policy: Pick<
+      Policy,
+      "alerts" | "audit" | "channels" | "confirm" | "services" | "teams"
+    >;
+  };
 }): Source {
   const { proposals, store, web } = options;
   const { outbox } = proposals;

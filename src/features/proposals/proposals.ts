@@ -102,7 +102,7 @@ export function decidedRefusal(
 ): string | undefined {
   const { by } = proposal.record;
   if (request !== undefined) return "Someone already ran this.";
-  if (dismissal) return `${dismissal.name} dismissed this: “${dismissal.reason}”.`;
+  if (dismissal) return `${dismissal.name} dismissed this: “${dismissal.reason}”`;
   if (hasExpired(proposal, now)) return "This proposal has expired. Nothing was done.";
   return "person" in by && by.person.id !== personId
     ? "This was proposed in someone else's name."

@@ -14,6 +14,7 @@ import {
   section,
   when,
   dayAndTime,
+  ended,
 } from "../../messages/message.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -25,7 +26,7 @@ import type { ProposalRecord, StoredProposal } from "./proposals.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 interface Beside {
-  policy: Pick<Policy, "confirm">;
+  policy: Pick<Policy, "confirm" | "services">;
   frozen: Freeze | undefined;
   /** Channels where it could be run, if it can't be run where its card is; otherwise undefined. */
   runIn: readonly string[] | undefined;
@@ -68,7 +69,7 @@ export function renderProposal(
       : []),
     section(
       lines(
-        md`${whoLine(record, isOpen)}*${deed}*: “${reason}”`,
+        md`${whoLine(record, isOpen, beside.policy)}*${deed}*: “${reason}”`,
         stateLine(proposal, command, beside),
       ),
     ),
@@ -95,9 +96,20 @@ function whoAsks({ by }: ProposalRecord): string {
 /** The most groups and people that a card mentions. */
 const mostMentioned = 3;
 
-/** Begins the card. Those who may run it are mentioned while they are asked. */
-function whoLine({ by }: ProposalRecord, isOpen: boolean): Markdown {
-  if ("service" in by) return md`🤖 ${name(by.service)} proposes: `;
+/**
+ * Begins the card. While it asks, it mentions those who may run it, or whom the service's `notify`
+ * names. Slack notifies of a mention once, when the card is posted.
+ */
+function whoLine(
+  { by }: ProposalRecord,
+  isOpen: boolean,
+  { services }: Pick<Policy, "services">,
+): Markdown {
+  if ("service" in by) {
+    const called = isOpen ? mentions(services[by.service]?.notify ?? []) : "";
+    const whom = called === "" ? "" : new Markdown(` to ${called}`);
+    return md`🤖 ${name(by.service)} proposes${whom}: `;
+  }
   if ("person" in by) return md`🤖 Proposed in your name: `;
   const { asker, allowed } = by;
   const groupsFirst = allowed.toSorted(
@@ -137,7 +149,7 @@ function resultOf(
   if (dismissal) {
     const isWithdrawn = "asker" in by && by.asker.id === dismissal.id;
     const how = isWithdrawn ? "Withdrawn" : "Dismissed";
-    return md`🚫 ${how} by ${dismissal.name}: “${dismissal.reason}”. Nothing was done.`;
+    return md`🚫 ${ended(md`${how} by ${dismissal.name}: “${dismissal.reason}”`)} Nothing was done.`;
   }
   return state === "expired" ? md`⌛ Expired: no one ran it in time. Nothing was done.` : undefined;
 }

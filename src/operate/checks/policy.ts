@@ -88,9 +88,10 @@ export async function lookAtPolicy({
 }
 
 /** Everyone with rights, and everyone whom messages mention. */
-const everyoneLookedUp = (policy: Policy): readonly string[] => [
-  ...new Set([...everyoneNamed(policy), ...mentionedIn(policy)]),
-];
+const everyoneLookedUp = (policy: Policy): readonly string[] => {
+  const byServices = Object.values(policy.services).flatMap(({ notify }) => notify);
+  return [...new Set([...everyoneNamed(policy), ...byServices, ...mentionedIn(policy)])];
+};
 
 const isGroup = (id: string) => id.startsWith("S");
 

@@ -215,6 +215,22 @@ describe("a service at the API", () => {
       expect(shown).not.toContain(mark);
   });
 
+  it("mentions whom its `notify` names on the card, once, while it asks", async () => {
+    await using world = await startApi('    notify: ["S01ONCALL"]\n');
+    await deployJob(world).proposes("vm snapshot db-1");
+    const card = await hears(
+      world.olivia,
+      "ops",
+      /deploy proposes to <!subteam\^S01ONCALL[^]*\[Run\]/,
+    );
+    await world.olivia.presses("Run", { in: card.ts });
+    const end = await hears(world.olivia, "ops", /deploy proposes:[^]*✅ Took a snapshot of db-1/);
+    expect(end.ts).toBe(card.ts);
+    const called = world.olivia.mentions().filter(({ ts }) => ts === card.ts);
+    expect(called).toHaveLength(1);
+    expect(world.amir.mentions()).toEqual([]);
+  });
+
   it("is answered at once if the state differs from the one it knows, and otherwise after its wait", async () => {
     await using world = await startApi();
     const job = deployJob(world);
