@@ -1,5 +1,5 @@
 import type { AttestationReport, Compute, Vm } from "../fleet/compute/compute.ts";
-import type { Policy } from "../config/policy-file.ts";
+import { lineWords, type Policy } from "../config/policy-file.ts";
 import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redis/redis.ts";
 import { pinOf } from "../verifier/appraisal-policy.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
@@ -98,8 +98,13 @@ export function createAppraiser(by: AppraiserOptions) {
 
   /** The pins in gatehouse.yml, or if it has none for the VM, the one that people approved. */
   async function pinsOf(vm: NamedVm): Promise<VmPins> {
-    const inFile = pinsFor(by.config.policy.attestation.pins, namesOf(vm));
-    if (inFile.length > 0) return { from: "gatehouse.yml", values: inFile };
+    const { pins } = by.config.policy.attestation;
+    const inFile = pinsFor(pins, namesOf(vm));
+    if (inFile.length > 0) {
+      const entry = pins.findIndex((pin) => pinsFor([pin], namesOf(vm)).length > 0);
+      const line = lineWords(pins, ["attestation", "pins", entry, "measurements"]);
+      return { from: "gatehouse.yml", values: inFile, line };
+    }
     const accepted = await by.accepted.of(vm.id);
     if (!accepted) return { from: "nowhere", values: [] };
     const { is, values } = accepted;

@@ -25,6 +25,8 @@ export interface VmPins {
   from: "gatehouse.yml" | "an approval" | "nowhere";
   /** The measurements that count. */
   values: readonly string[];
+  /** Where they stand in gatehouse.yml: ` (line 31)`. */
+  line?: string;
   /**
    * Why an approved pin doesn't count: its record isn't sealed yet, or Gatehouse didn't write it.
    */

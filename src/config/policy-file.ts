@@ -116,7 +116,8 @@ export function parsePolicy(
   if (!read.success || unsaid.length + wrong.length > 0) return told([...unsaid, ...wrong]);
   const lineOf: ReadPolicy["lineOf"] = (at) =>
     document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
-  for (const part of [read.data.approvals, read.data.teams]) linesOf.set(part, lineOf);
+  const { approvals, teams, attestation } = read.data;
+  for (const part of [approvals, teams, attestation.pins]) linesOf.set(part, lineOf);
   const ofFeatures = terms.sections.flatMap(({ name, inTeams }) => (inTeams ? [name] : []));
   rememberStated(read.data, document.toJS(), ofFeatures);
   const timing = { ...pace, ...read.data.timing };
@@ -125,20 +126,17 @@ export function parsePolicy(
 }
 
 /**
- * Where each section was read from. It is kept by section, because a policy may be put together
- * from the sections of two files.
+ * Where each part was read from. It is kept by part, because a policy may be put together from the
+ * sections of two files.
  */
 const linesOf = new WeakMap<object, ReadPolicy["lineOf"]>();
 
 /**
- * ` (line 12)` for a value under `approvals` or `teams`. Empty when the value wasn't read from a
- * file.
+ * ` (line 12)` for a value in this part of a policy: `approvals`, `teams`, or `attestation.pins`.
+ * `path` leads to it from the top of the file. Empty when the part wasn't read from a file.
  */
-export function lineWords(
-  policy: Pick<Policy, "approvals" | "teams">,
-  path: readonly ["approvals" | "teams", ...PropertyKey[]],
-): string {
-  const line = linesOf.get(policy[path[0]])?.(path);
+export function lineWords(part: object, path: readonly PropertyKey[]): string {
+  const line = linesOf.get(part)?.(path);
   return line === undefined ? "" : ` (line ${line})`;
 }
 

@@ -98,14 +98,18 @@ function ruleInFile(policy: Policy, operation: Operation, target?: TargetByName)
     if (globs && !meant) continue;
     const because = target?.because === undefined ? "" : ` (because of ${target.because})`;
     const on = meant ? ` on ${meant.glob}${because}` : "";
-    const line = votes ? lineWords(policy, ["approvals", index]) : "";
+    const line = votes ? lineWords(policy.approvals, ["approvals", index]) : "";
     const from = votes || required === 0 ? "" : approvers();
     const why = `approvals[${index + 1}] in gatehouse.yml${line} requires ${required} for ${name}${on}${from}`;
     return { index, required, votes, expiresMs: rule.expiresMs, why };
   }
-  const why = `no entry of approvals in gatehouse.yml matches ${name}`;
-  const all = byDefault === 0 ? "" : `; destructive commands need one approval${approvers()}`;
-  return { ...usual, required: byDefault, why: why + all };
+  const unmatched = `no entry of approvals in gatehouse.yml matches ${name}`;
+  if (byDefault === 0) return { ...usual, required: 0, why: unmatched };
+  const from = approvers();
+  const project = from === "" ? undefined : target && ownerOf(target).name;
+  const where = project === undefined ? "" : ` in ${project}`;
+  const why = `destructive commands${where} need one approval${from}; ${unmatched}`;
+  return { ...usual, required: byDefault, why };
 }
 
 /**
@@ -114,7 +118,7 @@ function ruleInFile(policy: Policy, operation: Operation, target?: TargetByName)
 function approversIn(policy: Policy, owner: Owned | undefined): string {
   const teams = owner ? teamsOf(policy, owner) : [];
   const places = teams.map(
-    (team) => `teams.${team}.approve${lineWords(policy, ["teams", team, "approve"])}`,
+    (team) => `teams.${team}.approve${lineWords(policy.teams, ["teams", team, "approve"])}`,
   );
   return places.length === 0 ? "" : `, of ${places.join(" and ")}`;
 }

@@ -31,8 +31,8 @@ export const pinsDrop = defineCommand({
     async prepare(vm, { values: expected }, { appraiser }) {
       const kept = await appraiser.accepted.of(vm.id);
       if (!kept) {
-        const { from } = await appraiser.pinsOf(vm);
-        const where = from === "gatehouse.yml" ? "; gatehouse.yml pins it" : "";
+        const { from, line = "" } = await appraiser.pinsOf(vm);
+        const where = from === "gatehouse.yml" ? `; gatehouse.yml pins it${line}` : "";
         return { is: "no", why: { text: `there is no approved pin for ${vm.name}${where}` } };
       }
       if (expected !== undefined && expected !== kept.values)

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { normalize, pinChange } from "../../attestation/pins.ts";
+import { normalize, pinChange, short } from "../../attestation/pins.ts";
 import { md } from "../../messages/message.ts";
 import { dayNear } from "../../text/time-words.ts";
 import { target, defineCommand } from "../../registry/define.ts";
@@ -55,10 +55,6 @@ export const pinsPropose = defineCommand({
   keeps: {
     async prepare(vm, { values: expected }, { appraiser }) {
       const before = await appraiser.pinsOf(vm);
-      if (before.from === "gatehouse.yml") {
-        const text = `the pin of ${vm.name} in gatehouse.yml wins`;
-        return { is: "no", why: { text, hint: "Change `attestation.pins` there." } };
-      }
       const { appraisal } = await appraiser.attest(vm, { asIfPinned: true });
       const { evidence, validUntil, reasons, measurement } = appraisal;
       const values = measurement.evidence;
@@ -73,9 +69,15 @@ export const pinsPropose = defineCommand({
           is: "no",
           why: { text: `the measurements of ${vm.name} are not these values`, hint: values },
         };
-      const [was] = before.values;
-      if (was === values)
+      if (before.values.includes(values))
         return { is: "no", why: { text: `the pin of ${vm.name} already has these values` } };
+      if (before.from === "gatehouse.yml") {
+        const text = `the pin of ${vm.name} stands in gatehouse.yml${before.line ?? ""}: only the file changes it`;
+        const those = before.values.map((one) => `\`${short(one)}\``).join(", ");
+        const hint = `Replace ${those} there by what it measures now: \`${values}\``;
+        return { is: "no", why: { text, hint } };
+      }
+      const [was] = before.values;
       const until = dayNear(validUntil ?? 0, Date.now());
       const facts = [
         ...pinChange(values, was),

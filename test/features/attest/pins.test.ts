@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed.ts";
+import { short } from "../../../src/attestation/pins.ts";
 import { createTrail } from "../../../src/audit/trail.ts";
 import { auditOf } from "../../core/asking.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
@@ -111,7 +112,7 @@ describe("a pin that is proposed", () => {
       await olivia.types("ops", text);
       return wordsOf(await hears(olivia, "ops", words));
     };
-    await says("/gatehouse pins propose ledger-1", /pin of ledger-1 in gatehouse\.yml wins/);
+    await says("/gatehouse pins propose ledger-1", /pin of ledger-1 already has these values/);
     await says("/gatehouse pins propose ledger-3", /can't be pinned: debugging is on/);
     await says("/gatehouse pins propose ledger-2", /pin of ledger-2 already has these values/);
     await says(
@@ -251,4 +252,18 @@ describe("a VM that no longer measures its pin", () => {
     const now = () => here.client.hget(here.key("pins"), "vm-ledger-2");
     await expect.poll(now).not.toBe(before);
   });
+});
+
+it("says of a pin in gatehouse.yml which line has it, and what to write there", async () => {
+  const image = "ledger 4.3";
+  world.compute.edit.setMachine({ vm: "ledger-1", image });
+  const said = await answerTo(
+    "/gatehouse pins propose ledger-1",
+    /The pin of ledger-1 stands in gatehouse\.yml \(line \d+\): only the file changes it/,
+  );
+  const line = Number(/line (\d+)/.exec(said)?.[1]);
+  expect(policy.split("\n")[line - 1]).toContain(goodOne);
+  expect(said).toContain(
+    `Replace ${short(goodOne)} there by what it measures now: ${launchMeasurement(image, 2)}`,
+  );
 });
