@@ -10,7 +10,8 @@ import {
   section,
   sentence,
 } from "../messages/message.ts";
-import { type Confirming, askOnce } from "../core/permit/refusal.ts";
+import { targetButton } from "../core/cards/target-button.ts";
+import { vmOf } from "../core/submit/resolve-targets.ts";
 import {
   type ChangeCommand,
   type Command,
@@ -21,7 +22,7 @@ import {
   isChange,
   runButton,
 } from "../registry/define.ts";
-import { type Input, type PickValue, hasForm, withTarget } from "../registry/invocation.ts";
+import { type Input, type PickValue, hasForm } from "../registry/invocation.ts";
 import type { NamedCommand, WordsRefusal } from "../registry/parse.ts";
 import type { PickOne } from "../core/submit/resolve-targets.ts";
 import type { Act } from "./gateway-context.ts";
@@ -44,26 +45,20 @@ export function guessButton(
 }
 
 /**
- * A button that runs a command on a target. A command that interrupts asks first, even where typed
- * words don't.
+ * A message with a button that runs the change, for mentions and for forms that Slack didn't open.
+ * The press is the confirmation. Where the change has nothing to do in the VM's status, another one
+ * is offered, as by the request's card.
  */
-export function targetButton(
-  command: Command,
+export function pressToGoOn(
+  command: ChangeCommand,
   input: Input,
   target: Target,
-  policy: Confirming = { confirm: [] },
-): ButtonSpec {
-  const label = isChange(command) ? command.say.verb : "Show";
-  const about = calledName(target);
-  const button = runButton(label, dottedName(command), withTarget(command, input, target), about);
-  return askOnce(button, command, target, policy);
-}
-
-/**
- * A message with a button that runs the change, for mentions and for forms that Slack didn't open.
- * The press is the confirmation.
- */
-export function pressToGoOn(command: ChangeCommand, input: Input, target: Target): Message {
+  commands: readonly Command[],
+): Message {
+  const refused = command.on === "vm" ? command.effect.notNow?.(vmOf(target)) : undefined;
+  const instead = commands.find((one) => dottedName(one) === refused?.instead?.command);
+  if (refused && instead)
+    return sentence(md`${refused.text}`, buttons([targetButton(instead, {}, target)]));
   const what = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
   const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));

@@ -141,7 +141,8 @@ async function change(
   const about = { targets: [target], input: withTarget(command, input, target) };
   const asksNobody = act.origin?.kind === "proposal";
   const permit = await authorizeTargets(asking, about, gateway, { asksNobody });
-  if (interaction.kind === "mention") return reply.privately(pressToGoOn(command, input, target));
+  if (interaction.kind === "mention")
+    return reply.privately(pressToGoOn(command, input, target, gateway.commands));
   const interrupts = command.class === "disrupt" && !statusFacts(target.status).isStopped;
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
   const cautionNow = async () =>
@@ -154,7 +155,7 @@ async function change(
     if (await openForm(specify(permit, exact), act, more)) return;
     if (isEmergency)
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
-    return reply.privately(pressToGoOn(command, input, target));
+    return reply.privately(pressToGoOn(command, input, target, gateway.commands));
   }
   const caution = await cautionNow();
   const made = { ...place, origin: originOf(act), ...(reason === undefined ? {} : { reason }) };

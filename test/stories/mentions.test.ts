@@ -79,6 +79,11 @@ describe("a message that mentions Gatehouse", () => {
     expect(said).toMatch(/^Restart web-2\? Press/);
   });
 
+  it("offers the start of a VM that is stopped to whoever wants it restarted", async () => {
+    const said = (await answersTo("restart ml/gpu-1")).map(wordsOf).join("\n");
+    expect(said).toBe("gpu-1 is stopped.\n[Start]");
+  });
+
   it("thaws and posts only once its button is pressed", async () => {
     await world.store.freeze({ by: "a test", reason: "storage is failing" });
     for (const [text, button, done] of [

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { shortNumber, usageCharts, usageWords, valuesNow } from "../../fleet/charts/chart.ts";
 import {
+  type ButtonSpec,
   readable,
   dotted,
   lines,
@@ -10,7 +11,9 @@ import {
   message,
   section,
 } from "../../messages/message.ts";
-import { target, defineCommand, runButton } from "../../registry/define.ts";
+import { targetButton } from "../../core/cards/target-button.ts";
+import { isProtected } from "../../core/permit/permit.ts";
+import { type Target, target, defineCommand, runButton } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { metricsShape } from "../shapes.ts";
 
@@ -34,7 +37,8 @@ export const metrics = defineCommand({
       .default("1h")
       .describe("how far back, as the compute service takes it: 1h"),
   }),
-  async answer({ vm: words, period }, { resolve, compute }: ReadContext) {
+  async answer({ vm: words, period }, reading: ReadContext) {
+    const { resolve, compute, person } = reading;
     const vm = await resolve("vm", words);
     const usage = await compute.vms.metrics(vm.id, period);
     const isEmpty = usage.cpuUsage.length === 0 && usage.memoryUsage.length === 0;
@@ -45,15 +49,16 @@ export const metrics = defineCommand({
     const values = md`Now: ${dotted(...now)} (unit not given by the service)`;
     const text = lines(what, now.length > 0 && values);
     return message(
-      readable(md`${what} ${usageWords(usage)}`),
+      readable(md`${what} ${usageWords(usage, person.timeZone)}`),
       section(text),
-      usageCharts(usage, `${vm.name}, last ${period}`),
+      usageCharts(usage, `${vm.name}, last ${period}`, person.timeZone),
       buttons(
         periods.map((one) => {
-          const label = one === period ? `${one} again` : one;
+          const label = one === period ? "Refresh" : one;
           return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one }, `of ${vm.name}`);
         }),
       ),
+      buttons(remedies(vm, reading)),
     );
   },
   data: {
@@ -66,3 +71,17 @@ export const metrics = defineCommand({
     },
   },
 });
+
+/** Buttons of the changes that help a VM in trouble, as far as this person may make them. */
+function remedies(vm: Target, { commands, policy, mayRun }: ReadContext): ButtonSpec[] {
+  return commands.flatMap((command) => {
+    const isOffered =
+      command.kind === "change" &&
+      command.on === "vm" &&
+      command.inTrouble === true &&
+      command.offeredIn?.includes(vm.status) === true &&
+      mayRun(command, [vm]) &&
+      !isProtected({ command, targets: [vm] }, policy);
+    return isOffered ? [targetButton(command, {}, vm, policy)] : [];
+  });
+}

@@ -259,13 +259,13 @@ function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Ma
   const target = name(calledName(request.record.target));
   const said =
     answer === undefined || answer.class === "unclear"
-      ? md`nothing clear`
-      : md`${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
+      ? md`The compute service gave no clear answer`
+      : md`The compute service answered: ${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
+  const status = last && !why?.includes(last.status) ? ` ${last.status}` : "";
+  const lastRead = last ? md` (last read${status} at ${when(last.at)})` : "";
   return lines(
     md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request.record, command)}, sent at ${when(sentAt)}. Then record what you found.`,
-    md`• The compute service answered: ${said}.`,
-    why !== undefined && md`• Why: ${why}.`,
-    last && md`• Last read: ${last.status}, at ${when(last.at)}.`,
+    md`• ${said}${why === undefined ? "" : md`; ${why}`}${lastRead}.`,
     md`• It is not sent again, and ${target} stays locked for changes until someone records it.`,
     asksAgainAt !== undefined && md`• Gatehouse asks again at ${when(asksAgainAt, "{time}")}.`,
   );

@@ -1,4 +1,4 @@
-import { utcWords } from "../../text/time-words.ts";
+import { clockWords, dayWords, momentWords, zoneWords } from "../../text/time-words.ts";
 import type { Metrics } from "../compute/compute.ts";
 import { duration, plain, type ChartBlock } from "../../messages/message.ts";
 import { compareNames } from "../../text/compare-names.ts";
@@ -19,25 +19,25 @@ const mostApart = 8;
 /**
  * Charts of CPU and memory over time: one chart, or one each when they can't share an axis. Slack
  * also requires a value of every line at every point, and a line may have no samples for some of
- * the time. Empty without samples.
+ * the time. Times are those of `zone`. Empty without samples.
  */
-export function usageCharts(usage: Metrics, title: string): ChartBlock[] {
+export function usageCharts(usage: Metrics, title: string, zone = "UTC"): ChartBlock[] {
   const series = seriesOf(usage).filter(({ points }) => points.length > 0);
   if (series.length === 0) return [];
-  const { peaks } = peaksOf(series);
+  const { peaks } = peaksOf(series, zone);
   const sizes = peaks.map((one) => Math.max(...[...one.values()].map(Math.abs)));
   const isApart = Math.min(...sizes) > 0 && Math.max(...sizes) > mostApart * Math.min(...sizes);
   const all = new Set(peaks.flatMap((one) => [...one.keys()]));
   const hasHoles = peaks.some((one) => one.size < all.size);
   return isApart || hasHoles
-    ? series.map((one) => lineChart(`${one.name} of ${title}`, [one]))
-    : [lineChart(title, series)];
+    ? series.map((one) => lineChart(`${one.name} of ${title}`, [one], zone))
+    : [lineChart(title, series, zone)];
 }
 
-function lineChart(title: string, series: readonly Series[]): ChartBlock {
-  const { from, bucketMs, peaks } = peaksOf(series);
+function lineChart(title: string, series: readonly Series[], zone: string): ChartBlock {
+  const { from, bucketMs, peaks } = peaksOf(series, zone);
   const categories = [...(peaks[0]?.keys() ?? [])].map((bucket) =>
-    timeLabel(from + bucket * bucketMs, bucketMs),
+    timeLabel(from + bucket * bucketMs, bucketMs, zone),
   );
   return titled(title, {
     type: "line",
@@ -48,7 +48,10 @@ function lineChart(title: string, series: readonly Series[]): ChartBlock {
         value: Number(peak.toPrecision(4)),
       })),
     })),
-    axis_config: { categories, x_label: `Time (UTC), peak of each ${duration(bucketMs)}` },
+    axis_config: {
+      categories,
+      x_label: `Peak of each ${duration(bucketMs)}, time in ${zoneWords(zone)}`,
+    },
   });
 }
 
@@ -68,16 +71,18 @@ const steps = [
 ];
 
 /**
- * Divides the time into at most 20 equal buckets. For each series, it finds the peak of each bucket
- * with samples, so that spikes stay visible.
+ * Divides the time into at most 20 equal buckets, which begin at round times of the zone. For each
+ * series, it finds the peak of each bucket with samples, so that spikes stay visible.
  */
-function peaksOf(series: readonly Series[]) {
+function peaksOf(series: readonly Series[], zone: string) {
   const first = Math.min(...series.map(({ points }) => points[0]?.at ?? 0));
   const until = Math.max(...series.map(({ points }) => points.at(-1)?.at ?? 0));
   const longest = Math.max(...series.map(({ points }) => points.length));
   const most = Math.min(limits.points, longest + 1);
+  const aheadMs = aheadOfUtc(first, zone);
   // JavaScript has no earlier time.
-  const startOf = (step: number) => Math.max(-8.64e15, Math.floor(first / step) * step);
+  const startOf = (step: number) =>
+    Math.max(-8.64e15, Math.floor((first + aheadMs) / step) * step - aheadMs);
   const fits = (step: number) => (until - startOf(step)) / step < most;
   const bucketMs = steps.find(fits) ?? Math.ceil((until - first + 1) / (most - 1));
   const from = startOf(bucketMs);
@@ -92,12 +97,17 @@ function peaksOf(series: readonly Series[]) {
   return { from, bucketMs, peaks };
 }
 
-/** `14:30`; over days `11-20 14:30`; over months `2026-11-20`; within a minute `14:30:05`. */
-function timeLabel(at: number, bucketMs: number): string {
-  const [date = "", time = ""] = new Date(at).toISOString().split("T");
-  if (bucketMs >= 24 * 3_600_000) return date;
-  if (bucketMs >= 3_600_000) return `${date.slice(-5)} ${time.slice(0, 5)}`;
-  return time.slice(0, bucketMs >= 60_000 ? 5 : 8);
+/** How far a zone's clocks are ahead of UTC (ms); negative where they are behind. */
+function aheadOfUtc(at: number, zone: string): number {
+  const { offsetNanoseconds } = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
+  return offsetNanoseconds / 1e6;
+}
+
+/** `2:30 PM`; over days `Nov 20, 2:30 PM`; over months `Nov 20, 2026`; within a minute `2:30:05 PM`. */
+function timeLabel(at: number, bucketMs: number, zone: string): string {
+  if (bucketMs >= day) return dayWords(at, zone, { hasYear: true });
+  const clock = clockWords(at, zone, { hasSeconds: bucketMs < minute });
+  return bucketMs >= hour ? `${dayWords(at, zone)}, ${clock}` : clock;
 }
 
 /** A chart of how often each label occurs, the 20 most frequent first. Empty without labels. */
@@ -135,14 +145,14 @@ export function valuesNow(usage: Metrics): [name: string, value: number][] {
 }
 
 /** CPU, memory, and disk in words, for screen readers and notifications. */
-export function usageWords(usage: Metrics): string {
+export function usageWords(usage: Metrics, zone = "UTC"): string {
   const disk = usage.diskUsage === undefined ? "no value" : shortNumber(usage.diskUsage);
   const lines = seriesOf(usage).map(({ name, points }) => {
     const last = points.at(-1);
     if (!last) return `${name}: no samples.`;
     const sorted = points.map(({ value }) => value).toSorted((a, b) => a - b);
     const [least, most] = [sorted.at(0) ?? 0, sorted.at(-1) ?? 0].map(shortNumber);
-    return `${name}: minimum ${least}, maximum ${most}, last ${shortNumber(last.value)} at ${utcWords(last.at)}.`;
+    return `${name}: minimum ${least}, maximum ${most}, last ${shortNumber(last.value)} at ${momentWords(last.at, zone)}.`;
   });
   return [...lines, `Disk: ${disk}.`].join(" ");
 }

@@ -91,7 +91,7 @@ export function asText(shown: Message): Message {
   return { text: lines(new Markdown(said.join("\n")), more, note).value, blocks: [] };
 }
 
-function chartWords({ title, chart: { type, series } }: ChartBlock) {
+function chartWords({ title, chart: { type, series, axis_config: axis } }: ChartBlock) {
   const rows = series.map(({ name, data }) => {
     const values = data.map(({ value }) => value);
     const [least, most] = [Math.min(...values), Math.max(...values)].map(shortNumber);
@@ -99,7 +99,9 @@ function chartWords({ title, chart: { type, series } }: ChartBlock) {
       ? md`${sparkline(values)} ${name}: ${least} to ${most}`
       : md`${data.map(({ label, value }) => `${shortNumber(value)} ${label}`).join(" · ")}`;
   });
-  return section(lines(md`*${title}*`, ...rows));
+  // The values of a line are peaks, which its axis says.
+  const of = axis.x_label === undefined ? "" : ` · ${axis.x_label}`;
+  return section(lines(md`*${title}*${of}`, ...rows));
 }
 
 const bars = Array.from("▁▂▃▄▅▆▇█");

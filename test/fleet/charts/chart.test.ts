@@ -44,8 +44,8 @@ describe("a chart of metrics", () => {
     expect(block?.title).toBe("web-1, last 1h");
     expect(block?.chart.series.map(({ name }) => name)).toEqual(["CPU", "Memory"]);
     expect(block?.chart.axis_config).toEqual({
-      categories: Array.from({ length: 12 }, (_, n) => `10:${String(n * 5).padStart(2, "0")}`),
-      x_label: "Time (UTC), peak of each 5 min",
+      categories: Array.from({ length: 12 }, (_, n) => `10:${String(n * 5).padStart(2, "0")} AM`),
+      x_label: "Peak of each 5 min, time in UTC",
     });
     for (const { data } of block?.chart.series ?? [])
       expect(data.map(({ label }) => label)).toEqual(block?.chart.axis_config.categories);
@@ -72,22 +72,27 @@ describe("a chart of metrics", () => {
     const cpuUsage = row(Array.from({ length: 60 }, (_, index) => 20 + index));
     const charts = usageCharts({ cpuUsage, memoryUsage: cpuUsage.slice(30) }, "a");
     expect(charts.map(({ title }) => title)).toEqual(["CPU of a", "Memory of a"]);
-    expect(charts.map((one) => one.chart.axis_config.categories[0])).toEqual(["10:00", "10:30"]);
+    expect(charts.map((one) => one.chart.axis_config.categories[0])).toEqual([
+      "10:00 AM",
+      "10:30 AM",
+    ]);
     expect(charts.map((one) => valuesOf(one)?.[0]?.at(-1))).toEqual([79, 79]);
   });
 
   it("leaves out the time in which nothing was measured", () => {
     const cpuUsage = [...row([1, 2, 3]), sample(60, 4), sample(61, 5)];
     const [block] = usageCharts({ cpuUsage, memoryUsage: [] }, "a");
-    expect(block?.chart.axis_config.categories).toEqual(["10:00", "11:00"]);
+    expect(block?.chart.axis_config.categories).toEqual(["10:00 AM", "11:00 AM"]);
     expect(valuesOf(block)).toEqual([[3, 5]]);
   });
 
   it("isn't there when there is nothing it could show", () => {
     expect(usageCharts({ cpuUsage: [], memoryUsage: [] }, "a")).toEqual([]);
     const [alone] = usageCharts({ cpuUsage: [sample(0, 5)], memoryUsage: [] }, "a");
-    expect(alone?.chart.series).toEqual([{ name: "CPU", data: [{ label: "10:00:00", value: 5 }] }]);
-    expect(alone?.chart.axis_config.x_label).toBe("Time (UTC), peak of each 1 s");
+    expect(alone?.chart.series).toEqual([
+      { name: "CPU", data: [{ label: "10:00:00 AM", value: 5 }] },
+    ]);
+    expect(alone?.chart.axis_config.x_label).toBe("Peak of each 1 s, time in UTC");
   });
 
   it("keeps Slack's limits whatever comes", () => {
@@ -112,10 +117,24 @@ describe("a chart of metrics", () => {
         },
         "a",
       )[0]?.chart.axis_config.categories;
-    expect(labelsOver(100)).toEqual(["10:00:00", "10:00:01", "10:00:02", "10:00:03"]);
-    expect(labelsOver(60_000)?.slice(0, 2)).toEqual(["10:00", "10:02"]);
-    expect(labelsOver(3_600_000)?.[0]).toBe("11-20 10:00");
-    expect(labelsOver(30 * 86_400_000)?.[0]).toBe("2026-09-04");
+    const seconds = ["10:00:00 AM", "10:00:01 AM", "10:00:02 AM", "10:00:03 AM"];
+    expect(labelsOver(100)).toEqual(seconds);
+    expect(labelsOver(60_000)?.slice(0, 2)).toEqual(["10:00 AM", "10:02 AM"]);
+    expect(labelsOver(3_600_000)?.[0]).toBe("Nov 20, 10:00 AM");
+    expect(labelsOver(30 * 86_400_000)?.[0]).toBe("Sep 4, 2026");
+  });
+
+  it("has the times and the days of the reader's zone", () => {
+    const axisIn = (zone: string, stepMs: number) => {
+      const cpuUsage = Array.from({ length: 20 }, (_, n) => sample((n * stepMs) / 60_000, n));
+      return usageCharts({ cpuUsage, memoryUsage: [] }, "a", zone)[0]?.chart.axis_config;
+    };
+    // Half an hour beside the full ones: its hours don't begin with those of UTC.
+    const inIndia = axisIn("Asia/Kolkata", 3_600_000);
+    expect(inIndia?.categories[0]).toBe("Nov 20, 3:00 PM");
+    expect(inIndia?.x_label).toBe("Peak of each 1 h, time in Kolkata");
+    expect(axisIn("America/New_York", 86_400_000)?.categories[0]).toBe("Nov 20, 2026");
+    expect(axisIn("Europe/Paris", 300_000)?.categories[0]).toBe("11:00 AM");
   });
 });
 
@@ -158,7 +177,7 @@ describe("a chart or a table in words", () => {
       diskUsage: 8_190_000_000,
     };
     expect(usageWords(usage)).toBe(
-      "CPU: minimum 10, maximum 80.3, last 30 at Nov 20, 10:02 AM UTC. Memory: no samples. Disk: 8.19G.",
+      "CPU: minimum 10, maximum 80.3, last 30 at Fri, Nov 20, 10:02 AM (UTC). Memory: no samples. Disk: 8.19G.",
     );
     expect(usageWords({ cpuUsage: [], memoryUsage: [] })).toBe(
       "CPU: no samples. Memory: no samples. Disk: no value.",
@@ -185,7 +204,7 @@ describe("a chart or a table in words", () => {
     expect(said && shownText(said)).toBe(
       [
         "Metrics of web-1",
-        "*web-1*",
+        "*web-1* · Peak of each 1 min, time in UTC",
         "▁▂▃▄▅▆▇█ CPU: 0 to 7",
         "▄▄▄▄▄▄▄▄ Memory: 5 to 5",
         "*VMs by status*",
