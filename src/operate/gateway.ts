@@ -10,13 +10,13 @@ import { createDriftRecords } from "../monitor/drift-records.ts";
 import type { Keys, RedisClient, RedisPurpose } from "../redis/redis.ts";
 import { createConversation, listenedTo } from "../talk/conversation.ts";
 import type { GatewayContext } from "../talk/gateway-context.ts";
+import { createLostReplies } from "../talk/lost-replies.ts";
 import { groupNews, readGroupChange } from "../slack/people/group-news.ts";
 import type { BotIdentity } from "../slack/people/identity.ts";
 import { createPeopleNames } from "../slack/people/names.ts";
 import type { People } from "../slack/people/people.ts";
 import { groupsNamedIn } from "../slack/people/user-groups.ts";
 import { createSlackApp } from "../slack/receive/app.ts";
-import { createLostReplies } from "../core/deliver/lost-replies.ts";
 import { everyoneNamed } from "../config/named-in-policy.ts";
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
@@ -133,7 +133,7 @@ export async function startGateway(
     log,
     onAck: (kind, ms) => telemetry.acked.observe({ command: kind }, ms / 1000),
     onRefused: (reason) => telemetry.refusals.inc({ reason }),
-    onLostReply: createLostReplies(options.announce),
+    onLostReply: createLostReplies(options.announce, contextNow),
   });
   // Slack may be unreachable at the start. Readiness shows that, and the socket keeps trying.
   void app.start().catch((error: unknown) => log.error("slack.start-failed", { error }));

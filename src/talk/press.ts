@@ -35,7 +35,7 @@ import {
   type GatewayContext,
 } from "./gateway-context.ts";
 import { openOr, tooSlow } from "./reply-with-error.ts";
-import { run, runNamed } from "./run.ts";
+import { run, runNamed, runWords } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
 import { alreadyResolved, idModal, mayAddId, orJustChanged, reasonModal, vote } from "./vote.ts";
 import { holderOf, noSetbacks } from "../core/request/stage.ts";
@@ -58,6 +58,7 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "request:again": onRequest(oncePerButton("again", requestAgain)),
   "request:undo": onRequest(oncePerButton("undo", undo)),
   "request:next": onRequest(oncePerButton("next", runNext)),
+  "lost:run": runLost,
   share: shareAnswer,
   /** An option of a menu names in its value the action to handle. */
   menu: async (act, { do: action, ...of }) => {
@@ -102,6 +103,18 @@ export async function press(act: Act<Press>): Promise<void> {
 /** The action comes from outside, so an inherited name like `constructor` must not match. */
 const handlerIn = (table: Contributions["presses"], name: string): PressHandler | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
+
+/**
+ * Runs a typed command whose answer Slack lost (`lost-replies.ts`), unless it made a request
+ * meanwhile.
+ */
+async function runLost(act: Act<Press>, { interaction, text }: Input): Promise<void> {
+  if (typeof interaction !== "string" || typeof text !== "string") throw outdated();
+  const origin = { kind: "typed", interaction } as const;
+  const first = await act.gateway.store.madeBy(origin);
+  if (first) return act.reply.privately(await alreadyRequested(first.record.id, act.gateway));
+  await runWords(text, { ...act, origin });
+}
 
 /** Runs the command again and shows its answer to the whole channel. */
 async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {

@@ -24,7 +24,7 @@ import { renderNotice, renderResult } from "../../src/core/cards/render-result.t
 import { renderRollout, renderRolloutEnd } from "../../src/features/rollouts/render-rollout.ts";
 import type { StoredRollout } from "../../src/features/rollouts/rollout.ts";
 import { consoleOpened } from "../../src/features/consoles/open-console.ts";
-import { lostReply } from "../../src/core/deliver/lost-replies.ts";
+import { lostReply } from "../../src/talk/lost-replies.ts";
 import { type About, type Kind, judgeOnLockedPhone, usual } from "./locked-phone.ts";
 import { shownText } from "../commands/shown-text.ts";
 import { running } from "../support/known-vm.ts";
@@ -329,8 +329,14 @@ const kinds: readonly Kind[] = [
   [
     "an answer that Slack lost",
     "requester",
-    ({ vm }) => lostReply(name(`/vm restart ${vm}`)),
-    "Slack lost Gatehouse's answer to /vm restart db-1. Please try again.",
+    ({ vm }) => lostReply({ answered: name(`/vm list ${vm}`) }),
+    "Slack lost Gatehouse's answer to /vm list db-1. Please try again.",
+  ],
+  [
+    "a change that has not run, because Slack lost the answer to it",
+    "requester",
+    ({ vm }) => lostReply({ answered: name(`/vm restart ${vm}`), hasNotRun: true }),
+    "/vm restart db-1 has not run: Slack was unavailable.",
   ],
 ];
 

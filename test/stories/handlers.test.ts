@@ -29,6 +29,7 @@ digest:changes        yes  yes     yes     yes        -     -        -   -
 digest:unsnooze       -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
 menu                  -    yes     -       -          -     -        -   -
+lost:run              -    yes     -       -          -     -        -   -
 share                 yes  yes     yes     yes        -     -        -   -
 request:show          yes  yes     yes     yes        -     -        -   -
 request:open          -    yes     -       -          -     -        -   -
@@ -158,6 +159,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
         proposal: JSON.stringify({ proposal: "p-0000000000" }),
         console: JSON.stringify({ vm: "vm-payments-web-2" }),
         ask: JSON.stringify(asked),
+        lost: JSON.stringify({ interaction: "command:lost", text: "vm start worker-1" }),
         review: JSON.stringify({ request: broken.record.id }),
         digest: JSON.stringify({ line: "error:0123456789abcdef", hours: 24 }),
         menu: '{"do":"digest:snooze","line":"error:0123456789abcdef","hours":24}',

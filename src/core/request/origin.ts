@@ -38,6 +38,13 @@ const proposalButton = z.object({
   asker: id.exactOptional(),
 });
 
+/** A button that runs a typed command whose answer Slack lost. Both make the same request. */
+const lostCommand = z.object({
+  kind: z.literal("typed"),
+  /** The ID of the command's delivery. */
+  interaction: id,
+});
+
 /**
  * A button that makes one request. The form that it opens carries this origin, and makes the same
  * request.
@@ -46,6 +53,7 @@ export const buttonOrigin = z.discriminatedUnion("kind", [
   requestButton,
   alertButton,
   proposalButton,
+  lostCommand,
 ]);
 export type ButtonOrigin = z.output<typeof buttonOrigin>;
 
