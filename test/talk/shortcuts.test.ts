@@ -62,6 +62,19 @@ describe("the shortcut “Show the VMs named here”", () => {
     expect(said).toMatch(/payments[^]*staging|staging[^]*payments/);
   });
 
+  it("shows the one that is named exactly of two with one name", async () => {
+    for (const [exactly, count] of [
+      ["db-1 and gpu-1. staging/web-1 is down", 4],
+      ["db-1, gpu-1, train-7. `web-1` in staging is RUNNING.", 5],
+    ] as const) {
+      const words = new RegExp(`${count} VMs are named`);
+      const said = await shows(`On web-1: ${exactly} worker-1 too`, words);
+      expect(said).toContain("worker-1");
+      expect(said).toContain("staging");
+      expect(said).not.toMatch(/web-1[^\n]*payments/);
+    }
+  });
+
   it("says so when there are none, however long or odd the message is", async () => {
     await shows("nothing of ours here", /That message names no known VM/);
     const { ts = "" } = await world.vera.types(
