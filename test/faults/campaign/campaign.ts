@@ -41,8 +41,6 @@ export async function runCampaign(options: {
   seed: number;
   /** Three workers and two gateways without it; each has one that waits to take over. */
   posts?: { workers: number; gateways: number };
-  /** Between two faults (ms). */
-  everyMs?: readonly [number, number];
   freezes?: number;
   say?: (line: string) => void;
   /** Leaves the logs behind. */
@@ -67,7 +65,6 @@ export async function runCampaign(options: {
   const crew = await startCrew(stage, {
     ...(options.posts ?? { workers: 3, gateways: 2 }),
     random,
-    everyMs: options.everyMs ?? [150, 500],
     freezes: options.freezes ?? 0.25,
   });
   for (const weather of badWeather()) await stage.service.weather(weather);

@@ -22,13 +22,18 @@ export interface Crew {
   end(): Promise<void>;
 }
 
+/**
+ * The time between two faults, as a part of the time in which a process last loaded. On a slow
+ * machine faults at a fixed pace would leave nothing but processes that start.
+ */
+const betweenFaults = [0.15, 0.5] as const;
+
 export async function startCrew(
   stage: Stage,
   options: {
     workers: number;
     gateways: number;
     random: () => number;
-    everyMs: readonly [number, number];
     freezes: number;
   },
 ): Promise<Crew> {
@@ -40,7 +45,13 @@ export async function startCrew(
   const thawing = new Set<() => void>();
   const loading = new Set<Promise<unknown>>();
 
-  const load = (role: Post["role"], slot: string) => stage.addBot(role, { slot, begin: false });
+  let loadMs = 1000;
+  async function load(role: Post["role"], slot: string): Promise<Bot> {
+    const from = performance.now();
+    const bot = await stage.addBot(role, { slot, begin: false });
+    loadMs = performance.now() - from;
+    return bot;
+  }
   async function man(role: Post["role"], slot: string): Promise<Post> {
     const bot = await load(role, slot);
     await bot.begin();
@@ -112,8 +123,8 @@ export async function startCrew(
 
   function plan(): void {
     if (isOver) return;
-    const [least, most] = options.everyMs;
-    timer = setTimeout(strike, least + random() * (most - least));
+    const [least, most] = betweenFaults;
+    timer = setTimeout(strike, loadMs * (least + random() * (most - least)));
   }
 
   return {
