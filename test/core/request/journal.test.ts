@@ -204,13 +204,13 @@ describe("what a poll reads", () => {
     const ids: string[] = [];
     for (const more of [1, 2, 150]) {
       const names = Array.from({ length: more }, (_, n) => `vm-${ids.length + n}`);
-      const made: Awaited<ReturnType<typeof interaction>>[] = [];
       // One after another, as a connection gives up a command that waits for a second
-      for (const name of names) made.push(await interaction(here.store, atOnce(name)));
-      ids.push(...made.map(({ record }) => record.id));
-      for (const request of made)
+      for (const name of names) {
+        const request = await interaction(here.store, atOnce(name));
+        ids.push(request.record.id);
         await here.store.move(request, { ...claim, claim: { vmIds: [], nonce: newNonce() } });
-      const watched = here.key("watch", pollKeyOf(made[0]?.record ?? { target: vmTarget("a") }));
+      }
+      const watched = here.key("watch", pollKeyOf({ target: vmTarget("a") }));
       await here.redis.sadd(watched, "r-gone");
       const polls = createPolls(here.redis, here.key, here.store.latest);
       const requests = await polls.waiting(watched.slice(here.key("watch", "").length));
