@@ -50,6 +50,12 @@ export type Deliveries = ReturnType<typeof createDeliveries>;
 export function createDeliveries(options: DeliveryOptions) {
   const { interactions, handlers, log } = options;
   const running = new Set<Promise<void>>();
+  /**
+   * The acknowledgments of forms that are being checked, by the ID of the submission. When a check
+   * takes long, Slack gives up, and the person submits the form again. That copy gets the same
+   * answer: as a mere copy it would close the form, although the first may be refused.
+   */
+  const checking = new Map<string, Promise<ViewResponseAction | undefined>>();
 
   /**
    * Starts the work after the acknowledgment was sent, so that no acknowledgment waits for the work
@@ -138,6 +144,33 @@ export function createDeliveries(options: DeliveryOptions) {
     taken?.goOn();
   }
 
+  async function takeFirst(
+    interaction: ViewSubmission,
+    view: unknown,
+    ack: AckFn<ViewResponseAction | undefined>,
+  ): Promise<void> {
+    const began = performance.now();
+    const taken = await store(interaction);
+    if (taken === undefined) return ack();
+    if (taken.refused !== undefined) return ack(problemAck(view, taken.refused));
+    if (!taken.isNew) {
+      await ack();
+      return void taken.goOn();
+    }
+    const leftMs = answerWithinMs - (performance.now() - began);
+    const submitted = during(workOnInteraction(interaction.id), () => handlers.submit(interaction));
+    const said = await refusalAck(submitted, view, leftMs, log);
+    if (said === undefined) {
+      await ack();
+      return void taken.goOn();
+    }
+    // It is forgotten before the acknowledgment, because the corrected submission has the same ID
+    // and must not count as a copy.
+    void interactions.forget(kept(interaction));
+    await ack(said);
+    note(interaction);
+  }
+
   return {
     take,
 
@@ -156,28 +189,20 @@ export function createDeliveries(options: DeliveryOptions) {
       view: unknown,
       ack: AckFn<ViewResponseAction>,
     ): Promise<void> {
-      const began = performance.now();
-      const taken = await store(interaction);
-      if (taken === undefined) return ack();
-      if (taken.refused !== undefined) return ack(problemAck(view, taken.refused));
-      if (!taken.isNew) {
-        await ack();
-        return void taken.goOn();
+      const { id } = interaction;
+      const first = checking.get(id);
+      if (first) return ack(await first);
+      const answer = Promise.withResolvers<ViewResponseAction | undefined>();
+      checking.set(id, answer.promise);
+      try {
+        await takeFirst(interaction, view, async (said) => {
+          answer.resolve(said);
+          await ack(said);
+        });
+      } finally {
+        checking.delete(id);
+        answer.resolve(undefined);
       }
-      const leftMs = answerWithinMs - (performance.now() - began);
-      const submitted = during(workOnInteraction(interaction.id), () =>
-        handlers.submit(interaction),
-      );
-      const said = await refusalAck(submitted, view, leftMs, log);
-      if (said === undefined) {
-        await ack();
-        return void taken.goOn();
-      }
-      // It is forgotten before the acknowledgment, because the corrected submission has the same ID
-      // and must not count as a copy.
-      void interactions.forget(kept(interaction));
-      await ack(said);
-      note(interaction);
     },
 
     async suggest(request: SuggestRequest): Promise<{ options: Option[] }> {

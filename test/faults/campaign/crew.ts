@@ -26,7 +26,7 @@ export interface Crew {
  * The time between two faults, as a part of the time in which a process last loaded. On a slow
  * machine faults at a fixed pace would leave nothing but processes that start.
  */
-const betweenFaults = [0.15, 0.5] as const;
+const betweenFaults = [0.04, 0.12] as const;
 
 export async function startCrew(
   stage: Stage,

@@ -37,7 +37,8 @@ export const campaignTiming: Timing = {
   ...rowTiming,
   httpTimeout: 800,
   quiesce: longestFreezeMs + 1500,
-  settleDeadline: 30_000,
+  // As many quiet periods as in production: a slow machine needs some to read everything
+  settleDeadline: 60_000,
   restartMark: 2500,
   claimWindow: 600,
   staleAfter: 60_000,

@@ -2,7 +2,7 @@ import type { View } from "@slack/types";
 import { describe, expect, it } from "vitest";
 import { button, buttons, message, section, Markdown } from "../../../src/messages/message.ts";
 import { UserError } from "../../../src/errors.ts";
-import type { Handlers } from "../../../src/slack/receive/interaction.ts";
+import type { Handlers, SubmissionResult } from "../../../src/slack/receive/interaction.ts";
 import { startGateway } from "./start-slack.ts";
 
 const card = message(
@@ -137,6 +137,33 @@ describe("a modal", () => {
     expect((await olivia.submits({ Reason: "because it hangs" })).errors).toBeUndefined();
     await gateway.handles(2);
     expect(gateway.repeated).toEqual([]);
+  });
+
+  it("submitted again while it is checked gets the answer of the first, refused or taken", async () => {
+    const checks: ((said: SubmissionResult | undefined) => void)[] = [];
+    await using gateway = await startGateway({
+      handlers: { handle: show, submit: () => new Promise((resolve) => checks.push(resolve)) },
+    });
+    const olivia = gateway.slack.person("olivia");
+    await olivia.types("ops", "/vm ask");
+    await olivia.until((seen) => seen.modals.length === 1);
+    const twice = () => [1, 2].map(() => olivia.submits({ Reason: "because" }));
+    const refused = twice();
+    await expect.poll(() => checks.length).toBe(1);
+    // Both are on their way before the first is answered
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    checks[0]?.({ errors: { why: "Too short." } });
+    for (const outcome of await Promise.all(refused))
+      expect(outcome).toMatchObject({ acked: true, errors: { why: "Too short." } });
+    expect(olivia.sees().modals).toHaveLength(1);
+    const taken = twice();
+    await expect.poll(() => checks.length).toBe(2);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    checks[1]?.(undefined);
+    await Promise.all(taken);
+    await gateway.handles(2);
+    expect(gateway.handled).toHaveLength(2);
+    expect(olivia.sees().modals).toEqual([]);
   });
 
   it("stays open with a sentence when checking it fails, or takes longer than Slack waits", async () => {
