@@ -30,8 +30,11 @@ export interface JudgedRead<To extends Stage = Judged> {
   why?: string;
 }
 
-/** After this many reads past the quiet period and the deadline, no stable pair is expected. */
-const enoughLooks = 6;
+/**
+ * After this many reads past the quiet period and the deadline, no stable pair is expected; after
+ * this many failed ones, no read that succeeds.
+ */
+export const enoughLooks = 6;
 
 /** Compares a read with those before it. */
 function observe(stage: PolledStage, read: Read) {
@@ -39,7 +42,13 @@ function observe(stage: PolledStage, read: Read) {
   const { before } = stage.call;
   const seen = withoutFormer(read.seen, before);
   const look = lookAt(seen, at);
-  const { last, sameSince: since = at, blindSince: _over, ...kept } = stage.reads;
+  const {
+    last,
+    sameSince: since = at,
+    blindSince: _blind,
+    blindLooks: _failed,
+    ...kept
+  } = stage.reads;
   const isSame = last?.print === look.print;
   const sameSince = isSame ? since : at;
   const reads: Reads = { ...kept, last: look, sameSince };

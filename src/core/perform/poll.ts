@@ -18,6 +18,7 @@ import {
   type Judged,
   type JudgedRead,
   type Read,
+  enoughLooks,
   gapOf,
   isUnsettled,
   judgeAccepted,
@@ -130,7 +131,7 @@ async function countFromNow(
 function fromNow(stage: PolledStage, now: number): PolledStage | undefined {
   const { call, reads } = stage;
   const { sentAt, endedAt } = call;
-  const { last, sameSince, quietSince, quietLooks, blindSince } = reads;
+  const { last, sameSince, quietSince, quietLooks, blindSince, blindLooks } = reads;
   const times = [sentAt, endedAt, last?.at, sameSince, quietSince, blindSince];
   if (!times.some((time) => isBeforeSetBack(time, now))) return undefined;
   return {
@@ -143,6 +144,7 @@ function fromNow(stage: PolledStage, now: number): PolledStage | undefined {
     reads: {
       ...(quietLooks === undefined ? {} : { quietLooks }),
       ...(blindSince === undefined ? {} : { blindSince: Math.min(blindSince, now) }),
+      ...(blindLooks === undefined ? {} : { blindLooks }),
     },
   };
 }
@@ -302,8 +304,8 @@ async function readFor(
 }
 
 /**
- * Gives up requests after a whole quiet period without a read. One failed read proves nothing,
- * however late it is.
+ * Gives up requests after a whole quiet period of failed reads. A few failed reads prove nothing,
+ * however late they are: after an outage, or where polls come late, the deadline is long over.
  */
 async function giveUpLate(waiting: readonly Polled[], by: WorkerContext): Promise<void> {
   if (waiting.length === 0) return;
@@ -312,9 +314,9 @@ async function giveUpLate(waiting: readonly Polled[], by: WorkerContext): Promis
   const why = "the compute service can't be read";
   for (const request of waiting) {
     const { stage } = request;
-    const { blindSince } = stage.reads;
-    if (blindSince === undefined) {
-      const reads = { ...stage.reads, blindSince: now };
+    const { blindSince = now, blindLooks = 0 } = stage.reads;
+    if (blindLooks < enoughLooks) {
+      const reads = { ...stage.reads, blindSince, blindLooks: blindLooks + 1 };
       await by.store.saveFacts(request, { ...stage, reads });
       continue;
     }

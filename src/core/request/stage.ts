@@ -98,6 +98,8 @@ export interface Reads {
   quietLooks?: number;
   /** Since when no read has succeeded. */
   blindSince?: number;
+  /** The number of reads since then, all of which failed. */
+  blindLooks?: number;
 }
 
 export const noReads: Reads = {};

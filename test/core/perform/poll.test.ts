@@ -103,6 +103,24 @@ describe("the poll that requests of a project share", () => {
     expect(blind?.record.target.name).toBe("web-2");
   });
 
+  it("gives up after several failed reads, however late the first of them comes", async () => {
+    await using here = await workerHere();
+    await storeAccepted(here, 1);
+    const [id = ""] = await here.by.store.openIds();
+    const { stage, ...sent } = await acceptedOf(id, here);
+    const longAgo = { ...stage.call, sentAt: 1 };
+    const blind = { ...stage.reads, blindSince: 1 };
+    await here.by.store.saveFacts({ ...sent, stage }, { ...stage, call: longAgo, reads: blind });
+    here.compute.weather({ match: "GET *", status: 503 });
+    const states: unknown[] = [];
+    while (states.at(-1) !== "unknown" && states.length < 20) {
+      await poll(here).catch(() => undefined);
+      states.push((await here.by.store.get(id))?.state);
+    }
+    expect(states.indexOf("unclear")).toBe(6);
+    expect(states.at(-1)).toBe("unknown");
+  });
+
   it("comes as soon for each of several as for one alone, and moves none that is as it was", async () => {
     await using here = await workerHere();
     await storeAccepted(here, 2);
