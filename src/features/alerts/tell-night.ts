@@ -45,11 +45,13 @@ function groupWords(
   const on = called.length > 0 ? md` on ${listed(called, 3)}` : md``;
   const firing = told.filter(({ endedAt }) => endedAt === undefined).length;
   const many = told.length > 1 ? ` (${counted(told.length, "alert")})` : "";
-  const what = md`*${names.slice(0, 3).join(", ")}*${on}${many}, from ${name(group.record.source)}`;
-  if (firing > 0) return md`🔥 ${what} fires${firing < told.length ? ` (${firing} of them)` : ""}.`;
+  const what = md`*${names.slice(0, 3).join(", ")}*${on}${many}`;
+  const by = md`, says ${name(group.record.source)}.`;
+  if (firing > 0)
+    return md`🔥 ${what} fires${firing < told.length ? ` (${firing} of them)` : ""}${by}`;
   const over = Math.max(...told.map(({ endedAt }) => endedAt ?? 0));
   const isTold = told.some(({ isMissing }) => !isMissing);
   return isTold
-    ? md`✅ ${what} ended ${dayAndTime(over)}.`
-    : md`⚪ ${what} was no longer reported from ${dayAndTime(over)} on.`;
+    ? md`✅ ${what} ended ${dayAndTime(over)}${by}`
+    : md`⚪ ${what}: ${name(group.record.source)} reported it no longer from ${dayAndTime(over)} on.`;
 }

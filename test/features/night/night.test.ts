@@ -45,7 +45,7 @@ describe("the night as one page", () => {
     const second = String.raw`\d+:\d\d:\d\d [AP]M UTC`;
     expect(words).toMatch(new RegExp(`^The night since ${at}: 6 acts, oldest first\\.`));
     for (const line of [
-      `${at} ✅ HighCpu on web-2, from prometheus ended ${at}\\.`,
+      `${at} ✅ HighCpu on web-2 ended ${at}, says prometheus\\.`,
       `${at} ✅ olivia restarted web-2 in \\d+ s\\.\nSent ${second}, REBOOTING seen ${second}, RUNNING read ${second}\\. Ended ${second}`,
       `${at} ✅ olivia took a snapshot of db-1 as nightly in \\d+ s\\.`,
       `${at} 🚨 ada restored db-1 from nightly in \\d+ s without approval \\(break-glass\\): “the index is corrupt”; nobody has signed the review\\.`,
