@@ -725,7 +725,7 @@ export const atTime = (at: number, now: number): Markdown =>
   isClear(at, now) ? md`at ${when(at, "{time}")}` : when(at, "{date_short_pretty} at {time}");
 
 /** Ends a sentence, unless what it quotes ends with a full stop: `denied it: “Fix forward.”` */
-export const ended = (text: Markdown): Markdown =>
+export const withFullStop = (text: Markdown): Markdown =>
   /[.!?…][”"]?$/.test(text.value) ? text : md`${text}.`;
 
 /** A number with its noun: `1 VM`, `2,000 VMs`. */

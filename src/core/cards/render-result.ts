@@ -8,7 +8,7 @@ import {
   section,
   hintOf,
   duration,
-  ended,
+  withFullStop,
   lines,
   Markdown,
   md,
@@ -135,7 +135,7 @@ export function renderResult(
   const facts = proofOf(request);
   const isProven = facts.value !== "" && !isAlready(stage);
   const isSeen = state === "done" && isProven && !deciderOf(stage);
-  const result = isSeen ? stateNow(request, command) : ended(endWords(request));
+  const result = isSeen ? stateNow(request, command) : withFullStop(endWords(request));
   const lacksTarget = above === "several" && !result.value.includes(called.value);
   const short = md`${lacksTarget ? md`${called}: ` : ""}${result}${isProven ? md` ${facts}` : ""}`;
   const own = request.state === "done" ? wordsOfCommand(request, command).added : undefined;
@@ -280,14 +280,14 @@ export function headline(request: StoredRequest, command: ChangeCommand): Markdo
     case "not-applied": {
       const { decidedBy, reads } = request.stage;
       if (decidedBy)
-        return ended(
+        return withFullStop(
           md`${verb} of ${whole} did not happen, says ${decidedBy.name}${reasonOf(decidedBy)}`,
         );
       if (!reads.last) return md`${verb} of ${whole} did not happen${why}.`;
       return md`${target} ${command.on === "vm" ? `didn't ${verb.toLowerCase()}` : `wasn't ${done.toLowerCase()}`}; two readings say ${reads.last.status}. Safe to try again.`;
     }
     case "denied":
-      return ended(md`${verb} of ${whole} was denied${deniedBy(request)}`);
+      return withFullStop(md`${verb} of ${whole} was denied${deniedBy(request)}`);
     case "expired":
       return md`${verb} of ${whole} expired before it started${why}.`;
     default: {
@@ -305,7 +305,8 @@ function doneLine(request: RequestIn<"done">, command: ChangeCommand, whole: Mar
   const isUndo = undoneBy(record) !== undefined;
   const done = isUndo ? `Undid the ${nounOf(command)} of` : command.say.done;
   const { decidedBy, already, call, after } = stage;
-  if (decidedBy) return ended(md`${done} ${whole}, says ${decidedBy.name}${reasonOf(decidedBy)}`);
+  if (decidedBy)
+    return withFullStop(md`${done} ${whole}, says ${decidedBy.name}${reasonOf(decidedBy)}`);
   if (command.on === "vm" && command.keeps) return md`${done} ${whole}.`;
   if (already)
     return md`${name(calledName(record.target))} is already ${statusOf(after)}; ${alreadyWords(stage)}.`;

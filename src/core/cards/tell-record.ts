@@ -1,5 +1,5 @@
 import { recordedText } from "../../audit/render.ts";
-import { Markdown, counted, ended, listed, md, name } from "../../messages/message.ts";
+import { Markdown, counted, withFullStop, listed, md, name } from "../../messages/message.ts";
 import { stateWords } from "../request/stage.ts";
 import { withNames } from "./known-people.ts";
 
@@ -39,7 +39,7 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
   const command = text("command") || "a command";
   switch (record["what"]) {
     case "freeze":
-      return ended(md`🧊 ${by} froze all changes${quoted(why)}`);
+      return withFullStop(md`🧊 ${by} froze all changes${quoted(why)}`);
     case "thaw":
       return md`🧊 ${by} allowed changes again.`;
     case "refusal":
@@ -49,7 +49,7 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "policy": {
       const changes = Array.isArray(record["changes"]) ? record["changes"].map(recordedText) : [];
       const what = changes.length > 0 ? `: ${changes.join("; ")}` : "";
-      return ended(md`📜 The rules changed (${text("from")} → ${text("to")})${what}`);
+      return withFullStop(md`📜 The rules changed (${text("from")} → ${text("to")})${what}`);
     }
     case "audit-read":
       return md`👀 ${by} read the audit trail${text("about") ? md` about ${name(text("about"))}` : ""}.`;
@@ -60,12 +60,12 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "audit-erased": {
       const { erased } = record;
       const many = counted(Array.isArray(erased) ? erased.length : 0, "audit record");
-      return ended(md`⚠️ ${by} erased ${many}${quoted(why)}`);
+      return withFullStop(md`⚠️ ${by} erased ${many}${quoted(why)}`);
     }
     case "review-signed":
-      return ended(md`✅ ${by} signed the review${quoted(why)}`);
+      return withFullStop(md`✅ ${by} signed the review${quoted(why)}`);
     case "alarm":
-      return ended(md`🚨 ${why || "An alarm"}`);
+      return withFullStop(md`🚨 ${why || "An alarm"}`);
     case "late-effect":
       return md`⚠️ ${on ?? "It"} changed after all: ${text("status")} was read.`;
     case "message-moved":
@@ -82,13 +82,13 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "proposal":
       return md`💡 ${by} proposed ${name(command)}${onIt("of")}${outcome(record)}.`;
     case "dismissal":
-      return ended(md`⚪ ${by} dismissed a proposal${quoted(why)}`);
+      return withFullStop(md`⚪ ${by} dismissed a proposal${quoted(why)}`);
     case "roll":
       return md`• ${by} rolled out ${name(command)}${outcome(record)}.`;
     default: {
       const what = text("what").replaceAll("-", " ") || "a record";
       const reason = why || text("words") || text("line") || text("rule");
-      return ended(md`• ${by}: ${what}${onIt("of")}${quoted(reason)}`);
+      return withFullStop(md`• ${by}: ${what}${onIt("of")}${quoted(reason)}`);
     }
   }
 }

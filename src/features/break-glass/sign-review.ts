@@ -11,7 +11,7 @@ import {
   plain,
   section,
   dayAndTime,
-  ended,
+  withFullStop,
 } from "../../messages/message.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
@@ -55,7 +55,7 @@ export async function reviewModal(
 ): Promise<ModalView> {
   const { review } = await reviewOf(textAt(value, "request"), act, reviews);
   const { request, command, target, by, reason } = review;
-  const what = ended(
+  const what = withFullStop(
     md`${mention(by)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”`,
   );
   const asked = checkedInput();

@@ -8,7 +8,7 @@ import {
   news,
   section,
   when,
-  ended,
+  withFullStop,
 } from "../../messages/message.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { isReviewed } from "../../core/request/record.ts";
@@ -43,7 +43,7 @@ export function reviewNotice(
 ): Message {
   const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
   const started = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”`;
-  const text = md`${ended(started)} The result will be posted here.`;
+  const text = md`${withFullStop(started)} The result will be posted here.`;
   const next = md`${name(id)} · ${asksForReview}`;
   return message(short, section(text), context(next), buttons([signReviewButton(id, deed)]));
 }

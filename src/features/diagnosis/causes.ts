@@ -1,5 +1,5 @@
 import { isTransitional, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
-import { type Markdown, md, name, atTime, timeNear, ended } from "../../messages/message.ts";
+import { type Markdown, md, name, atTime, timeNear, withFullStop } from "../../messages/message.ts";
 import { echoMs } from "../../monitor/status-probe.ts";
 import type { SeenStatus } from "../../monitor/status-records.ts";
 import { requestButton } from "../../core/cards/asking.ts";
@@ -111,7 +111,7 @@ function inError(facts: Facts): Cause {
   return {
     place: "status",
     sign: "🔴",
-    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by) : unasked(seen)}.${said === undefined ? "" : md` ${ended(md`The compute service said: “${said}”`)}`}`,
+    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by) : unasked(seen)}.${said === undefined ? "" : md` ${withFullStop(md`The compute service said: “${said}”`)}`}`,
     next: md`${nextInError(commands)}`,
     ways: helping.map((command) => ({
       command: dottedName(command),

@@ -9,7 +9,7 @@ import {
   listed,
   dayAndTime,
   timeNear,
-  ended,
+  withFullStop,
 } from "../../messages/message.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { signs } from "../../core/cards/render-result.ts";
@@ -187,7 +187,7 @@ function oldestFirst({ open = [] }: DigestFacts, state: string): RequestFact[] {
 }
 
 function frozenLine({ by, reason, at }: Freeze, now: number): Line {
-  const text = ended(
+  const text = withFullStop(
     md`🧊 *All changes are frozen* by ${by} since ${timeNear(at, now)}${quoted(reason)}`,
   );
   return { key: String(at), text, button: undefined };
@@ -201,7 +201,7 @@ function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
     key: `${is} ${at}`,
     text:
       is === "freeze"
-        ? ended(md`🧊 ${by} froze all changes ${dayAndTime(at)}${quoted(reason)}`)
+        ? withFullStop(md`🧊 ${by} froze all changes ${dayAndTime(at)}${quoted(reason)}`)
         : md`🧊 ${by} allowed changes again ${dayAndTime(at)}.`,
     button: undefined,
   }));
@@ -240,7 +240,7 @@ export function deedWords(request: RequestFact): Markdown {
 
 function emergencyWords(request: RequestFact): Markdown {
   const { requester, changedAt, reason } = request;
-  return ended(
+  return withFullStop(
     md`${deedWords(request)} without approval (break-glass) ${dayAndTime(changedAt)}, requested by ${requester}${quoted(reason)}`,
   );
 }
@@ -259,7 +259,7 @@ function recordedLines(facts: DigestFacts): Line[] {
     const happened = state === "not-applied" ? "did not happen" : "happened";
     return {
       key: id,
-      text: ended(
+      text: withFullStop(
         md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded ${dayAndTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}`,
       ),
       button: showRequest(id, aboutOf({ command, target })),
@@ -287,7 +287,9 @@ function turnedAwayLines(facts: DigestFacts): Line[] {
           : md`${why ?? "nobody approved it in time"}, expired ${dayAndTime(changedAt)}`;
       return {
         key: id,
-        text: ended(md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}`),
+        text: withFullStop(
+          md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}`,
+        ),
         button: showRequest(id, aboutOf({ command, target })),
       };
     },

@@ -14,7 +14,7 @@ import {
   section,
   when,
   dayAndTime,
-  ended,
+  withFullStop,
 } from "../../messages/message.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -149,7 +149,7 @@ function resultOf(
   if (dismissal) {
     const isWithdrawn = "asker" in by && by.asker.id === dismissal.id;
     const how = isWithdrawn ? "Withdrawn" : "Dismissed";
-    return md`🚫 ${ended(md`${how} by ${dismissal.name}: “${dismissal.reason}”`)} Nothing was done.`;
+    return md`🚫 ${withFullStop(md`${how} by ${dismissal.name}: “${dismissal.reason}”`)} Nothing was done.`;
   }
   return state === "expired" ? md`⌛ Expired: no one ran it in time. Nothing was done.` : undefined;
 }

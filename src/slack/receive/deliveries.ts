@@ -192,16 +192,16 @@ export function createDeliveries(options: DeliveryOptions) {
       const { id } = interaction;
       const first = checking.get(id);
       if (first) return ack(await first);
-      const answer = Promise.withResolvers<ViewResponseAction | undefined>();
-      checking.set(id, answer.promise);
+      const answered = Promise.withResolvers<ViewResponseAction | undefined>();
+      checking.set(id, answered.promise);
       try {
         await takeFirst(interaction, view, async (said) => {
-          answer.resolve(said);
+          answered.resolve(said);
           await ack(said);
         });
       } finally {
         checking.delete(id);
-        answer.resolve(undefined);
+        answered.resolve(undefined);
       }
     },
 
