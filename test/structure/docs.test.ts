@@ -63,6 +63,16 @@ function variablesRead(): Set<string> {
   return asked;
 }
 
+/** Relative links of a document: where each leads from the repository's root, and its anchor. */
+const linksOf = (document: string) =>
+  [...textOf(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(
+    ([whole, file = "", anchor]) => ({
+      whole,
+      anchor,
+      there: file === "" ? document : path.join(path.dirname(document), file),
+    }),
+  );
+
 describe("the documents", () => {
   it("link to files and headings that are there", () => {
     const slug = (heading: string) =>
@@ -73,17 +83,40 @@ describe("the documents", () => {
         .replaceAll(/\s/g, "-");
     const headings = (text: string) =>
       [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => slug(heading));
-    const broken = [...documents, ...decisions, "sandbox/README.md"].flatMap((document) =>
-      [...textOf(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(
-        ([whole, file = "", anchor]) => {
-          const there = file === "" ? document : path.join(path.dirname(document), file);
-          if (!existsSync(path.join(root, there))) return [`${document}: ${whole}`];
-          const isBroken = anchor !== undefined && !headings(textOf(there)).includes(anchor);
-          return isBroken ? [`${document}: ${whole}`] : [];
-        },
-      ),
+    const all = [
+      ...documents,
+      ...decisions,
+      "CHANGELOG.md",
+      "sandbox/README.md",
+      "test/faults/README.md",
+    ];
+    const broken = all.flatMap((document) =>
+      linksOf(document).flatMap(({ whole, there, anchor }) => {
+        if (!existsSync(path.join(root, there))) return [`${document}: ${whole}`];
+        const isBroken = anchor !== undefined && !headings(textOf(there)).includes(anchor);
+        return isBroken ? [`${document}: ${whole}`] : [];
+      }),
     );
     expect(broken).toEqual([]);
+  });
+
+  it("lead out of a release's tarball only to what README says the tarball doesn't have", () => {
+    const { files } = JSON.parse(textOf("package.json")) as { files: string[] };
+    // npm packs these three without being told
+    const packed = [...files, "package.json", "README.md", "LICENSE"];
+    const topOf = (file: string) => file.split("/")[0] ?? "";
+    const isPacked = (file: string) => packed.includes(topOf(file)) || packed.includes(file);
+    const left = [...documents, ...decisions, "CHANGELOG.md"]
+      .filter(isPacked)
+      .flatMap((document) => linksOf(document))
+      .filter(({ there }) => !isPacked(there))
+      .map(({ there }) => topOf(there));
+    const [, named = ""] =
+      /a release's tarball has no ([^:.]*(?:\.md)?`), so/.exec(textOf("README.md")) ?? [];
+    const told = [...named.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+    expect(left.length).toBeGreaterThan(2);
+    expect(left.filter((name) => !told.includes(name))).toEqual([]);
+    expect(told.filter(isPacked)).toEqual([]);
   });
 
   it("have each decision that code, tests, and they themselves cite by its number, once", () => {
