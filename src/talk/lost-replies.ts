@@ -72,11 +72,11 @@ export function lostReply({ answered, made, hasNotRun = false, again = [] }: Los
     const not = md`${answered} has not run: Slack was unavailable.`;
     return message(news(not), section(not), buttons(again));
   }
+  if (again.length > 0) return message(news(wasAway), section(wasAway), buttons(again));
   const unsure = md`If no message about it is in the channel, nothing was done. Please try again.`;
   return message(
     news(md`Slack lost Gatehouse's answer to ${answered}. Please try again.`),
     section(lines(wasAway, unsure)),
-    buttons(again),
   );
 }
 

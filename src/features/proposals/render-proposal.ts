@@ -131,8 +131,14 @@ function stateLine(proposal: StoredProposal, command: ChangeCommand, beside: Bes
   }
   const result = resultOf(proposal, command, beside);
   if (result) return result;
-  const until = md`Until ${dayAndTime(record.expiresAt)}. Press *Run* and it runs in your name, with the usual approvals.`;
-  return lines(frozenWords(frozen), until, runInLine(proposal, beside));
+  const until = md`Until ${dayAndTime(record.expiresAt)}.`;
+  const press = md` Press *Run* and it runs in your name, with the usual approvals.`;
+  const canRun = frozen === undefined && beside.runIn === undefined;
+  return lines(
+    frozenWords(frozen),
+    md`${until}${canRun ? press : ""}`,
+    runInLine(proposal, beside),
+  );
 }
 
 /** How the proposal ended: with the outcome of its request, or without one. Undefined before. */
