@@ -88,7 +88,7 @@ export function createDemoWeather(world: {
       tries: { button: "Restart…" },
       holds:
         "20 s after the restart the alert's thread says that it didn't help. Turn it off: it has ended.",
-      ...firing(apiPort, "web-2"),
+      ...firing(compute, apiPort, "web-2"),
     },
     {
       id: "deploy",
@@ -133,12 +133,21 @@ function proposing(run: () => Promise<void>): Pick<Lever, "isOn" | "turn"> {
   };
 }
 
-function firing(apiPort: () => number, vm: string): Pick<Lever, "isOn" | "turn"> {
+/** How long its CPU was high before an alert fires: the alert says 5 min. */
+const beforeAlertMs = 6 * 60_000;
+
+function firing(
+  { edit }: SandboxCompute,
+  apiPort: () => number,
+  vm: string,
+): Pick<Lever, "isOn" | "turn"> {
   let startsAt: string | undefined;
   return {
     isOn: () => startsAt !== undefined,
     async turn(on) {
       const now = new Date().toISOString();
+      // Whoever reads the alert finds in the metrics what it says
+      edit.setBusySince({ vm, ...(on ? { since: Date.now() - beforeAlertMs } : {}) });
       await sendAlert(
         apiPort(),
         on ? { vm, startsAt: now } : { vm, startsAt: startsAt ?? now, endsAt: now },

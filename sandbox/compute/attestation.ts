@@ -60,11 +60,14 @@ export function metricsOf(vm: SandboxVm, period: string, now: number = Date.now(
   const [, count = "1", unit = "h"] = /^(\d{1,4})([smhdw])$/.exec(period) ?? [];
   const step = Math.max(1000, (Number(count) * (units[unit] ?? 3_600_000)) / samples);
   const end = Math.floor(now / step);
-  const series = (kind: string, base: number, swing: number) =>
+  const { busySince = Infinity } = vm;
+  const series = (kind: string, usual: number, usualSwing: number) =>
     vm.status === "STOPPED"
       ? []
       : Array.from({ length: samples }, (_, index) => {
           const slot = end - samples + 1 + index;
+          const isBusy = kind === "cpu" && slot * step >= busySince;
+          const [base, swing] = isBusy ? [98, 1.5] : [usual, usualSwing];
           const wave = Math.sin((slot * step) / 4_200_000 + fractionOf(vm.id + kind) * 6.28);
           const noise = fractionOf(`${vm.id} ${kind} ${slot}`) - 0.5;
           const value = base + swing * wave + swing * 0.7 * noise;

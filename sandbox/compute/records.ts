@@ -45,6 +45,8 @@ export interface SandboxVm {
   debug?: boolean | undefined;
   /** How its evidence is otherwise than it should be. */
   weather?: EvidenceWeatherName | undefined;
+  /** Since when its CPU has no rest (ms); not at all where it isn't set. */
+  busySince?: number | undefined;
   /** Stands for what is on the disk. */
   content: string;
   bootCount: number;

@@ -136,6 +136,12 @@ describe("the weather of the page", () => {
   it("fires an alert, whose message has buttons, and ends it", async () => {
     await turn("alert", true);
     await said("Restart…");
+    const metricsSaid = async () => {
+      await types("/vm metrics web-2 15m");
+      return JSON.stringify(world.slack.seenBy("olivia").channels);
+    };
+    // What the metrics say is what the alert says
+    await expect.poll(metricsSaid, { timeout: 5000, interval: 1000 }).toMatch(/CPU \*(9[5-9]|100)/);
     await turn("alert", false);
     await said("HighCpu on web-2* ended");
   });
