@@ -61,12 +61,12 @@ function doneWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
 
 const maxCells = 20;
 
-/** The progress, like `▓▓▓░░ 5 of 12 · 1 failed · 2 in progress`. */
+/** The progress, like `■■■□□ 5 of 12 · 1 failed · 2 in progress`. */
 function progressLine(rollout: StoredRollout): Markdown {
   const { record } = rollout;
   const cells = Math.min(maxCells, record.total);
   const full = Math.floor((endedIn(rollout) / Math.max(1, record.total)) * cells);
-  return md`${"▓".repeat(full) + "░".repeat(cells - full)} ${progressWords(rollout)}`;
+  return md`${"■".repeat(full) + "□".repeat(cells - full)} ${progressWords(rollout)}`;
 }
 
 /**

@@ -65,7 +65,7 @@ describe("several VMs in one command", () => {
     expect(rows[0]).toMatch(
       /^❌ <@U0OLIVIA> Restart of 5 VMs was stopped at vm-0000-001: the compute service reports ERROR\. vm-0000-000 restarted; 3 not touched\.$/,
     );
-    expect(rows[1]).toBe("▓▓░░░ 2 of 5 · 1 failed");
+    expect(rows[1]).toBe("■■□□□ 2 of 5 · 1 failed");
     expect(
       rows.slice(3).map((row) =>
         row
