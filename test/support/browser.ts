@@ -30,6 +30,8 @@ export interface OpenOptions {
   channel?: string;
   /** 390 × 800, as on a phone. */
   phone?: boolean;
+  /** A finger in place of a mouse, which hovers over nothing. */
+  touch?: boolean;
   dark?: boolean;
 }
 
@@ -46,9 +48,11 @@ export async function openBrowser(): Promise<TestBrowser> {
   window.setDefaultTimeout(5000);
   const free: Page[] = [];
   return {
-    open: async (url, { as, channel, phone = false, dark = false } = {}) => {
+    open: async (url, { as, channel, phone = false, touch = false, dark = false } = {}) => {
       // A new window, or only a new tab, takes Chromium two seconds of processor time
-      const page = new SandboxPage(free.pop() ?? (await window.newPage()), free);
+      const page = touch
+        ? new SandboxPage(await browser.newPage({ hasTouch: true, isMobile: true }), [])
+        : new SandboxPage(free.pop() ?? (await window.newPage()), free);
       await page.tab.setViewportSize(
         phone ? { width: 390, height: 800 } : { width: 1280, height: 860 },
       );

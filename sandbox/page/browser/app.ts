@@ -53,8 +53,12 @@ function start(): void {
       : { ...(as === undefined ? {} : { as }), ...(weather ? { weather } : {}), ...to };
     location.hash = writePlace(place);
     if (someoneElse) connection.be(place.as);
-    if (place.home) void act("opensHome", {});
+    tellOfHome();
     draw();
+  };
+  /** The app learns only from this that its Home is looked at, however one came there. */
+  const tellOfHome = () => {
+    if (place.home) void act("opensHome", {});
   };
   const enter = (as: string, name: string) => go({ as, channel: name, guide: false, home: false });
   const here = (): Place => (seen ? { channel: channelAt(place, seen)?.id ?? "" } : {});
@@ -104,8 +108,7 @@ function start(): void {
     "div",
     { class: "shell" },
     lost,
-    sidebar.node,
-    phones.node,
+    el("div", { class: "side" }, sidebar.node, phones.node),
     veil,
     guide.node,
     channel.node,
@@ -171,10 +174,11 @@ function start(): void {
     const someoneElse = next.as !== place.as;
     place = next;
     if (someoneElse) connection.be(place.as);
+    tellOfHome();
     draw();
   });
   connection.be(place.as);
-  if (place.home) void act("opensHome", {});
+  tellOfHome();
   if (matchMedia("(min-width: 700px)").matches) channel.focus();
 }
 

@@ -28,7 +28,8 @@ function drawByType(type: string, block: Fields, surface: Surface): HTMLElement 
     case "section":
       return drawSection(block, surface);
     case "header":
-      return el("h3", {}, wordsOf(block["text"]));
+      // Right below the name of Home; elsewhere below the day or the title of a dialog
+      return el(surface.where === "home" ? "h2" : "h3", {}, wordsOf(block["text"]));
     case "context":
     case "actions":
     case "context_actions":
@@ -60,7 +61,7 @@ function drawByType(type: string, block: Fields, surface: Surface): HTMLElement 
     case "carousel":
       return el(
         "div",
-        { tabindex: 0, role: "region", "aria-label": "Cards" },
+        { tabindex: 0, role: "group", "aria-label": "Cards" },
         listOf(block["elements"]).map((card) => drawBlock({ ...card, type: "card" }, surface)),
       );
     case "container":

@@ -119,13 +119,13 @@ function drawPlot(plot: Plot, label: string): SVGElement {
     isBar
       ? drawBars(plot, step, x, y)
       : series.map((one, index) => drawLine(plot, one, index, x, y, y(bottom))),
-    drawCategories(categories, step, x, ground + 17),
+    drawCategories(categories, step, x, ground + 19),
     xLabel && svg("text", { ...name, x: (left + width - edge.right) / 2, y: height - 6 }, xLabel),
     yLabel && svg("text", { ...name, transform: `translate(14 ${middle}) rotate(-90)` }, yLabel),
   );
 }
 
-/** As many as fit beside each other. */
+/** As many as fit beside each other, counted back from the last, and none beyond the edge of the drawing. */
 function drawCategories(
   categories: readonly string[],
   step: number,
@@ -133,10 +133,19 @@ function drawCategories(
   y: number,
 ): SVGElement[] {
   const longest = Math.max(...categories.map((name) => name.length));
-  const every = Math.max(1, Math.ceil((longest * 8.5 + 10) / step));
+  const room = longest * 8.5 + 10;
+  const last = categories.length - 1;
+  // A label that ends at the edge reaches further towards the one before it
+  const reach = x(last) + room / 2 > width ? room * 1.5 - (width - x(last)) : room;
+  const every = Math.max(1, Math.ceil(reach / step));
+  const place = (at: number) => {
+    if (at + room / 2 > width) return { x: width, "text-anchor": "end" };
+    if (at - room / 2 < 0) return { x: 0, "text-anchor": "start" };
+    return { x: at, "text-anchor": "middle" };
+  };
   return categories.flatMap((name, index) =>
-    index % every === 0
-      ? [svg("text", { class: "axis", x: x(index), y, "text-anchor": "middle" }, name)]
+    (last - index) % every === 0
+      ? [svg("text", { class: "axis category", ...place(x(index)), y }, name)]
       : [],
   );
 }

@@ -58,9 +58,12 @@ export function drawTable(block: Fields, names: Names): HTMLElement {
   );
 }
 
-/** A table wider than the page is scrolled inside its own box, by keyboard too. */
+/**
+ * A table wider than the page is scrolled inside its own box, by keyboard too. It is no landmark: a
+ * channel may show the same table many times.
+ */
 function scrolling(label: string, table: HTMLElement): HTMLElement {
-  return el("div", { class: "table-box", role: "region", "aria-label": label, tabindex: 0 }, table);
+  return el("div", { class: "table-box", role: "group", "aria-label": label, tabindex: 0 }, table);
 }
 
 /** A data_table block: pages of rows, sorted by the column whose head is pressed. */

@@ -5,7 +5,7 @@ import { openMenu } from "../dom/menu.ts";
 import { drawFile } from "../elements/images.ts";
 import type { Do, Surface } from "../elements/surface.ts";
 import { drawMrkdwn } from "../text/draw-text.ts";
-import { dayOf, fullTimeOf, millisecondsOf, timeOf } from "../text/time.ts";
+import { dayOf, fullTimeOf, millisecondsOf, timeInMargin, timeOf } from "../text/time.ts";
 import { drawAvatar } from "./people.ts";
 
 export interface MessageSpec {
@@ -28,7 +28,7 @@ export function drawMessage(
   const time = el(
     "time",
     { datetime: new Date(at).toISOString(), title: fullTimeOf(at) },
-    timeOf(at),
+    follows ? timeInMargin(at) : timeOf(at),
   );
   const classes = [
     "message",

@@ -48,7 +48,7 @@ export function createWeatherPane(spec: WeatherSpec): Pane<[Forecast | undefined
     ),
     el(
       "div",
-      { class: "weather-body", role: "region", "aria-label": "Weather", tabindex: 0 },
+      { class: "weather-body", role: "group", "aria-label": "Weather", tabindex: 0 },
       el("h3", {}, "The VMs as they really are"),
       el(
         "table",

@@ -31,7 +31,7 @@ function drawPart(part: Part): Node {
 function drawTable([head = [], ...rows]: readonly Span[][][]): HTMLElement {
   return el(
     "div",
-    { class: "table-box", role: "region", "aria-label": "Table", tabindex: 0 },
+    { class: "table-box", role: "group", "aria-label": "Table", tabindex: 0 },
     el(
       "table",
       {},

@@ -1,9 +1,9 @@
 /** Times as a person reads them, in the browser's own zone. */
 
 const formats = {
-  time: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" }),
+  time: new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" }),
   timeWithSeconds: new Intl.DateTimeFormat(undefined, {
-    hour: "2-digit",
+    hour: "numeric",
     minute: "2-digit",
     second: "2-digit",
   }),
@@ -26,6 +26,13 @@ export function millisecondsOf(ts: string): number {
 }
 
 export const timeOf = (at: number) => formats.time.format(at);
+/** A time without AM or PM, which has no room beside a follow-up. */
+export const timeInMargin = (at: number) =>
+  formats.time
+    .formatToParts(at)
+    .map(({ type, value }) => (type === "dayPeriod" ? "" : value))
+    .join("")
+    .trim();
 export const fullTimeOf = (at: number) => formats.full.format(at);
 
 export function dayOf(at: number): string {
