@@ -117,7 +117,7 @@ export const guardedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.sees(olivia, "ops", /Console on web-1, good until/);
     const token = /token=([\w-]+)/.exec(JSON.stringify(olivia.sees()))?.[1];
     if (token) tour.secrets.push(token);
-    await tour.sees(amir, "ops", /Console on web-1 open by olivia until/);
+    await tour.sees(amir, "ops", /olivia opened a console on web-1, until/);
     tour.holds("Amir sees no address", !JSON.stringify(amir.sees()).includes("wss://"));
     await tour.until(
       "the address is gone",

@@ -128,7 +128,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   writeFileSync(policy, `${usualPolicy}${callers}`);
   await running.reload();
   await expect.poll(() => isHidden("test-secret-four")).toBe(true);
-  expect(world.lines.join("")).toContain("channel C01OPS; expires 1h; limits");
+  expect(world.lines.join("")).toContain("channel C01OPS; notify none; expires 1h; limits");
   // Two, while one replaces the other
   writeFileSync(file, "test-secret-of-file-2 test-secret-of-file-3\n");
   const config = loadConfig({ env: world.env, role: "all", terms: policyTerms });

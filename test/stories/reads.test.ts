@@ -62,7 +62,7 @@ describe("looking around as somebody who may only view", () => {
     expect(chart.ephemeral).toBe(true);
     expect(chart.blocks.map(({ type }) => type)).toContain("data_visualization");
     expect(wordsOf(chart)).toMatch(
-      /Now: CPU [\d.]+ · Memory [\d.]+ · Disk [\d.]+ \(unit not given by the service\)[^]*\[1h again\] \[6h\] \[24h\] \[7d\]/,
+      /Now: CPU [\d.]+ · Memory [\d.]+ · Disk [\d.]+ \(unit not given by the service\)[^]*\[Refresh\] \[6h\] \[24h\] \[7d\]/,
     );
     await world.vera.presses("Share in channel", { in: chart.ts });
     const shared = await hears(world.olivia, "ops", /CPU and memory of web-2/);

@@ -117,7 +117,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
       const until = (holds: () => Promise<boolean> | boolean, what: () => string) =>
         looking(
           async () => ((await holds()) ? true : undefined),
-          60_000,
+          120_000,
           async () => what(),
         );
 
@@ -203,7 +203,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
 
   it(
     "refuses to run beside another stored format, says how to go on, and the way back is the same",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       using last = unpackLastRelease();
       using next = copyThisRelease();

@@ -35,7 +35,8 @@ it("has another key for each thing that makes a request", () => {
 it("is carried by a form only where a button says it", () => {
   const carried = all.filter((origin) => buttonOrigin.safeParse(origin).success);
   expect(new Set(carried.map(({ kind }) => kind))).toEqual(
-    new Set(["request", "alert", "proposal"]),
+    // A typed one is of the button that runs a command whose answer was lost.
+    new Set(["request", "alert", "proposal", "typed"]),
   );
 });
 

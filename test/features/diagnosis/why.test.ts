@@ -165,7 +165,7 @@ describe("/gatehouse why <vm>", () => {
     await olivia.types("ops", "/vm resize web-2 --cpu 8 --memory 32");
     await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
     const { record } = await made(() => olivia.submits({}));
-    await hears(olivia, "ops", /🔴 .*Resized web-2/);
+    await hears(olivia, "ops", /🔴 .*Resized web-2|Resized web-2[^]*🔴 Measurement/);
     const text = await why(olivia, "web-2");
     expect(text).toMatch(
       new RegExp(
