@@ -138,7 +138,10 @@ describe("many alerts", () => {
     expect(shared).toMatch(
       /🔥 (web-2|db-1): \d+ alerts · critical, since .*\nStorm\d+: Storm\d+ is bad/,
     );
-    expect(shared.match(/web-2 in payments is RUNNING/g)).toHaveLength(1);
-    expect(shared.match(/db-1 in payments is RUNNING/g)).toHaveLength(1);
+    // Read a moment ago, or not yet where the machine is busy
+    for (const vm of ["web-2", "db-1"])
+      expect(
+        shared.match(new RegExp(`${vm} in payments (is|was last seen) RUNNING`, "g")),
+      ).toHaveLength(1);
   }, 40_000);
 });
