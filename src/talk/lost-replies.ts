@@ -81,9 +81,10 @@ export function lostReply({ answered, made, hasNotRun = false, again = [] }: Los
 }
 
 /**
- * What can be said of a command that made no request, and the button that runs it. A change of one
- * target makes a request, so it hasn't run; a read can be asked again. Of others, such as a freeze,
- * nobody can tell here. Break-glass has no button, because it needs a slash command.
+ * Tells whether a command that made no request has run, and makes the button that runs it. A change
+ * of one target always makes a request, so it hasn't run; a read can be asked again. Others, such as
+ * a freeze, leave no request by which this could tell. Break-glass has no button, because it needs a
+ * slash command.
  */
 function withoutRequest(
   interaction: Interaction,

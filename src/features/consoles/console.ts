@@ -100,7 +100,7 @@ export const console = defineCommand({
   },
 });
 
-/** What is known may be a minute old, so a VM that seems stopped is read again. */
+/** Reads a VM that seems stopped once more, because the inventory may be a minute old. */
 async function isStoppedNow({ id, status }: Target, { compute }: ReadContext): Promise<boolean> {
   const isStopped = (read: string) => statusFacts(read).isStopped;
   return isStopped(status) && isStopped((await compute.vms.get(id)).status);

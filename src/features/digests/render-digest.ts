@@ -34,7 +34,7 @@ import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
 
 interface DigestFrame {
   title: string;
-  /** What it is about, where that isn't everything: `web-*`, or a team. */
+  /** The targets or the team that the digest covers. Undefined when it covers everything. */
   about?: Markdown | undefined;
   snoozed?: ReadonlySet<string>;
   /** How late it is (ms), and when it was due, as text. */
