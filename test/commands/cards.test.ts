@@ -28,7 +28,7 @@ const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
     projectName: "shop",
     open: [],
     commands,
-    policy: { confirm: [] },
+    policy: { confirm: [], protect: [] },
     mayRun: () => true,
     now,
     ...over,
@@ -101,7 +101,7 @@ describe("/vm show", () => {
   });
 
   it("offers nothing that gatehouse.yml protects it from, and says so", () => {
-    const shown = card({ isProtected: (command) => command.kind === "change" && command.protect });
+    const shown = card({ policy: { confirm: [], protect: ["web-1"] } });
     const labels = buttonsOf(shown).map(({ label }) => label);
     expect(labels).toContain("Restart");
     for (const label of ["Stop", "Resize", "Restore"]) expect(labels).not.toContain(label);
@@ -135,7 +135,7 @@ describe("/vm show", () => {
     const asking = (shown: Parameters<typeof buttonsOf>[0]) =>
       buttonsOf(shown).flatMap(({ label, asks }) => (asks ? [label] : []));
     expect(asking(card())).toEqual(["Stop", "Restart"]);
-    expect(asking(card({ policy: { confirm: ["web-*"] } }))).toEqual([]);
+    expect(asking(card({ policy: { confirm: ["web-*"], protect: [] } }))).toEqual([]);
     expect(buttons).toContainEqual({
       label: "Snapshot",
       action: "run:vm.snapshot",

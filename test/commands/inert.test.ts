@@ -138,7 +138,7 @@ describe("names from the service", () => {
               projectName: more,
               open: [],
               commands,
-              policy: { confirm: ["vm-1"] },
+              policy: { confirm: ["vm-1"], protect: [] },
               mayRun: () => true,
               now: 0,
             }),

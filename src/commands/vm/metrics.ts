@@ -11,8 +11,8 @@ import {
   message,
   section,
 } from "../../messages/message.ts";
+import { changesThatHelp, situationOf } from "../../core/cards/offered-change.ts";
 import { targetButton } from "../../core/cards/target-button.ts";
-import { isProtected } from "../../core/permit/permit.ts";
 import { type Target, target, defineCommand, runButton } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 import { metricsShape } from "../shapes.ts";
@@ -58,7 +58,7 @@ export const metrics = defineCommand({
           return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one }, `of ${vm.name}`);
         }),
       ),
-      buttons(remedies(vm, reading)),
+      buttons(await remedies(vm, reading)),
     );
   },
   data: {
@@ -72,16 +72,10 @@ export const metrics = defineCommand({
   },
 });
 
-/** Buttons of the changes that help a VM in trouble, as far as this person may make them. */
-function remedies(vm: Target, { commands, policy, mayRun }: ReadContext): ButtonSpec[] {
-  return commands.flatMap((command) => {
-    const isOffered =
-      command.kind === "change" &&
-      command.on === "vm" &&
-      command.inTrouble === true &&
-      command.offeredIn?.includes(vm.status) === true &&
-      mayRun(command, [vm]) &&
-      !isProtected({ command, targets: [vm] }, policy);
-    return isOffered ? [targetButton(command, {}, vm, policy)] : [];
-  });
+/** Buttons of the changes that help the VM now, as far as this person may make them. */
+async function remedies(vm: Target, reading: ReadContext): Promise<ButtonSpec[]> {
+  const { commands, policy, mayRun, journal: store } = reading;
+  const situation = await situationOf(vm, { store, policy });
+  const helping = changesThatHelp(situation, commands, (command) => mayRun(command, [vm]));
+  return helping.map((command) => targetButton(command, {}, vm, policy));
 }

@@ -22,7 +22,6 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { isProtected as isProtectedBy } from "../../core/permit/permit.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import {
   type Command,
@@ -38,6 +37,7 @@ import type { Freeze } from "../../core/request/freeze.ts";
 import { recentRequests } from "../../core/request/lists.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
+import { obstacleTo, onVmCard, readForButtons } from "../../core/cards/offered-change.ts";
 import { insteadInError, refusedInError } from "../../core/cards/render-result.ts";
 import { targetOfVm } from "../../core/submit/resolve-targets.ts";
 import { parseTime } from "../../text/parse-time.ts";
@@ -67,15 +67,14 @@ export const show = defineCommand({
       journal.freezeState().catch(() => undefined),
       // Without Redis, only the running requests are missing on the card.
       recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
-      recentRequests({ targetId: found.id, most: 10 }, journal).catch(() => []),
+      recentRequests({ targetId: found.id, most: readForButtons }, journal).catch(() => []),
     ]);
     if (vm instanceof ComputeError) return lastKnown(found, vm, context_);
     await inventory.note({ vm });
     const projectName = found.projectName ?? found.projectId;
     const failure = failing.get(vm.id);
     const mayRun = (command: Command) => context_.mayRun(command, [found]);
-    const isProtected = (command: Command) => isProtectedBy({ command, targets: [found] }, policy);
-    const may = { commands, policy, mayRun, isProtected };
+    const may = { commands, policy, mayRun };
     const hasWhy = diagnosis.ifAny(context_) !== undefined;
     const state = { vm, failure, verifiedAt, open, last, freeze, hasWhy };
     return vmCard({ ...state, projectName, ...may, now: now() });
@@ -110,10 +109,8 @@ interface Card {
   /** Whether something can say what is wrong with the VM. */
   hasWhy?: boolean;
   commands: readonly Command[];
-  policy: Pick<Policy, "confirm">;
+  policy: Pick<Policy, "confirm" | "protect">;
   mayRun: (command: Command) => boolean;
-  /** Whether `protect` in the policy refuses the command for everyone. */
-  isProtected?: (command: Command) => boolean;
   now: number;
 }
 
@@ -154,7 +151,7 @@ export function vmCard(card: Card): Message {
       ),
     ),
     buttons(lookButtons(card)),
-    ...(freeze ? [] : changeButtons(card, offered).map((specs) => buttons(specs))),
+    ...changeButtons(card, offered).map((specs) => buttons(specs)),
   );
 }
 
@@ -204,21 +201,22 @@ const isRed = ({ vm, failure, open }: Card): boolean =>
  * withheld.
  */
 function choicesOn(card: Card) {
-  const { vm, commands, mayRun, isProtected = () => false } = card;
-  const refused = refusedInError(card);
-  const isRefused = (command: VmCommand) => refused.has(command.name) && !isProtected(command);
-  const suited = commands.filter(
-    (command): command is VmCommand =>
-      command.kind === "change" &&
-      command.on === "vm" &&
-      command.offeredIn?.includes(vm.status) === true &&
-      mayRun(command),
-  );
-  const verbs = (isSo: (command: VmCommand) => boolean) =>
-    suited.flatMap((command) => (isSo(command) ? [command.say.verb] : [])).join(", ");
-  const [guarded, inError] = [verbs(isProtected), verbs(isRefused)];
+  const { vm, projectName, commands, mayRun, freeze, policy } = card;
+  const shown = targetOfVm(vm, projectName);
+  const situation = {
+    target: shown,
+    refused: refusedInError(card),
+    isFrozen: freeze !== undefined,
+    policy,
+  };
+  const suited = commands.filter(onVmCard).filter((command) => mayRun(command));
+  const thoseWith = (obstacle: ReturnType<typeof obstacleTo>) =>
+    suited.filter((command) => obstacleTo(command, situation) === obstacle);
+  const verbs = (those: readonly VmCommand[]) => those.map(({ say }) => say.verb).join(", ");
+  const guarded = verbs(thoseWith("protected"));
+  const inError = verbs(thoseWith("refused"));
   return {
-    offered: suited.filter((command) => !isProtected(command) && !isRefused(command)),
+    offered: thoseWith(undefined),
     withheld: lines(
       guarded !== "" && md`🔒 Protected in gatehouse.yml, so not from Slack: ${guarded}.`,
       inError !== "" && md`⚠️ *${inError}*: ${insteadInError(commands)}`,

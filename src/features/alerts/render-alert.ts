@@ -41,11 +41,11 @@ import {
 import { hasForm } from "../../registry/invocation.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { deedOf, frozenWords } from "../../core/cards/asking.ts";
+import { obstacleTo } from "../../core/cards/offered-change.ts";
 import type { Member } from "../../core/cards/render-card.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
 import { sentAtOf } from "../../core/request/stored-request.ts";
-import { isProtected } from "../../core/permit/permit.ts";
 import { type Advice, isRemedy } from "../alert-part.ts";
 import type { LastChange } from "./last-change.ts";
 
@@ -408,14 +408,13 @@ const verbOf = (command: Command) => {
 /** Buttons for one VM. Their values name things by ID and never contain text of an alert. */
 function controlsOf({ alert, offered, frozen, policy }: View, vm: Vm): ButtonSpec[] {
   const { n, target, refused } = vm;
-  const mayChange = shownOf(alert).some(isFiring) && !frozen;
+  const mayChange = shownOf(alert).some(isFiring);
   const value = JSON.stringify({ alert: alert.id, vm: n, n: alert.record.requests.length });
+  const { protect = [] } = policy;
+  const situation = { target, refused, isFrozen: frozen !== undefined, policy: { protect } };
   return offered.flatMap((command) => {
-    const { offeredIn = [target.status] } = isChange(command) && command.on === "vm" ? command : {};
-    if (isChange(command) && !(mayChange && offeredIn.includes(target.status))) return [];
-    if (refused?.has(command.name)) return [];
-    const { protect = [] } = policy;
-    if (isChange(command) && isProtected({ command, targets: [target] }, { protect })) return [];
+    const isOnVm = isChange(command) && command.on === "vm";
+    if (isOnVm && (!mayChange || obstacleTo(command, situation))) return [];
     const label = `${verbOf(command)}${mustAsk(command, target, policy) ? "…" : ""}`;
     const spec = {
       label,

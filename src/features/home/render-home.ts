@@ -17,7 +17,7 @@ import {
   when,
 } from "../../messages/message.ts";
 import { scopeOfPerson } from "../../core/permit/access.ts";
-import { isProtected, mayRun } from "../../core/permit/permit.ts";
+import { mayRun } from "../../core/permit/permit.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../core/request/lists.ts";
@@ -30,13 +30,13 @@ import {
   headline,
   insteadInError,
   outcomeOf,
-  refusedInError,
   symbolOf,
 } from "../../core/cards/render-result.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { frozenLine, maySeeNames } from "../../talk/authorize.ts";
 import type { HomeLine, HomePart, HomeSection } from "../home-part.ts";
 import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
+import { type Situation, changesThatHelp, situationOf } from "../../core/cards/offered-change.ts";
 import { targetButton } from "../../core/cards/target-button.ts";
 import { startButton, startCommands } from "../../talk/sentence.ts";
 import { calledName, isChange, runButton } from "../../registry/define.ts";
@@ -176,29 +176,23 @@ async function sectionBlocks({ title, lines: all }: HomeSection, reader: Reader)
 }
 
 async function lineRow({ text, button, vm }: HomeLine, reader: Reader): Promise<Block[]> {
-  const refused = vm ? await refusedOn(vm, reader.gateway) : new Set();
-  return [section(text, button), ...(vm ? buttons(changesOf(vm, refused, reader)) : [])];
+  if (!vm) return [section(text, button)];
+  const situation = await situationOf(targetOf(vm), reader.gateway);
+  return [section(text, button), ...buttons(changesOf(situation, reader))];
 }
 
-const refusedOn = async (vm: KnownVm, { store }: GatewayContext) =>
-  refusedInError({ vm, last: await recentRequests({ targetId: vm.id, most: 10 }, store) });
-
 /** Buttons of the changes that help a VM with a problem, as far as this person may make them. */
-function changesOf(
-  vm: KnownVm,
-  refused: ReadonlySet<unknown>,
-  { person, gateway }: Reader,
-): ButtonSpec[] {
+function changesOf(situation: Situation, { person, gateway }: Reader): ButtonSpec[] {
   const { policy, ourTeamId, commands } = gateway;
-  const target = targetOf(vm);
-  return commands
-    .filter(isChange)
-    .filter((command) => command.inTrouble === true && !refused.has(command.name))
-    .filter((command) => command.on === "vm" && command.offeredIn?.includes(vm.status) === true)
-    .filter((command) => isRunIn({ policy, command, channelId: "" }))
-    .filter((command) => !isProtected({ command, targets: [target] }, policy))
-    .filter((command) => mayRun({ person, command, targets: [target] }, { policy, ourTeamId }))
-    .map((command) => targetButton(command, {}, target, policy));
+  const { target } = situation;
+  const helping = changesThatHelp(
+    situation,
+    commands,
+    (command) =>
+      isRunIn({ policy, command, channelId: "" }) &&
+      mayRun({ person, command, targets: [target] }, { policy, ourTeamId }),
+  );
+  return helping.map((command) => targetButton(command, {}, target, policy));
 }
 
 /**
@@ -212,19 +206,19 @@ async function troubleRow(
 ): Promise<Block[]> {
   const { person, gateway } = reader;
   const { policy, ourTeamId, commands } = gateway;
-  const refused = await refusedOn(vm, gateway);
   const target = targetOf(vm);
+  const situation = await situationOf(target, gateway);
   const look = commands.find(
     (command) =>
       command.inTrouble === true &&
       !isChange(command) &&
       mayRun({ person, command, targets: [target] }, { policy, ourTeamId }),
   );
-  const instead = refused.size > 0 ? md` ${insteadInError(commands)}` : "";
+  const instead = situation.refused?.size ? md` ${insteadInError(commands)}` : "";
   const what = md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`;
   return [
     section(what, look && targetButton(look, {}, target, policy)),
-    ...(vm.status === "ERROR" ? buttons(changesOf(vm, refused, reader)) : []),
+    ...(vm.status === "ERROR" ? buttons(changesOf(situation, reader)) : []),
   ];
 }
 
