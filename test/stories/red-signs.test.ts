@@ -19,7 +19,7 @@ const world = await startWorld({
   receive: "http",
 });
 afterAll(() => world.close());
-const { olivia, vera, amir } = world;
+const { olivia, vera, amir, ada } = world;
 const why = "fails attestation: measurement matches no pin";
 
 /** What a person reads in answer to these words, and nothing older. */
@@ -106,6 +106,12 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   const project = await told(vera, "/project show payments", /payments is ACTIVE/);
   expect(project).toContain("3 VMs: 3 RUNNING, 🔴 1 failing attestation");
   expect(project).toContain("🔴 web-2 | RUNNING, fails attestation");
+  // The audit trail and the night don't stop at the change, which was made.
+  const failed = /🔴 web-2 failed attestation: the measurement matches no pin\./;
+  expect(await told(vera, "/gatehouse night", failed)).toMatch(
+    /✅ olivia resized web-2[^]*🔴 web-2 failed attestation/,
+  );
+  await told(ada, "/gatehouse audit web-2", failed);
   const tab = await home(olivia, /Problems/);
   expect(tab).toContain(`🔴 web-2 in payments is RUNNING, but ${why}`);
   expect(tab).toMatch(/🔴 Resized web-2[^\n]*, but its measurement no longer matches its pin\./);

@@ -11,15 +11,22 @@ export interface Called {
   vm(id: string): string;
 }
 
+/** The ID of the VM or project that a record is about. Empty where it is about none, or several. */
+export function recordedTargetId({ target }: AuditRecord): string {
+  const isNamed = typeof target === "object" && target !== null;
+  return recordedText(isNamed && "id" in target ? target.id : target);
+}
+
 /** The VMs and projects that a record is about, by name where it has one. */
-function targetsOf({ target, targets }: AuditRecord, called: Called): Markdown | undefined {
+function targetsOf(record: AuditRecord, called: Called): Markdown | undefined {
+  const { target, targets } = record;
   if (Array.isArray(targets)) {
     const names = targets.map((id) => called.vm(recordedText(id)));
     return names.length > 0 ? listed(names, 3) : undefined;
   }
   const isNamed = typeof target === "object" && target !== null;
   const own = isNamed && "name" in target ? recordedText(target.name) : "";
-  const id = isNamed && "id" in target ? recordedText(target.id) : recordedText(target);
+  const id = recordedTargetId(record);
   return own || id ? name(own || called.vm(id)) : undefined;
 }
 
@@ -70,6 +77,10 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return md`⚠️ ${on ?? "It"} changed after all: ${text("status")} was read.`;
     case "message-moved":
       return md`• Its messages go elsewhere${why ? md` (${name(why)})` : ""}.`;
+    case "attestation":
+      return text("move") === "failed"
+        ? withFullStop(md`🔴 ${on ?? "A VM"} failed attestation${why && md`: ${why}`}`)
+        : withFullStop(md`🟢 ${on ?? "A VM"} passes attestation: it ${why}`);
     case "console":
       return md`🖥️ ${by} opened a console${onIt("on")}.`;
     case "alert": {

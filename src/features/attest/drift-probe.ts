@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Appraisal, failureMark, gateRefusal } from "../../attestation/appraise.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import { type NamedVm, namesOf } from "../../attestation/pins.ts";
+import type { Trail } from "../../audit/trail.ts";
 import type { Pin } from "../../config/policy-file.ts";
 import type { OwedNotices } from "../../core/deliver/deliver.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
@@ -55,12 +56,23 @@ interface Change {
   /** The alarm about the failure that is over now. */
   ends?: string | undefined;
   news?: Pick<News, "about" | "line">;
+  /** What the audit trail keeps of it. */
+  record?: AttestationRecord;
+}
+
+interface AttestationRecord {
+  what: "attestation";
+  target: { kind: "vm"; id: string; name: string };
+  move: "failed" | "passed";
+  /** The first reason of a failure, or how it ended: `is verified again`. */
+  why: string;
 }
 
 /** How many VMs are attested at a time. */
 const atOnce = 4;
 
 interface DriftProbeOptions extends Telling {
+  trail: Pick<Trail, "appendOnce">;
   owed: OwedNotices;
   /** Finds the request whose result will tell this failure, if there is one. Never rejects. */
   tellingRequest(vm: Pick<KnownVm, "id">): Promise<StoredRequest | undefined>;
@@ -177,7 +189,10 @@ export function rememberVerdicts(
   };
 }
 
-type TellOptions = Pick<DriftProbeOptions, "alarms" | "follow" | "owed" | "tellingRequest">;
+type TellOptions = Pick<
+  DriftProbeOptions,
+  "alarms" | "follow" | "owed" | "tellingRequest" | "trail"
+>;
 
 /**
  * The alarm about a failure that a request explains waits for the result of that request. It is
@@ -186,9 +201,10 @@ type TellOptions = Pick<DriftProbeOptions, "alarms" | "follow" | "owed" | "telli
  */
 async function tell(
   changes: readonly Change[],
-  { alarms, follow, owed, tellingRequest }: TellOptions,
+  { alarms, follow, owed, tellingRequest, trail }: TellOptions,
 ): Promise<void> {
-  for (const { id, place, alarm, news, explainable, ends } of changes) {
+  for (const { id, place, alarm, news, explainable, ends, record } of changes) {
+    if (record) await trail.appendOnce(id, { ...record });
     const request = explainable && (await tellingRequest(explainable));
     // Where no alarm told the failure, none tells its end.
     const isUntold = ends !== undefined && (await owed.isWithdrawn(ends));
@@ -261,6 +277,12 @@ function compareDrift(
       about: [{ kind: "vm", ...vm }],
       line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(vm) }),
     },
+    record: {
+      what: "attestation",
+      target: { kind: "vm", id, name: vmName },
+      move: isFailed ? "failed" : "passed",
+      why: isFailed ? (reasons[0] ?? "") : passedWords(appraisal),
+    },
   };
   const { alarm: _ended, ...kept } = record;
   const alarm = isFailed ? { alarm: change.id } : {};
@@ -268,11 +290,15 @@ function compareDrift(
 }
 
 /** The news in one line. */
-function driftWords(vm: KnownVm, { verdict, reasons }: Appraisal): Markdown {
+function driftWords(vm: KnownVm, appraisal: Appraisal): Markdown {
+  const { verdict, reasons } = appraisal;
   if (verdict === "failed")
     return md`🔴 *Attestation of ${vm.name} in ${vm.projectName} failed*: ${reasons[0] ?? ""}.`;
-  return md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${verdict === "verified" ? "is verified again" : "no longer fails"}.`;
+  return md`🟢 *${vm.name}* in ${vm.projectName}: attestation ${passedWords(appraisal)}.`;
 }
+
+const passedWords = ({ verdict }: Appraisal): string =>
+  verdict === "verified" ? "is verified again" : "no longer fails";
 
 /** Renders the alarm for a failure or its end. */
 export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {

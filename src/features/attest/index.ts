@@ -1,3 +1,4 @@
+import { createTrail } from "../../audit/trail.ts";
 import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
 import { attest } from "./attest.ts";
@@ -9,6 +10,7 @@ import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
 import { attestationConcerns } from "./attestation-concerns.ts";
 import { driftInDigests, unverifiedAtHome } from "./tell-drift.ts";
+import { attestationAtNight } from "./tell-night.ts";
 import { createDriftRecords } from "../../monitor/drift-records.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
 
@@ -37,6 +39,7 @@ export const attestation = defineFeature({
       ...on,
       records,
       alarms: createAlarms(on),
+      trail: createTrail(on.redis, on.key),
       tellingRequest: findTellingRequest(on),
       now: Date.now,
     };
@@ -54,6 +57,7 @@ export const attestation = defineFeature({
       concerns: attestationConcerns(records),
       explains: explainAttestation({ records, appraiser: on.appraiser }),
       home: unverifiedAtHome(records),
+      night: attestationAtNight,
     };
   },
 });

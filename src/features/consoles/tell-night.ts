@@ -1,3 +1,4 @@
+import { recordedTargetId } from "../../core/cards/tell-record.ts";
 import { dayAndTime, md, name } from "../../messages/message.ts";
 import type { NightAct, NightPart } from "../night-part.ts";
 
@@ -11,9 +12,8 @@ export function consolesAtNight(personName: (id: string) => Promise<string>): Ni
     async read(entries, { vms }) {
       const seen = new Map(vms.map((vm) => [vm.id, vm]));
       const acts = entries.map(async ({ id, at, record }): Promise<NightAct | undefined> => {
-        const { target, until, who } = record;
-        const vmId = typeof target === "object" && target !== null && "id" in target && target.id;
-        const vm = seen.get(textOf(vmId));
+        const { until, who } = record;
+        const vm = seen.get(recordedTargetId(record));
         if (!vm) return undefined;
         const end = typeof until === "number" ? md`, until ${dayAndTime(until)}` : "";
         const by = await personName(textOf(who));

@@ -40,6 +40,14 @@ describe("a record of the audit trail in words", () => {
       { what: "console", who: "U1ADA", target: { kind: "vm", id: "vm-1" } },
       "🖥️ *ada* opened a console on `db-1`.",
     ],
+    [
+      { what: "attestation", target: { id: "vm-1" }, move: "failed", why: "it is in debug mode" },
+      "🔴 `db-1` failed attestation: it is in debug mode.",
+    ],
+    [
+      { what: "attestation", target: { id: "vm-1" }, move: "passed", why: "is verified again" },
+      "🟢 `db-1` passes attestation: it is verified again.",
+    ],
     [{ what: "alert", source: "prometheus", firing: 2 }, "🔥 2 alerts from `prometheus` fire."],
     [
       { what: "proposal", who: "pilot", command: "vm stop", target: "vm-1", move: "expired" },

@@ -18,6 +18,7 @@ import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-comp
 import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
+import { createTrail } from "../../../src/audit/trail.ts";
 import { createDriftRecords, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { createTeller } from "../../monitor/teller.ts";
 import { running } from "../../support/known-vm.ts";
@@ -31,7 +32,13 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const known = async () => [...(await records.readRecords()).values()];
   const { said, texts, waiting, timePasses, ...teller } = createTeller();
   let explains: StoredRequest | undefined;
-  const telling = { ...teller, tellingRequest: async () => explains };
+  const trail = createTrail(redis.redis, redis.key);
+  const telling = { ...teller, trail, tellingRequest: async () => explains };
+  /** What the audit trail has, oldest first. */
+  const recorded = async () => {
+    const entries = await trail.recordsBefore(undefined, 100);
+    return entries.toReversed().map(({ record }): unknown => JSON.parse(record));
+  };
   const { attestation } = await compute.vms.get("vm-payments-web-2");
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
   const policy = emptyPolicy();
@@ -82,6 +89,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
     texts,
     waiting,
     timePasses,
+    recorded,
     /** From now on this request explains why the measurement changed. */
     explainedBy: (request: StoredRequest | undefined) => void (explains = request),
     told: withdrawTold({ ...telling, records, log }),
@@ -125,6 +133,13 @@ describe("watching pinned VMs for drift", () => {
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.run();
     expect(at.said.size).toBe(3);
+    const target = { kind: "vm", id: "vm-payments-web-2", name: "web-2" };
+    const failed = { what: "attestation", target, move: "failed" };
+    expect(await at.recorded()).toEqual([
+      expect.objectContaining(failed),
+      { ...failed, move: "passed", why: "no longer fails" },
+      expect.objectContaining(failed),
+    ]);
   });
 
   it("reports once, with several processes at once, and when one dies before it has recorded it", async () => {
@@ -136,6 +151,7 @@ describe("watching pinned VMs for drift", () => {
     await at.run([at.web2], 1, true);
     await at.run();
     expect(at.said.size).toBe(1);
+    expect(await at.recorded()).toHaveLength(1);
   });
 
   it("remembers when a VM was verified, until something else comes of judging it", async () => {
