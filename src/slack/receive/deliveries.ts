@@ -1,5 +1,5 @@
 import type { AckFn, ViewResponseAction } from "@slack/bolt";
-import type { Option } from "@slack/types";
+import type { Option, View } from "@slack/types";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
@@ -41,7 +41,9 @@ export interface DeliveryOptions {
   onStored?: ((interaction: Interaction, isNew: boolean) => Promise<void>) | undefined;
 }
 
-/** Slack waits three seconds for an acknowledgment. The rest is left for the network (ms). */
+/** How long Slack waits for an acknowledgment (ms). */
+const slackWaitsMs = 3_000;
+/** The rest is left for the network (ms). */
 const answerWithinMs = 2_200;
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
@@ -152,23 +154,32 @@ export function createDeliveries(options: DeliveryOptions) {
     const began = performance.now();
     const taken = await store(interaction);
     if (taken === undefined) return ack();
-    if (taken.refused !== undefined) return ack(problemAck(view, taken.refused));
+    if (taken.refused !== undefined) return refuse(problemIn(view, taken.refused));
     if (!taken.isNew) {
       await ack();
       return void taken.goOn();
     }
     const leftMs = answerWithinMs - (performance.now() - began);
     const submitted = during(workOnInteraction(interaction.id), () => handlers.submit(interaction));
-    const said = await refusalAck(submitted, view, leftMs, log);
-    if (said === undefined) {
+    const refusal = await refusalOf(submitted, view, leftMs, log);
+    if (refusal === undefined) {
       await ack();
       return void taken.goOn();
     }
     // It is forgotten before the acknowledgment, because the corrected submission has the same ID
     // and must not count as a copy.
     void interactions.forget(kept(interaction));
-    await ack(said);
+    await refuse(refusal);
     note(interaction);
+
+    async function refuse({ text, action }: Refusal): Promise<void> {
+      await ack(action);
+      if (performance.now() - began < slackWaitsMs) return;
+      // Slack had given up by then, so nobody reads it in the form. The form may even be closed:
+      // submitted again to another gateway, it is a mere copy there.
+      const message = say(md`The form was not taken: ${text}`);
+      answer(interaction, (reply) => reply.privately(message));
+    }
   }
 
   return {
@@ -279,16 +290,22 @@ function optionOf({ label, value, description }: Suggestion): Option {
   };
 }
 
+/** Why a form isn't taken. `action` keeps it open and says the same. */
+interface Refusal {
+  text: string;
+  action: ViewResponseAction;
+}
+
 /**
- * The acknowledgment that keeps the modal open, when the submission can't be handled. Undefined
- * closes it (https://docs.slack.dev/surfaces/modals#handling_submissions).
+ * Why the submission can't be handled. Undefined closes the modal
+ * (https://docs.slack.dev/surfaces/modals#handling_submissions).
  */
-async function refusalAck(
+async function refusalOf(
   result: Promise<SubmissionResult | undefined>,
   view: unknown,
   withinMs: number,
   log: Log,
-): Promise<ViewResponseAction | undefined> {
+): Promise<Refusal | undefined> {
   try {
     const answer = await within(withinMs, result, () => "late" as const);
     if (answer === "late") {
@@ -297,30 +314,30 @@ async function refusalAck(
         withinMs: Math.round(withinMs),
       });
       result.catch((error: unknown) => log.error("slack.submit-failed", { error }));
-      return problemAck(view, "This takes too long. Check whether it ran before you try again.");
+      return problemIn(view, "This takes too long. Check whether it ran before you try again.");
     }
     const errors = { ...answer?.errors };
-    return Object.keys(errors).length > 0 ? { response_action: "errors", errors } : undefined;
+    if (Object.keys(errors).length === 0) return undefined;
+    return { text: Object.values(errors).join(" "), action: { response_action: "errors", errors } };
   } catch (error) {
-    return problemAck(view, plainly(notTaken(error, log)));
+    return problemIn(view, plainly(notTaken(error, log)));
   }
 }
 
 /**
  * Shows the problem at the first field, so that the input stays. A view without fields is replaced.
  */
-function problemAck(view: unknown, sentence: string): ViewResponseAction {
+function problemIn(view: unknown, text: string): Refusal {
   const field = listAt(view, "blocks").find((block) => textAt(block, "type") === "input");
   const blockId = textAt(field, "block_id");
-  if (blockId !== "") return { response_action: "errors", errors: { [blockId]: sentence } };
+  if (blockId !== "")
+    return { text, action: { response_action: "errors", errors: { [blockId]: text } } };
   const title = textAt(at(view, "title"), "text") || "Gatehouse";
-  return {
-    response_action: "update",
-    view: {
-      type: "modal",
-      title: plainText(title, 24),
-      close: plainText("Close", 24),
-      blocks: [section(md`${sentence}`)],
-    },
+  const replaced: View = {
+    type: "modal",
+    title: plainText(title, 24),
+    close: plainText("Close", 24),
+    blocks: [section(md`${text}`)],
   };
+  return { text, action: { response_action: "update", view: replaced } };
 }

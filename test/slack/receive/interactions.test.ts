@@ -166,6 +166,33 @@ describe("a modal", () => {
     expect(olivia.sees().modals).toEqual([]);
   });
 
+  it("that is refused after Slack gave up, and was closed as a copy by another gateway, is told privately", async () => {
+    const slow = Promise.withResolvers<void>();
+    let isSlow = false;
+    const submit = async () => ({ errors: { why: "Too short." } });
+    await using first = await startGateway({
+      handlers: { handle: show, submit },
+      onStored: () => (isSlow ? slow.promise : Promise.resolve()),
+    });
+    const firstUrl = first.slack.app.requestUrl;
+    await using second = await startGateway({ beside: first, handlers: { handle: show, submit } });
+    const secondUrl = second.slack.app.requestUrl;
+    const olivia = first.slack.person("olivia");
+    await olivia.types("ops", "/vm ask");
+    await olivia.until((seen) => seen.modals.length === 1);
+    isSlow = true;
+    first.slack.app.requestUrl = firstUrl;
+    expect(await olivia.submits({ Reason: "x" })).toMatchObject({ acked: false });
+    first.slack.app.requestUrl = secondUrl;
+    expect(await olivia.submits({ Reason: "x" })).toMatchObject({ acked: true });
+    expect(olivia.sees().modals).toEqual([]);
+    slow.resolve();
+    const told = () =>
+      olivia.sees().channels.flatMap(({ messages }) => messages.map(({ text }) => text));
+    await olivia.until(() => told().includes("The form was not taken: Too short."));
+    expect([...first.handled, ...second.handled].map(({ kind }) => kind)).toEqual(["command"]);
+  });
+
   it("stays open with a sentence when checking it fails, or takes longer than Slack waits", async () => {
     let isAway = true;
     await using gateway = await startGateway({
