@@ -275,7 +275,7 @@ const kinds: readonly Kind[] = [
     "a thaw",
     "channels that wait",
     ({ who }) => thawNews(who),
-    "Changes are allowed again: olivia ended the freeze. What it turned away has Request again on its message.",
+    "Changes are allowed again: olivia ended the freeze. Requests that it canceled have Request again on their messages.",
   ],
   [
     "a broken glass",

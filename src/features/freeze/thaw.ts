@@ -22,6 +22,6 @@ export const thaw = defineCommand({
 /** The message for channels where people wait for something. */
 export function thawNews(by: string): Message {
   return notice(
-    md`Changes are allowed again: ${by} ended the freeze. What it turned away has *Request again* on its message.`,
+    md`Changes are allowed again: ${by} ended the freeze. Requests that it canceled have *Request again* on their messages.`,
   );
 }

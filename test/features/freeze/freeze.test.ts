@@ -15,7 +15,7 @@ describe("/gatehouse freeze and thaw", () => {
       "Changes are allowed again. What was requested during the freeze won't run on its own; request again.",
     );
     expect(at.told).toEqual([
-      "busy: Changes are allowed again: U0VERA ended the freeze. What it turned away has Request again on its message.",
+      "busy: Changes are allowed again: U0VERA ended the freeze. Requests that it canceled have Request again on their messages.",
     ]);
     expect(shownText(await at.reads("gatehouse thaw"))).toBe("Changes were not frozen.");
     expect(at.told).toHaveLength(1);
