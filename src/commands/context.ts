@@ -119,7 +119,7 @@ export async function targetMeant(
 export interface Rehearsed {
   /** The change in plain words: `Restore db-1 (payments) from nightly`. */
   deed: string;
-  /** Who must approve it, and who could now. Undefined when nobody must. */
+  /** Who must approve it, and who could now, or that nobody must. Undefined when it isn't known. */
   approval: Markdown | undefined;
   /** Says that changes are frozen. Undefined when they aren't. */
   frozen: Markdown | undefined;

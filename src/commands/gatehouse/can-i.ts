@@ -124,7 +124,7 @@ export const canI = defineCommand({
         skipped.length > 0 &&
           md`It would skip ${firstFew(skipped, maxNamed)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
-        told?.approval,
+        required > 0 && told?.approval,
         ...(told?.lines ?? []),
       ),
     );

@@ -86,6 +86,8 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
         deed: deedOfPermit(permit, facts),
         atOnce,
         approval: undefined,
+        // A target that couldn't be read may need more than its name says.
+        needsNobody: !isDraft && !breakGlass && (targets.length > 1 || facts !== undefined),
         nobody: undefined,
         ...whoCan,
         freeze,

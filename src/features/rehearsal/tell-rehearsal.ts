@@ -14,8 +14,10 @@ export interface RehearsalFacts {
   deed: string;
   /** How many targets would be changed at a time. */
   atOnce: number;
-  /** Who must approve it, in sentences. Undefined when nobody must. */
+  /** Who must approve it, in sentences. Undefined when nobody must, or when it isn't known. */
   approval: string | undefined;
+  /** Whether nobody must approve it. A change that skips approvals says so in its form. */
+  needsNobody: boolean;
   /** Why too few people could approve it. */
   nobody: string | undefined;
   freeze: Freeze | undefined;
@@ -71,8 +73,10 @@ export function tellRehearsal(facts: RehearsalFacts): Rehearsed {
   };
 }
 
-function approvalLine({ approval, nobody }: RehearsalFacts): Markdown | undefined {
+function approvalLine(facts: RehearsalFacts): Markdown | undefined {
+  const { approval, needsNobody, nobody } = facts;
   if (nobody !== undefined) return md`🛑 ${nobody}`;
+  if (needsNobody) return md`👥 Nobody has to approve it.`;
   return approval === undefined ? undefined : md`👥 ${approval}`;
 }
 

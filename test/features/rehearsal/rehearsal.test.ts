@@ -65,6 +65,7 @@ describe("What would happen?", () => {
     await inOps(world, "/vm resize web-2 --cpu 8 --memory 8");
     await world.olivia.presses("What would happen?");
     const text = await rehearsed(world);
+    expect(text).toContain("👥 Nobody has to approve it.");
     expect(text).toMatch(/⏱️ 1 earlier resize of web-2 took \d+ s\./);
     expect(text).toMatch(
       /🛑 web-2 is locked: the outcome of the snapshot that olivia requested \(r-\w+\) is unknown until someone records it\./,

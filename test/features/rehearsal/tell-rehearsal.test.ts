@@ -17,6 +17,7 @@ const clear: RehearsalFacts = {
   deed: "Restart web-2 (payments)",
   atOnce: 1,
   approval: undefined,
+  needsNobody: false,
   nobody: undefined,
   freeze: undefined,
   limit: undefined,
@@ -60,7 +61,8 @@ describe("what would happen to a change", () => {
     );
   });
 
-  it("says who must approve, or that too few people could", () => {
+  it("says who must approve, that nobody has to, or that too few people could", () => {
+    expect(told({ needsNobody: true })[0]).toBe("👥 Nobody has to approve it.");
     expect(told({ approval: "One other person must approve: amir or ada can." })[0]).toBe(
       "👥 One other person must approve: amir or ada can.",
     );
