@@ -31,7 +31,13 @@ export const askedSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     await tour.types(olivia, "ops", "/gatehouse night 1h");
     const night = await tour.sees(olivia, "ops", /The night since [\s\S]*oldest first/);
     tour.holds("only she reads it", night.ephemeral);
-    const told = JSON.stringify(night.blocks);
+    let told = JSON.stringify(night.blocks);
+    const next = /"(Next \d+)"/.exec(told)?.[1];
+    if (next !== undefined) {
+      await tour.presses(olivia, next, night.ts);
+      const rest = await tour.sees(olivia, "ops", /21 to \d+ of \d+ are shown/);
+      told += JSON.stringify(rest.blocks);
+    }
     tour.holds("it tells of the alert that a restart didn't help", told.includes("HighMemory"));
     tour.holds(
       "and of what Vera asked for, which Olivia ran",

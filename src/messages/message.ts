@@ -234,7 +234,19 @@ function menuOf(specs: readonly ButtonSpec[]): Overflow {
 
 export function buttons(specs: readonly ButtonSpec[]): KnownBlock[] {
   if (specs.length === 0) return [];
-  return [{ type: "actions", elements: specs.slice(0, limits.actions).map(button) }];
+  const row = specs.slice(0, limits.actions);
+  return [{ type: "actions", elements: row.map((spec, n) => button(toldApart(spec, row, n))) }];
+}
+
+/**
+ * Slack refuses a message in which two buttons of a row have the same action. What follows the
+ * command in `run:command:…` only tells its buttons apart.
+ */
+function toldApart(spec: ButtonSpec, row: readonly ButtonSpec[], n: number): ButtonSpec {
+  const isFirst = row.findIndex(({ action }) => action === spec.action) === n;
+  return isFirst || !spec.action.startsWith("run:")
+    ? spec
+    : { ...spec, action: `${spec.action}:${n}` };
 }
 
 /**
@@ -577,6 +589,8 @@ export function howToOpen(error: string): Markdown | undefined {
 /** One line without invisible characters, cut at `most` code points with an ellipsis. */
 export function plain(value: unknown, most = 150): string {
   const text = String(value).replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim();
+  // It has no more code points than code units.
+  if (text.length <= most) return text;
   const points = Array.from(text);
   return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
 }

@@ -68,6 +68,19 @@ describe("the night as one page", () => {
       .toBe(2);
   });
 
+  it("has pages of 20 acts, the oldest first", async () => {
+    await using world = await startWorld();
+    for (let n = 0; n < 11; n++) {
+      await world.store.freeze({ by: "ada", reason: `reason ${n}` });
+      await world.store.thaw("U0ADA");
+    }
+    await world.vera.types("ops", "/gatehouse night 1h");
+    const first = await hears(world.vera, "ops", /1 to 20 of 22 are shown/);
+    await world.vera.presses("Next 2", { in: first.ts });
+    const rest = wordsOf(await hears(world.vera, "ops", /21 to 22 of 22 are shown/));
+    expect(rest).toMatch(/froze all changes: “reason 10”[^]*allowed changes again/);
+  });
+
   it("is a file whose every line audit verify proves, with no record of anything else", async () => {
     await using world = await startWorld();
     await using folder = await testFolder();
