@@ -166,9 +166,6 @@ async function listOutcomes(planned: Planned | undefined, act: Act<Press>): Prom
   await act.reply.privately(isSent ? say(md`The list is in your direct messages.`) : unsent(list));
 }
 
-/** As long as an ended rollout is kept (ms). */
-const keptMs = 90 * 24 * 3600_000;
-
 /**
  * Starts the targets that a stopped rollout left, once, with the rights of the person who presses:
  * without the VM that stopped it, or with that VM first. VMs and options were confirmed before.
@@ -192,8 +189,6 @@ async function goOnWithRest(
   if (targets.length === 0) throw new UserError("No VM of this rollout is left.");
   const { id: personId, teamId, name: called } = await personOf(act);
   await store.countAgainstLimits({ personId, holder: id, limits: policy.limits });
-  if (!(await store.useOnce(`rest:${record.id}`, keptMs)))
-    return reply.privately(say(md`The rest of this rollout was already started: ${name(id)}.`));
   const rest = {
     ...record,
     id,
@@ -204,8 +199,19 @@ async function goOnWithRest(
     createdAt: gateway.now(),
   };
   await rollouts.plan(rest, targets);
-  const made = await rollouts.get(id);
-  if (made) await begin(permit, made, rest, `the rest of ${record.id}`, rollouts);
+  const standing = await rollouts.get(id);
+  // Whoever planned it may have died before it began. Then what was planned begins now.
+  const isBegun =
+    standing?.state === "planned" &&
+    (await begin(
+      permit,
+      standing,
+      { ...rest, total: standing.targets.length },
+      `the rest of ${record.id}`,
+      rollouts,
+    ));
+  if (!isBegun)
+    await reply.privately(say(md`The rest of this rollout was already started: ${name(id)}.`));
 }
 
 /** Opens the form from a button, for mentions and for forms that Slack didn't open in time. */

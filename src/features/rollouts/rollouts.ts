@@ -6,6 +6,7 @@ import {
   type Fields,
   type Keys,
   type RedisClient,
+  defineScript,
   fieldsNamed,
   redisNow,
 } from "../../redis/redis.ts";
@@ -26,6 +27,18 @@ import {
 /** How long an unconfirmed plan is kept (ms). */
 const planKeptMs = 30 * 60_000;
 
+/**
+ * Stores a plan unless there is a rollout with its ID, which may run by then.
+ *
+ * KEYS rollout   ARGV how long it is kept (ms), ...fields and values
+ */
+const planScript = `
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
+`;
+
 interface RolloutMove {
   state: RolloutState;
   progress: RolloutProgress;
@@ -41,6 +54,7 @@ export type Rollouts = ReturnType<typeof createRollouts>;
 
 export function createRollouts(redis: RedisClient, key: Keys) {
   const rolloutKey = (id: string) => key("roll", id);
+  const storePlan = defineScript(redis, "gatehousePlanRollout", planScript);
   const outbox = createOutbox(redis, key, "rollout", rolloutKey);
   const steps = createPending(redis, key, "rollout-step");
   const records = createRecords(redis, key, { open: key("rolls", "open"), outbox, steps });
@@ -51,7 +65,7 @@ export function createRollouts(redis: RedisClient, key: Keys) {
     steps,
     now: () => redisNow(redis),
 
-    /** Stores what a form shows, so that exactly this runs once confirmed. */
+    /** Stores what a form shows, so that exactly this runs once confirmed. A second plan is none. */
     async plan(record: RolloutRecord, targets: readonly Target[]): Promise<void> {
       const progress: RolloutProgress = { next: 0, open: [], ok: 0, already: 0, failed: 0 };
       const now = await redisNow(redis);
@@ -59,8 +73,8 @@ export function createRollouts(redis: RedisClient, key: Keys) {
       const times = { createdAt: now, changedAt: now, seenAt: now };
       const [text, ...texts] = [record, targets, progress].map((part) => JSON.stringify(part));
       const parts = { record: text, targets: texts[0], progress: texts[1] };
-      const saved = redis.multi().hset(rolloutKey(record.id), { ...parts, ...planned, ...times });
-      await saved.pexpire(rolloutKey(record.id), planKeptMs).exec();
+      const fields = Object.entries({ ...parts, ...planned, ...times }).flat();
+      await storePlan([rolloutKey(record.id)], [planKeptMs, ...fields].map(String));
     },
 
     async get(id: string): Promise<StoredRollout | undefined> {

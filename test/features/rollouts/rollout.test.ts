@@ -5,11 +5,13 @@ import {
   dialogOf,
   fleetOf,
   numbered,
+  rollStore,
   rollouts,
   theRollout,
   touched,
 } from "./rollout-world.ts";
 import { policyWith, startWorld, testPolicy } from "../../support/start-world.ts";
+import { restIdOf } from "../../../src/features/rollouts/rollout.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
 const ended = /<@U0OLIVIA> ([\w ]+ (\d+ of )?\d+ VMs? \(|\w+ of \d+ VMs? was stopped)/;
@@ -94,6 +96,24 @@ describe("several VMs in one command", () => {
     await world.olivia.presses("Try vm-0000-001 again, then the other 3", { in: card.ts });
     await hears(world.olivia, "ops", /The rest of this rollout was already started/);
     expect(touched(world)).toEqual(numbered(0, 5));
+  });
+
+  it("go on with the rest, although the process died that planned it, and a plan replaces nothing", async () => {
+    await using world = await startWorld(fleetOf(3));
+    world.compute.weather({ match: "POST /v1/vms/vm-0000-000/restart", goesTo: "ERROR" });
+    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "3" });
+    await hears(world.olivia, "ops", ended);
+    const stored = rollStore(world);
+    const { record, targets } = await theRollout(world);
+    const rest = { ...record, id: restIdOf(record.id), total: 2 };
+    await world.store.useOnce(`rest:${record.id}`, 60_000);
+    await stored.plan(rest, targets.slice(1));
+    const card = await hears(world.olivia, "ops", /Stopped at [^]*\[Skip vm-0000-000/);
+    await world.olivia.presses("Skip vm-0000-000, continue with 2", { in: card.ts });
+    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 2 VMs/);
+    await stored.plan(rest, targets);
+    expect(await stored.stateOf(rest.id)).toBe("done");
+    expect(touched(world)).toEqual(numbered(0, 3));
   });
 
   it("stop at one that is not attested any more, however many failures are allowed", async () => {
