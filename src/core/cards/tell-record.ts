@@ -1,4 +1,5 @@
 import { recordedText } from "../../audit/render.ts";
+import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { Markdown, counted, withFullStop, listed, md, name } from "../../messages/message.ts";
 import { stateWords } from "../request/stage.ts";
 import { withNames } from "./known-people.ts";
@@ -12,10 +13,30 @@ export interface Called {
 }
 
 /** The ID of the VM or project that a record is about. Empty where it is about none, or several. */
-export function recordedTargetId({ target }: AuditRecord): string {
+function recordedTargetId({ target }: AuditRecord): string {
   const isNamed = typeof target === "object" && target !== null;
   return recordedText(isNamed && "id" in target ? target.id : target);
 }
+
+/**
+ * The VM that a record is about, with its project then, which decides who may read of it. A record
+ * without a project belongs to that of the VM now. Undefined for a VM that none of these is.
+ */
+export function recordedVm(
+  record: AuditRecord,
+  vms: readonly SeenVm[],
+): (SeenVm & { kind: "vm" }) | undefined {
+  const id = recordedTargetId(record);
+  const now = vms.find((vm) => vm.id === id);
+  if (!now) return undefined;
+  const { target } = record;
+  const then = typeof target === "object" && target !== null && "projectId" in target ? target : {};
+  const projectId = recordedText("projectId" in then ? then.projectId : "") || now.projectId;
+  const own = recordedText("projectName" in then ? then.projectName : "");
+  return { kind: "vm", id, name: now.name, projectId, projectName: own || now.projectName };
+}
+
+type SeenVm = Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;
 
 /** The VMs and projects that a record is about, by name where it has one. */
 function targetsOf(record: AuditRecord, called: Called): Markdown | undefined {
@@ -80,7 +101,7 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "attestation":
       return text("move") === "failed"
         ? withFullStop(md`🔴 ${on ?? "A VM"} failed attestation${why && md`: ${why}`}`)
-        : withFullStop(md`🟢 ${on ?? "A VM"} passes attestation: it ${why}`);
+        : md`${text("move") === "verified" ? "🟢" : "⚪"} ${on ?? "A VM"}: attestation ${why}.`;
     case "console":
       return md`🖥️ ${by} opened a console${onIt("on")}.`;
     case "alert": {

@@ -5,6 +5,7 @@ import type { Appraiser } from "../../attestation/appraiser.ts";
 import { type NamedVm, namesOf } from "../../attestation/pins.ts";
 import type { Trail } from "../../audit/trail.ts";
 import type { Pin } from "../../config/policy-file.ts";
+import type { SeenTarget } from "../../core/permit/sight.ts";
 import type { OwedNotices } from "../../core/deliver/deliver.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import type { Alarms } from "../../monitor/alarms.ts";
@@ -62,8 +63,9 @@ interface Change {
 
 interface AttestationRecord {
   what: "attestation";
-  target: { kind: "vm"; id: string; name: string };
-  move: "failed" | "passed";
+  target: SeenTarget;
+  /** `ended`: nothing contradicts any more, and nothing more is required of the VM. */
+  move: "failed" | "verified" | "ended";
   /** The first reason of a failure, or how it ended: `is verified again`. */
   why: string;
 }
@@ -116,8 +118,8 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Chang
       compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
       async remembered() {
         const seen = await records.readRecords(vms.map(({ id }) => id));
-        const failing = [...seen].flatMap(([id, { mark }]) => (mark === "" ? [] : [id]));
-        await records.keepOnly(new Set([...pinned, ...failing]));
+        const kept = [...seen].flatMap(([id, one]) => (isKept(one, now()) ? [id] : []));
+        await records.keepOnly(new Set([...pinned, ...kept]));
       },
     };
   }
@@ -130,6 +132,15 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Chang
     tell: (changes) => tell(changes, options),
   };
 }
+
+/**
+ * Whether a VM that isn't pinned is remembered: while it fails, and for two days after, so that the
+ * same failure is news again, whose ID without a record is the day's.
+ */
+const isKept = ({ mark, recoveredAt = 0 }: DriftRecord, now: number): boolean =>
+  mark !== "" || now - recoveredAt < 2 * dayMs;
+
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
 interface Judged {
   vm: KnownVm;
@@ -268,7 +279,7 @@ function compareDrift(
   if (mark === known.mark) return { after: new Map([[id, record]]), changes: [] };
   const since = isFailed ? { since: now } : { since: now, recoveredAt: now };
   const change: Change = {
-    id: `drift-${id}-${before?.since ?? 0}-${mark || "over"}`,
+    id: `drift-${id}-${before?.since ?? dayOf(now)}-${mark || "over"}`,
     place,
     alarm: renderDrift(vm, appraisal),
     ...(isFailed && isPinnable ? { explainable: vm } : {}),
@@ -279,8 +290,8 @@ function compareDrift(
     },
     record: {
       what: "attestation",
-      target: { kind: "vm", id, name: vmName },
-      move: isFailed ? "failed" : "passed",
+      target: { kind: "vm", id, name: vmName, projectId, projectName },
+      move: isFailed ? "failed" : verdict === "verified" ? "verified" : "ended",
       why: isFailed ? (reasons[0] ?? "") : passedWords(appraisal),
     },
   };
@@ -371,7 +382,7 @@ const withoutTeam = "access";
  */
 function idOf({ what, since, place }: Lacking): string {
   const named = place === withoutTeam ? what : `${what} ${place}`;
-  return `unverified-${hashOf(named)}-${new Date(since).toISOString().slice(0, 10)}`;
+  return `unverified-${hashOf(named)}-${dayOf(since)}`;
 }
 
 const hashOf = (text: string) => hash("sha256", text).slice(0, 16);

@@ -1,17 +1,20 @@
-import { recordedTargetId, tellRecord } from "../../core/cards/tell-record.ts";
+import { recordedVm, tellRecord } from "../../core/cards/tell-record.ts";
 import type { NightPart } from "../night-part.ts";
 
 /** When pinned VMs began to fail attestation, and when that ended. */
 export const attestationAtNight: NightPart = {
   name: "attestation",
   what: ["attestation"],
-  async read(entries, { vms }) {
-    const seen = new Map(vms.map((vm) => [vm.id, vm.name]));
-    return entries.flatMap(({ id, at, record }) => {
-      const name = seen.get(recordedTargetId(record));
-      if (name === undefined) return [];
-      const text = tellRecord(record, { person: (one) => one, vm: () => name });
-      return [{ key: id, at, text, records: [id] }];
+  async read(entries, { vms, only }) {
+    const found = entries.flatMap((entry) => {
+      const vm = recordedVm(entry.record, vms);
+      return vm ? [{ ...entry, vm }] : [];
+    });
+    const seen = await only(Promise.resolve(found), ({ vm }) => vm);
+    return seen.map(({ id, at, record, vm }) => {
+      const about = { ...record, target: vm.id };
+      const text = tellRecord(about, { person: (one) => one, vm: () => vm.name });
+      return { key: id, at, text, records: [id] };
     });
   },
 };

@@ -40,7 +40,7 @@ const shownForMs = 60_000;
  * The longest time that an address is shown (ms): Slack's response URL, which removes it, works for
  * half an hour.
  */
-const longestMs = 25 * 60_000;
+export const longestMs = 25 * 60_000;
 /** How long a used button is remembered (ms): longer than it works. */
 const rememberMs = 3_600_000;
 
@@ -88,7 +88,8 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   const told = parseTime(session.expiresAt) ?? 0;
   const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
   const by = { who: person.id, team: person.teamId };
-  const target = { kind: "vm", id: vm.id, name: vm.name };
+  const { id, name: called, projectId, projectName } = vm;
+  const target = { kind: "vm", id, name: called, projectId, projectName };
   const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
   await gateway.store.note({ what: "console", ...by, target, until, ...insisted });
   const isShown = await reply.replace(addressMessage(vm.name, session.url, until));

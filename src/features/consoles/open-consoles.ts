@@ -5,9 +5,10 @@ import { takesBreakGlass } from "../../registry/define.ts";
 import type { Concern } from "../../talk/contributions.ts";
 import type { ConcernPart } from "../concern-part.ts";
 import type { HandoverPart } from "../digest-part.ts";
+import { longestMs } from "./open-console.ts";
 
-/** Consoles last minutes, so the newest records hold them. */
-const newestRecords = 1000;
+/** More than are ever opened within `longestMs`. */
+const mostOpen = 1000;
 
 interface Trail {
   redis: RedisClient;
@@ -16,7 +17,8 @@ interface Trail {
 
 /** The consoles that were opened through Gatehouse and have not expired. */
 async function openConsoles({ redis, key }: Trail, now: number) {
-  const { entries } = await readAudit({ redis, key, most: newestRecords });
+  const after = now - longestMs;
+  const { entries } = await readAudit({ redis, key, what: ["console"], after, most: mostOpen });
   return entries.flatMap(({ record }) => consoleOf(record, now) ?? []);
 }
 

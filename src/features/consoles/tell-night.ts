@@ -1,4 +1,4 @@
-import { recordedTargetId } from "../../core/cards/tell-record.ts";
+import { recordedVm } from "../../core/cards/tell-record.ts";
 import { dayAndTime, md, name } from "../../messages/message.ts";
 import type { NightAct, NightPart } from "../night-part.ts";
 
@@ -9,18 +9,20 @@ export function consolesAtNight(personName: (id: string) => Promise<string>): Ni
   return {
     name: "consoles",
     what: ["console"],
-    async read(entries, { vms }) {
-      const seen = new Map(vms.map((vm) => [vm.id, vm]));
-      const acts = entries.map(async ({ id, at, record }): Promise<NightAct | undefined> => {
+    async read(entries, { vms, only }) {
+      const found = entries.flatMap((entry) => {
+        const vm = recordedVm(entry.record, vms);
+        return vm ? [{ ...entry, vm }] : [];
+      });
+      const seen = await only(Promise.resolve(found), ({ vm }) => vm);
+      const acts = seen.map(async ({ id, at, record, vm }): Promise<NightAct> => {
         const { until, who } = record;
-        const vm = seen.get(recordedTargetId(record));
-        if (!vm) return undefined;
         const end = typeof until === "number" ? md`, until ${dayAndTime(until)}` : "";
         const by = await personName(textOf(who));
         const text = md`🖥️ *${by}* opened a console on ${name(vm.name)}${end}.`;
         return { key: id, at, text, records: [id] };
       });
-      return (await Promise.all(acts)).filter((act) => act !== undefined);
+      return Promise.all(acts);
     },
   };
 }

@@ -45,8 +45,12 @@ describe("a record of the audit trail in words", () => {
       "🔴 `db-1` failed attestation: it is in debug mode.",
     ],
     [
-      { what: "attestation", target: { id: "vm-1" }, move: "passed", why: "is verified again" },
-      "🟢 `db-1` passes attestation: it is verified again.",
+      { what: "attestation", target: { id: "vm-1" }, move: "verified", why: "is verified again" },
+      "🟢 `db-1`: attestation is verified again.",
+    ],
+    [
+      { what: "attestation", target: { id: "vm-1" }, move: "ended", why: "no longer fails" },
+      "⚪ `db-1`: attestation no longer fails.",
     ],
     [{ what: "alert", source: "prometheus", firing: 2 }, "🔥 2 alerts from `prometheus` fire."],
     [

@@ -133,11 +133,12 @@ describe("watching pinned VMs for drift", () => {
     at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
     await at.run();
     expect(at.said.size).toBe(3);
-    const target = { kind: "vm", id: "vm-payments-web-2", name: "web-2" };
+    const { id, name, projectId, projectName } = at.web2;
+    const target = { kind: "vm", id, name, projectId, projectName };
     const failed = { what: "attestation", target, move: "failed" };
     expect(await at.recorded()).toEqual([
       expect.objectContaining(failed),
-      { ...failed, move: "passed", why: "no longer fails" },
+      { ...failed, move: "ended", why: "no longer fails" },
       expect.objectContaining(failed),
     ]);
   });
@@ -176,6 +177,15 @@ describe("watching pinned VMs for drift", () => {
     await at.run();
     expect(at.said.size).toBe(1);
     expect((await at.known())[0]?.mark).not.toBe("");
+    // One that isn't pinned any more is remembered while it fails, and two days longer, because the
+    // same failure again is news again.
+    const moved = { ...at.web2, projectName: "other" };
+    at.service.edit.setStatus({ vm: "vm-payments-web-2", status: "RUNNING" });
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: true });
+    await at.run([moved]);
+    expect((await at.known()).map(({ mark }) => mark)).toEqual([""]);
+    await at.run([moved]);
+    expect(await at.known()).toHaveLength(1);
     await at.run([]);
     expect(await at.known()).toEqual([]);
   });

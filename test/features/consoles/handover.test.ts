@@ -17,6 +17,8 @@ describe("a handover", () => {
     const offer = await hears(olivia, "ops", /Anyone with the address/);
     await olivia.presses("Open console", { in: offer.ts });
     await hears(olivia, "ops", /olivia opened a console on web-2/);
+    // However much happens meanwhile, as in a rollout
+    await Promise.all(Array.from({ length: 1_100 }, () => world.store.note({ what: "roll" })));
     await olivia.types("ops", "/gatehouse handover");
     await hears(olivia, "ops", /Consoles open:.*\n• web-2: <@U0OLIVIA>, until /);
   });

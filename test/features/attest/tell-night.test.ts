@@ -1,0 +1,38 @@
+import { expect, it } from "vitest";
+import { attestationAtNight } from "../../../src/features/attest/tell-night.ts";
+import { consolesAtNight } from "../../../src/features/consoles/tell-night.ts";
+import type { SeenTarget } from "../../../src/core/permit/sight.ts";
+
+/** The VM was in `old`, and is called `web-2` in `new` now. */
+const vms = [
+  { id: "vm-1", name: "web-2", projectId: "prj-new", projectName: "new", status: "RUNNING" },
+];
+const target = { kind: "vm", id: "vm-1", name: "web-x", projectId: "prj-old", projectName: "old" };
+const records = {
+  attestation: { what: "attestation", target, move: "failed", why: "it is in debug mode" },
+  console: { what: "console", target, who: "U0OLIVIA" },
+};
+
+/** What somebody reads who sees this project alone. */
+async function readBy(project: string, what: keyof typeof records): Promise<string[]> {
+  const part = what === "console" ? consolesAtNight(async () => "olivia") : attestationAtNight;
+  const acts = await part.read([{ id: "1-1", at: 1, record: records[what] }], {
+    vms,
+    seesAll: false,
+    async only(reading, targetOf: (one: never) => SeenTarget | undefined) {
+      return (await reading).filter((one) => targetOf(one as never)?.projectId === project);
+    },
+  });
+  return acts.map(({ text }) => text.value);
+}
+
+it.each([
+  ["attestation", "🔴 `web-2` failed attestation: it is in debug mode."],
+  ["console", "🖥️ *olivia* opened a console on `web-2`."],
+] as const)(
+  "%s of a VM that was moved is told to those who see its project then",
+  async (what, words) => {
+    expect(await readBy("prj-old", what)).toEqual([words]);
+    expect(await readBy("prj-new", what)).toEqual([]);
+  },
+);
