@@ -151,18 +151,17 @@ function operationOf(command: Command): Operation {
  */
 export function rollbackReason(restore: {
   /** Undefined when Gatehouse has no record of it, as for an ID that was typed by hand. */
-  snapshot: { at: number; measurement?: string } | undefined;
+  snapshot: { at: number; measurement?: string | undefined } | undefined;
   measurementNow: string | undefined;
   maxAgeMs: number | undefined;
   now: number;
 }): string | undefined {
   const { snapshot, measurementNow, maxAgeMs, now } = restore;
   if (!snapshot) return "Gatehouse has no record of this snapshot";
-  if (
-    measurementNow !== undefined &&
-    snapshot.measurement !== undefined &&
-    snapshot.measurement !== measurementNow
-  ) {
+  if (snapshot.measurement !== measurementNow) {
+    // A service that names no measurement, as of a stopped VM, must not take the approval away.
+    if (measurementNow === undefined) return "the VM's measurement now isn't known";
+    if (snapshot.measurement === undefined) return "the snapshot's measurement isn't known";
     return "the snapshot was taken under another measurement";
   }
   if (maxAgeMs !== undefined && now - snapshot.at > maxAgeMs) {

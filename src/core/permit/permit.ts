@@ -393,7 +393,7 @@ export function specify<C extends Command>(given: Permit<C>, input: Input): Perm
 /** Facts about a restore, as read now. */
 export interface Restoring {
   /** Undefined when Gatehouse has no record of it, as for an ID that was typed by hand. */
-  snapshot: { at: number; measurement?: string } | undefined;
+  snapshot: { at: number; measurement?: string | undefined } | undefined;
   measurementNow: string | undefined;
   now: number;
 }

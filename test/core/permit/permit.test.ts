@@ -172,7 +172,7 @@ describe("what is added to a permit afterwards", () => {
       snapshot: fc.option(
         fc.record({
           at: fc.integer({ min: 0, max: 2_000 }),
-          measurement: fc.constantFrom("a", "b"),
+          measurement: fc.option(fc.constantFrom("a", "b"), { nil: undefined }),
         }),
         { nil: undefined },
       ),
@@ -199,6 +199,18 @@ describe("what is added to a permit afterwards", () => {
         );
       }),
     );
+  });
+
+  it("needs one more approval for a snapshot whose measurement can't be compared with that of now", () => {
+    const before = permitOf({ command: restore, input: { snapshot: "s" } }, vm("db-1"));
+    const raisedFor = (measurement: string | undefined, measurementNow: string | undefined) =>
+      raiseForRestore(before, { snapshot: { at: 0, measurement }, measurementNow, now: 1 })
+        .approvals.raised;
+    expect(raisedFor("a", "a")).toBeUndefined();
+    expect(raisedFor(undefined, undefined)).toBeUndefined();
+    expect(raisedFor("a", "b")).toBe("the snapshot was taken under another measurement");
+    expect(raisedFor("a", undefined)).toBe("the VM's measurement now isn't known");
+    expect(raisedFor(undefined, "a")).toBe("the snapshot's measurement isn't known");
   });
 
   it("may name a snapshot by its ID, and never a new name that no rule looked at", () => {
