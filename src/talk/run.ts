@@ -1,4 +1,3 @@
-import { statusFacts } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { Markdown, buttons, hintOf, md, message, name } from "../messages/message.ts";
 import { type Asking, breakGlassBasis, forChange, specify } from "../core/permit/permit.ts";
@@ -143,7 +142,8 @@ async function change(
   const permit = await authorizeTargets(asking, about, gateway, { asksNobody });
   if (interaction.kind === "mention")
     return reply.privately(pressToGoOn(command, input, target, gateway.commands));
-  const interrupts = command.class === "disrupt" && !statusFacts(target.status).isStopped;
+  // The stored status decides nothing: it may be old, and the VM may run by now.
+  const interrupts = command.class === "disrupt";
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
   const cautionNow = async () =>
     command.on === "vm" ? command.caution?.(input, target, gateway) : undefined;

@@ -104,6 +104,13 @@ describe("a button", () => {
     world.compute.forget();
   });
 
+  it("asks about a VM that `confirm` names, whatever its stored status says", async () => {
+    await using strict = await startWorld({ policy: `${testPolicy}confirm: ["worker-*"]\n` });
+    await strict.olivia.types("ops", "/vm stop worker-1");
+    await strict.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Stop"));
+    expect(await strict.store.recentIds({}, 1)).toEqual([]);
+  });
+
   it("starts a stopped VM where a restart had nothing to do", async () => {
     await world.olivia.types(channel, "/vm restart worker-1");
     const card = await hearing(/⚪[^]*Not restarted: worker-1 is stopped\.[^]*\[Start\]/);

@@ -32,8 +32,8 @@ import { compileGlob, fold, matchesGlob } from "../../text/glob.ts";
 export type Confirming = Pick<Policy, "confirm">;
 
 /**
- * Whether the policy's `confirm` names this VM. An interruption of it while it runs is then
- * confirmed in a form, whether it was typed or pressed.
+ * Whether the policy's `confirm` names this VM. An interruption of it is then confirmed in a form,
+ * whether it was typed or pressed.
  */
 export const isToConfirm = ({ confirm }: Confirming, target: Target) =>
   target.kind === "vm" && matchingTarget(confirm, target) !== undefined;
