@@ -2,7 +2,7 @@ import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
-import { channelOfProject } from "../../core/permit/access.ts";
+import { alertChannel, policyPlaceOf } from "../../core/permit/access.ts";
 import type { Alerts, Meaning } from "./alerts.ts";
 import { type Delivery, readAlerts, shortHash } from "./read-alerts.ts";
 import type { Behind } from "../../api/api-context.ts";
@@ -124,9 +124,12 @@ function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventor
       return ((await find(label)) ?? (await find(label.replace(/:\d{1,5}$/, ""))))?.id;
     },
     async channelOf([first]) {
-      const vm = channel === undefined && first !== undefined ? await find(first) : undefined;
-      const team = vm && channelOfProject(policy, { id: vm.projectId, name: vm.projectName });
-      return channel ?? team ?? policy.alerts?.channel ?? policy.audit?.channel ?? "";
+      if (channel !== undefined) return channel;
+      const vm = first === undefined ? undefined : await find(first);
+      const project = vm && { id: vm.projectId, name: vm.projectName };
+      const place = project ? policyPlaceOf(policy, project) : "access";
+      // What is about a team that has no channel isn't told where others read.
+      return alertChannel(policy, place) ?? policy.audit?.channel ?? "";
     },
   };
 }

@@ -716,6 +716,15 @@ describe("with teams", () => {
     expect(JSON.stringify(world.ada.seesChannel("status").messages)).not.toContain("SecretLeak");
   });
 
+  it("a group of a team that has no channel goes to the audit channel, not where others read", async () => {
+    const policy = teams.replace(", channel: C02STATUS }\n  lab", " }\n  lab");
+    expect(policy).not.toBe(teams);
+    await using world = await startAlertWorld({ policy });
+    await fire(world, [{ name: "SecretLeak" }], { source: "by-team" });
+    await hears(world.ada, "audit", /SecretLeak on web-2/);
+    expect(JSON.stringify(world.ada.seesChannel("status").messages)).not.toContain("SecretLeak");
+  });
+
   it("a group goes to the channel of its VM's team, and another team's VM in it is plain text", async () => {
     await using world = await startAlertWorld({ policy: teams });
     await fire(world, [{}, { vm: "train-7", startsAt: minute(1) }], { source: "by-team" });
