@@ -192,7 +192,8 @@ async function checkSender(request: RequestIn<"sending">, by: WorkerContext): Pr
 
 async function waitBehind(request: Waiting, holder: string, by: WorkerContext): Promise<Next> {
   const { pollFirstMs } = by.policy.timing;
-  const { waitsFor } = request.stage;
+  // Why it waited before no longer counts.
+  const { waitsFor, why: _before, ...stage } = request.stage;
   const isSame = waitsFor?.request === holder;
   const other = await by.store.get(holder);
   const unknown = other?.state === "unknown" ? unknownOf(other, by) : undefined;
@@ -204,7 +205,7 @@ async function waitBehind(request: Waiting, holder: string, by: WorkerContext): 
     ...(unknown ? { unknown } : {}),
   };
   await by.store.move(request, {
-    to: { ...request.stage, waitsFor: { request: holder, ...facts } },
+    to: { ...stage, waitsFor: { request: holder, ...facts } },
     ...(isSame ? {} : { why: `waits for ${holder}, which holds the target` }),
   });
   return waitFor(pollFirstMs);
@@ -224,7 +225,8 @@ async function hold(
   by: WorkerContext,
   { safetyRequest }: { safetyRequest?: string } = {},
 ): Promise<Next> {
-  const { stage } = request;
+  // It holds the target now, so it waits for no other request.
+  const { waitsFor: _holder, ...stage } = request.stage;
   const holds = (stage.holds ?? 0) + 1;
   await by.store.move(request, {
     to: { ...stage, ...(safetyRequest ? { safetyRequest } : {}), why, holds },
