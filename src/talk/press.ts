@@ -38,7 +38,7 @@ import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed, runWords } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
 import { alreadyResolved, idModal, mayAddId, orJustChanged, reasonModal, vote } from "./vote.ts";
-import { holderOf, noSetbacks } from "../core/request/stage.ts";
+import { holderOf, noSetbacks, sentWords } from "../core/request/stage.ts";
 
 /**
  * Handlers of presses by action. Buttons of commands are `run:…`; features add their own
@@ -309,7 +309,7 @@ async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Pers
   }
   const setbacks = request.state === "authorized" ? request.stage.setbacks : noSetbacks;
   const decidedBy = { id, name };
-  const to = { state: "cancelled", why: "nothing was sent", setbacks, decidedBy } as const;
+  const to = { state: "cancelled", why: sentWords(setbacks), setbacks, decidedBy } as const;
   await orJustChanged(gateway.store.move(request, { to, why: "cancelled", actor: id }));
 }
 

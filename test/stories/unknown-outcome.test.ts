@@ -120,6 +120,17 @@ describe("the card of an unknown outcome", () => {
   });
 });
 
+it("a request whose call was refused with 429 says when it is canceled that a call was made", async () => {
+  await using world = await startWorld();
+  world.compute.weather({ match: "POST /v1/vms/*/restart", status: 429, retryAfter: 60 });
+  await world.olivia.types("ops", "/vm restart web-2");
+  await world.compute.called("POST /v1/vms/vm-payments-web-2/restart");
+  await expect.poll(async () => (await newestOf(world)).state).toBe("authorized");
+  const card = await hears(world.olivia, "ops", /\[Cancel\]/);
+  await world.olivia.presses("Cancel", { in: card.ts });
+  await hears(world.olivia, "ops", /canceled by olivia: the earlier call was not applied\./);
+});
+
 describe("what waits behind an unknown outcome", () => {
   it("says that it waits for a person, and runs once that is recorded from its own card", async () => {
     await using world = await startWorld();
