@@ -77,8 +77,10 @@ export async function signReview(
   const { id: who, teamId: team } = person;
   await gateway.store.note({ what: "review-signed", who, team, request, why });
   const signature = { by: person.name, at: await gateway.store.now(), why };
-  await keepSignature(request, signature, gateway.store);
-  if (!(await reviews.close(request))) throw alreadySigned();
+  const isFirst = await keepSignature(request, signature, gateway.store);
+  // Whoever signed first may have died before the review was closed.
+  await reviews.close(request);
+  if (!isFirst) throw alreadySigned();
   const signed = reviewSigned({ ...review, checked: why }, person.name);
   await gateway.tell("audit", `review-signed-${request}`, signed);
   const signedAt = dayAndTime(signature.at);
