@@ -177,7 +177,7 @@ export function createDeliveries(options: DeliveryOptions) {
       if (performance.now() - began < slackWaitsMs) return;
       // Slack had given up by then, so nobody reads it in the form. The form may even be closed:
       // submitted again to another gateway, it is a mere copy there.
-      const message = say(md`The form was not taken: ${text}`);
+      const message = say(md`${text}`);
       answer(interaction, (reply) => reply.privately(message));
     }
   }
@@ -290,7 +290,7 @@ function optionOf({ label, value, description }: Suggestion): Option {
   };
 }
 
-/** Why a form isn't taken. `action` keeps it open and says the same. */
+/** Why a form isn't taken, in a message of its own; `action` keeps the form open and says it there. */
 interface Refusal {
   text: string;
   action: ViewResponseAction;
@@ -318,7 +318,8 @@ async function refusalOf(
     }
     const errors = { ...answer?.errors };
     if (Object.keys(errors).length === 0) return undefined;
-    return { text: Object.values(errors).join(" "), action: { response_action: "errors", errors } };
+    const text = `The form was not taken: ${Object.values(errors).join(" ")}`;
+    return { text, action: { response_action: "errors", errors } };
   } catch (error) {
     return problemIn(view, plainly(notTaken(error, log)));
   }
