@@ -99,8 +99,8 @@ export function originKey(origin: Origin): string {
 }
 
 /**
- * Identifies a button in a message that stays. A second press of it, however late, counts as the
- * first one.
+ * Identifies a button in a message that stays. A second press of it within a day counts as the first
+ * one.
  */
 export function pressOf(button: {
   channelId: string;
