@@ -45,8 +45,22 @@ export function momentWords(at: number, zone: string): string {
 export const zoneWords = (zone: string): string =>
   (zone.split("/").at(-1) ?? zone).replaceAll("_", " ");
 
-function words(at: number, timeZone: string, parts: Intl.DateTimeFormatOptions): string {
+/** Formats by zone and parts. Making one takes as long as rendering the rest of a card. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+/** The parts above in more zones than a company's people live in. */
+const mostFormats = 1_000;
+
+function formatOf(timeZone: string, parts: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const named = `${timeZone} ${JSON.stringify(parts)}`;
+  const known = formats.get(named);
+  if (known) return known;
   const format = new Intl.DateTimeFormat("en-US", { timeZone, ...parts });
+  if (formats.size >= mostFormats) formats.clear();
+  formats.set(named, format);
+  return format;
+}
+
+function words(at: number, timeZone: string, parts: Intl.DateTimeFormatOptions): string {
   // Intl puts a narrow space before AM and PM, which some fonts don't have.
-  return format.format(at).replaceAll("\u202F", " ");
+  return formatOf(timeZone, parts).format(at).replaceAll("\u202F", " ");
 }
