@@ -1,6 +1,7 @@
 import path from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { compileCache } from "./test/support/compile-cache.ts";
 
 /** Keep a processor busy: processes, browsers, thousands of cases. One after the other, between those that wait for sockets. */
 const computing = [
@@ -66,6 +67,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/shared-redis.ts"],
+    // for the processes that tests start with the environment of their own
+    env: compileCache,
     // a busy machine may take several times as long
     testTimeout: 40_000,
     expect: { poll: { timeout: 10_000 } },

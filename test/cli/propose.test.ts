@@ -10,6 +10,7 @@ import { loadApiAccess } from "../../src/config/config.ts";
 import { proposeExitCodes, proposeUsage, runPropose } from "../../src/cli/propose.ts";
 import { root } from "../structure/sources.ts";
 import { eventually } from "../support/looking.ts";
+import { compileCache } from "../support/compile-cache.ts";
 import { hears } from "../stories/words.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "../features/proposals/deploy-job.ts";
@@ -33,7 +34,9 @@ function terminal(url: string, token: string = tokens[0]) {
 /** The program itself, as a shell starts it. */
 function started(url: string, more: readonly string[] = [], env = {}) {
   const path = process.env["PATH"];
-  const how = { env: { PATH: path, GATEHOUSE_URL: url, GATEHOUSE_TOKEN: tokens[0], ...env } };
+  const how = {
+    env: { ...compileCache, PATH: path, GATEHOUSE_URL: url, GATEHOUSE_TOKEN: tokens[0], ...env },
+  };
   const child = execFile(process.execPath, [gatehouse, "propose", ...words, ...more], how);
   const said = { out: "", err: "" };
   child.stdout?.on("data", (text: string) => (said.out += text));
