@@ -126,6 +126,8 @@ describe("the Home tab", () => {
     expect(
       await opens(world.vera, /All changes are frozen by ada: storage is failing/),
     ).toBeTruthy();
+    // A press would be refused.
+    expect(await opens(world.olivia, /All changes are frozen by ada/)).not.toContain("[Restart]");
     await world.ada.types("audit", "/gatehouse thaw");
   });
 });
