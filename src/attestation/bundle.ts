@@ -10,7 +10,8 @@ import { verifyEncoded } from "../verifier/verify-evidence.ts";
 import type { Verdict } from "./appraise.ts";
 import type { Attested } from "./appraiser.ts";
 import type { NamedVm } from "./pins.ts";
-import { capital, resultLines, second } from "./render-attestation.ts";
+import { resultLines, second } from "./render-attestation.ts";
+import { upperFirst } from "../text/letter-case.ts";
 
 const format = "gatehouse-evidence-1";
 
@@ -157,7 +158,7 @@ export function judgeBundle(
   const alone = `By the bundle's own clock, pins, and policy: ${first}`;
   return {
     verdict: against.verdict,
-    lines: [`${capital(against.verdict)}: ${against.says}.`, alone, ...more, ...notes],
+    lines: [`${upperFirst(against.verdict)}: ${against.says}.`, alone, ...more, ...notes],
   };
 }
 

@@ -3,14 +3,13 @@ import type { AttestationResult } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
 import { type Appraisal, type Verdict, evidenceName, failureMark } from "./appraise.ts";
 import { short } from "./pins.ts";
+import { upperFirst } from "../text/letter-case.ts";
 
 export const verdictSigns = {
   failed: "🔴",
   "could not verify": "❔",
   verified: "✅",
 } as const satisfies Record<Verdict, string>;
-
-export const capital = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
 /** `4f2a…91bc`, of the evidence, or else of what the service names. */
 export function shortMeasurement({ measurement: { evidence, report, vm } }: Appraisal): string {
@@ -43,7 +42,7 @@ export function afterChange(
   if (verdict === "failed") {
     const isPin = measurement.matchesPin === false;
     const mark = failureMark(appraisal);
-    const why = difference ? `Measurement: ${difference}` : capital(reasons.join("; "));
+    const why = difference ? `Measurement: ${difference}` : upperFirst(reasons.join("; "));
     if (before && before.reason === reasons[0]) {
       const but = isPin ? "its measurement still matches no pin" : "its attestation still fails";
       const since = timeNear(before.since, before.changedAt);
@@ -88,7 +87,7 @@ export function resultLines(
   const { validity } = verification.is === "authentic" ? verification : {};
   const held = validity && `${second(validity.from)} to ${second(validity.until)}`;
   return [
-    `${capital(verdict)}: ${reasons.map(({ says }) => says).join("; ")}.`,
+    `${upperFirst(verdict)}: ${reasons.map(({ says }) => says).join("; ")}.`,
     ...(isAlarm ? ["ALARM: a vendor-signed file was altered or forged."] : []),
     ...factRows(verification).map(([label, value]) => terminalRow(label, value)),
     ...Object.entries({ ...claims }).map(([claim, value]) =>

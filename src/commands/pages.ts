@@ -4,6 +4,7 @@ import { firstOf } from "../fleet/inventory/known.ts";
 import { type ButtonSpec, type Message, counted, md, name, sentence } from "../messages/message.ts";
 import { runButton, wholeNumber } from "../registry/define.ts";
 import { isoTime, time } from "./shapes.ts";
+import { upperFirst } from "../text/letter-case.ts";
 
 /** How many rows of a list are shown at once. */
 const perPage = 50;
@@ -63,7 +64,7 @@ export function rowsOf(
   [one, more]: readonly [one: string, more: string],
 ): string {
   if (shown === count) return counted(count, one, more);
-  return `${more.slice(0, 1).toUpperCase()}${more.slice(1)} ${(before + 1).toLocaleString("en-US")} to ${(before + shown).toLocaleString("en-US")} of ${count.toLocaleString("en-US")}`;
+  return `${upperFirst(more)} ${(before + 1).toLocaleString("en-US")} to ${(before + shown).toLocaleString("en-US")} of ${count.toLocaleString("en-US")}`;
 }
 
 /** Buttons to the pages before and after. `input` is what the list was asked for besides the page. */

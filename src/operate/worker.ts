@@ -79,7 +79,7 @@ export async function startWorker(
     shares: createShares(concurrency),
     sendingSince: new Map<string, number>(),
     unsent: new Set<string>(),
-    durable: durability.keep,
+    durabilityProblem: durability.keep,
   } satisfies Omit<WorkerContext, "policy" | "policyVersion" | "ourTeamId">;
   /** Each step is performed by the policy that was in force when it began. */
   const contextNow = (): WorkerContext => ({

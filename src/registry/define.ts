@@ -3,6 +3,7 @@ import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Accepted, Compute, Project, Vm } from "../fleet/compute/compute.ts";
 import type { KnownSnapshot, Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Markdown, ButtonSpec, Message } from "../messages/message.ts";
+import { upperFirst } from "../text/letter-case.ts";
 
 /**
  * A VM or project as it was seen at the request. Only `id` identifies it: a name that was reused
@@ -667,7 +668,7 @@ export function targetArgument(command: Pick<Command, "args">): Argument | undef
 /** `buildCommand` becomes "Build command". */
 function labelOf(key: string): string {
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  return words.slice(0, 1).toUpperCase() + words.slice(1);
+  return upperFirst(words);
 }
 
 function unwrap(schema: z.ZodType): z.ZodType {

@@ -37,7 +37,14 @@ import {
 import { openOr, tooSlow } from "./reply-with-error.ts";
 import { run, runNamed, runWords } from "./run.ts";
 import { alreadyRequested, placeOf } from "./submit-change.ts";
-import { alreadyResolved, idModal, mayAddId, orJustChanged, reasonModal, vote } from "./vote.ts";
+import {
+  alreadyResolved,
+  idModal,
+  authorizeAddingId,
+  orJustChanged,
+  reasonModal,
+  vote,
+} from "./vote.ts";
 import { holderOf, noSetbacks, sentWords } from "../core/request/stage.ts";
 
 /**
@@ -360,7 +367,7 @@ async function askHappened(pressed: Pressed): Promise<unknown> {
   const { request, command, act } = pressed;
   if (!lacksId(request, command)) return byRight(askOutcome)(pressed);
   const person = await personOf(act);
-  await mayAddId(request, command, person, act.gateway);
+  await authorizeAddingId(request, command, person, act.gateway);
   const seesAll = scopeOfPerson(act.gateway.policy, person, act.gateway.ourTeamId) === undefined;
   return openOr(act, idModal(request, { seesAll }));
 }

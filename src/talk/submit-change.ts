@@ -21,6 +21,7 @@ import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts
 import { approversOf } from "./approvers-of.ts";
 import { raiseByFacts } from "./permit-by-facts.ts";
 import { type PlaceOfRequest, channelForApproval, channelToTell } from "./request-channel.ts";
+import { lowerFirst, upperFirst } from "../text/letter-case.ts";
 
 /** What made a request, where it was asked for, and its reason. */
 interface Made extends Pick<Details, "threadTs" | "reason"> {
@@ -86,7 +87,7 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   if (request?.state !== "done" || !command) return alreadyRequested(id, gateway);
   const { verb, done } = command.say;
   const ago = duration((await gateway.store.now()) - request.changedAt);
-  const what = `${done.slice(0, 1).toLowerCase()}${done.slice(1)}`;
+  const what = lowerFirst(done);
   const text = md`Not repeated: you ${what} ${name(calledName(request.record.target))} ${ago} ago.`;
   const value = JSON.stringify({ request: id });
   const about = calledName(request.record.target);
@@ -126,7 +127,7 @@ async function prepare(
   return { prepared: read.facts, permit: specify(permit, { ...input, values: read.values }) };
 }
 
-const asSentence = (why: string) => `${why.slice(0, 1).toUpperCase()}${why.slice(1)}.`;
+const asSentence = (why: string) => `${upperFirst(why)}.`;
 
 /**
  * Gathers what the card of a waiting request shows, and the channel for it. Throws UserError when

@@ -30,6 +30,7 @@ import {
   changeNamed,
   personOf,
 } from "./gateway-context.ts";
+import { approvalsIn } from "../core/permit/votes.ts";
 
 /**
  * Handles a press of *Approve* or *Deny*. The button names a request and the fingerprint that the
@@ -140,7 +141,7 @@ async function accountsOf(
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "asker" | "approvers">> {
   const { requester, approval } = record;
   const { asker } = askerIn(record);
-  const approved = votes.filter((one) => one.vote === "approve").map(({ voterId: id }) => ({ id }));
+  const approved = approvalsIn(votes).map(({ voterId: id }) => ({ id }));
   // The earlier approvers' groups matter only if one person could meet more than one need.
   const isPlain = (approval?.votes?.length ?? 1) < 2;
   if (voter.email === undefined && isPlain) return { requester, asker, approvers: [] };
@@ -213,7 +214,7 @@ export function idModal(
  * Checks that a person may add an ID: those who may run the command, and administrators. Throws
  * UserError.
  */
-export async function mayAddId(
+export async function authorizeAddingId(
   request: StoredRequest,
   command: ChangeCommand,
   person: Person,
@@ -290,7 +291,7 @@ async function recordId(
 ) {
   const { interaction, gateway } = act;
   const person = await personOf(act, { fresh: true });
-  await mayAddId(request, command, person, gateway);
+  await authorizeAddingId(request, command, person, gateway);
   const made = String(interaction.values["made"] ?? "").trim();
   if (made === "") return { errors: { made: "Enter the ID." } };
   const found = await foundAs(made, request, command, person, gateway);

@@ -2,7 +2,7 @@ import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
 import { counted, md, name, rowsOverTable, sentence, table } from "../../messages/message.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
-import { waitsFor } from "../../core/request/open-seats.ts";
+import { awaitsVoteOf } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { askingRow, deedOf } from "../../core/cards/asking.ts";
 import { changesSince } from "../../core/cards/since-request.ts";
@@ -33,7 +33,7 @@ export const approvals = defineCommand({
           ? md`No requests are waiting for approval.`
           : md`The request ${name(only)} isn't waiting for approval.`,
       );
-    const isMine = (request: StoredRequest) => waitsFor(person, request, { policy, ourTeamId });
+    const isMine = (request: StoredRequest) => awaitsVoteOf(person, request, { policy, ourTeamId });
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;
     const head = md`${headWords(drafts.length, mine)}`;

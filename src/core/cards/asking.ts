@@ -1,6 +1,5 @@
 import type { KnownBlock } from "@slack/types";
 import { shortFingerprint } from "../permit/fingerprint.ts";
-import { capital } from "../../attestation/render-attestation.ts";
 import {
   type ButtonSpec,
   Markdown,
@@ -33,6 +32,8 @@ import type { Approval, RequestRecord } from "../request/record.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import type { Freeze } from "../request/freeze.ts";
 import { undoneBy } from "../request/origin.ts";
+import { lowerFirst, upperFirst } from "../../text/letter-case.ts";
+import { approvalsIn } from "../permit/votes.ts";
 
 /**
  * Renders the facts for an approver who is about to vote. They are the same on the card, on the
@@ -157,14 +158,14 @@ export function mustApprove(required: number, who: readonly string[] | undefined
   const left = Math.max(1, required - yes);
   const people = `${numbers[left] ?? left} ${yes > 0 ? "more" : "other"} ${left === 1 ? "person" : "people"}`;
   const can = who ? joined(who, left < who.length ? "or" : "and", maxNamed) : "every full member";
-  return capital(`${people} must approve: ${can} can.`);
+  return upperFirst(`${people} must approve: ${can} can.`);
 }
 
 export function askingLine(request: StoredRequest): Markdown {
   const { record, votes } = request;
   const { approval } = record;
   if (!approval) return md`Waiting for a decision.`;
-  const yes = votes.filter(({ vote }) => vote === "approve");
+  const yes = approvalsIn(votes);
   const voters = new Set(yes.map(({ voterId }) => voterId));
   const who = approval.who?.filter(({ id }) => !voters.has(id)).map((one) => one.name);
   const said = yes.length > 0 ? md` Approved by ${yes.map((vote) => vote.name).join(", ")}.` : md``;
@@ -268,8 +269,6 @@ const maxInNews = 24;
 const leastReason = 12;
 
 const quotedSentence = (text: string) => `“${text}”${/[.!?…]$/.test(text) ? "" : "."}`;
-
-const lowerFirst = (text: string) => `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 
 /**
  * Returns Approve and Deny. For a destructive request and for a pin, Approve asks again and names

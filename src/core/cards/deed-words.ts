@@ -2,12 +2,13 @@ import { type Markdown, atTime, md, name } from "../../messages/message.ts";
 import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { sentAtOf } from "../request/stored-request.ts";
+import { lowerFirst } from "../../text/letter-case.ts";
 
 /** `olivia resized it at 11:54 AM (r-7fk3m9q2xw)`, of a change that was made. */
 export function deedWords(request: StoredRequest, command: ChangeCommand, now: number): Markdown {
   const { requester, id } = request.record;
   const { done } = command.say;
-  const verb = `${done.slice(0, 1).toLowerCase()}${done.slice(1)}`;
+  const verb = lowerFirst(done);
   return md`${requester.name} ${verb} it ${atTime(sentAtOf(request), now)} (${name(id)})`;
 }
 

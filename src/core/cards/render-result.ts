@@ -46,6 +46,7 @@ import {
 } from "../request/stage.ts";
 import { statusOf } from "../request/seen.ts";
 import type { Vote } from "../permit/votes.ts";
+import { approvalsIn } from "../permit/votes.ts";
 
 /**
  * The place of a message in a thread, which doesn't repeat the facts above it. `card`: below the
@@ -203,7 +204,7 @@ export function endWords(request: StoredRequest): Markdown {
     }
     case "expired": {
       const { required = 0 } = record.approval ?? {};
-      const approved = votes.filter(({ vote }) => vote === "approve").length;
+      const approved = approvalsIn(votes).length;
       if (approved >= required) return md`It expired before it started${because}`;
       return md`${approved === 0 ? "Nobody" : "Too few people"} approved it in time`;
     }
@@ -430,7 +431,6 @@ export function cardViewOf({ stage, final }: StoredRequest): CardView {
     case "unknown":
       return "unknown";
     case "unclear":
-    case "not-applied":
       return "looking";
     case "authorized":
       return stage.waitsFor || stage.why ? "waiting" : "running";
@@ -492,7 +492,7 @@ export function isChannel(channelId: string): boolean {
 export function isExpiredUnapproved({ record, state, votes }: StoredRequest): boolean {
   const { approval } = record;
   if (state !== "expired" || approval?.remindsAt === undefined) return false;
-  return votes.filter(({ vote }) => vote === "approve").length < approval.required;
+  return approvalsIn(votes).length < approval.required;
 }
 
 /** Returns the keys of the messages that are due in its thread, in order. Each is posted once. */
@@ -548,5 +548,5 @@ export function decidedLine(request: StoredRequest): Markdown | undefined {
 /** The names of those who approved it. Empty while it waits, and once it was denied. */
 export function approversIn({ record, votes, state }: StoredRequest): readonly string[] {
   if (!record.approval || state === "draft" || state === "denied") return [];
-  return votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);
+  return approvalsIn(votes).map((vote) => vote.name);
 }

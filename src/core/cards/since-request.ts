@@ -15,6 +15,7 @@ import type { StoredRequest } from "../request/stored-request.ts";
 import { detailOf, type SinceRequest } from "./asking.ts";
 import { isUnconfirmed } from "./render-result.ts";
 import { callOf } from "../request/stage.ts";
+import { lowerFirst } from "../../text/letter-case.ts";
 
 interface Sources {
   journal: Pick<Journal, "recentIds" | "getMany">;
@@ -119,7 +120,7 @@ export function changeWords(
   const what = target.id === it ? md`it` : name(calledName(target));
   const emergency = breakGlass ? " (🚨 break-glass)" : "";
   const { done } = command.say;
-  const deed = md`${done.slice(0, 1).toLowerCase()}${done.slice(1)} ${what}${detailOf(record, command)}`;
+  const deed = md`${lowerFirst(done)} ${what}${detailOf(record, command)}`;
   const noun = md`${requester.name}'s ${nounOf(command)} of ${what}${emergency}`;
   switch (stage.state) {
     case "done":

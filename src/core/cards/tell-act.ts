@@ -8,6 +8,8 @@ import { deciderOf, isAlready, stateWords, whyOf } from "../request/stage.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { detailOf } from "./asking.ts";
 import { endWords, headline, isUnconfirmed, symbolOf } from "./render-result.ts";
+import { lowerFirst } from "../../text/letter-case.ts";
+import { approvalsIn } from "../permit/votes.ts";
 
 /**
  * A request in one sentence: who did what, or asked for it and how that ended, why, and who approved
@@ -17,7 +19,7 @@ export function tellAct(request: StoredRequest, command: ChangeCommand | undefin
   const { record, votes } = request;
   const alone = record.breakGlass === true ? " without approval (break-glass)" : "";
   const reason = record.reason ? md`: “${record.reason.replace(/\.$/, "")}”` : md``;
-  const yes = votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name);
+  const yes = approvalsIn(votes).map((vote) => vote.name);
   const approved = yes.length === 0 ? "" : `; approved by ${yes.join(", ")}`;
   const { review } = request.delivered;
   const unsigned = isReviewed(record) ? "; nobody has signed the review" : "";
@@ -47,7 +49,7 @@ function wasDone(
 /** `restarted web-2 in 5 s`: the headline without its capital and its period. */
 function doneWords(request: StoredRequest, command: ChangeCommand): Markdown {
   const line = headline(request, command).value.replace(/\.$/, "");
-  return new Markdown(`${line.slice(0, 1).toLowerCase()}${line.slice(1)}`);
+  return new Markdown(lowerFirst(line));
 }
 
 function askedWords({ record }: StoredRequest, command: ChangeCommand | undefined): Markdown {

@@ -7,7 +7,7 @@ import { type Permit, approvalsFor } from "../permit/permit.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { type RequestRecord, approvableOf } from "../request/record.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
-import type { ClosedStop } from "./step.ts";
+import type { ClosedOrLater } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /**
@@ -21,7 +21,7 @@ export async function approvalProblem(
   permit: Permit,
   vms: readonly Vm[],
   by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
-): Promise<ClosedStop | undefined> {
+): Promise<ClosedOrLater | undefined> {
   const { record, votes } = request;
   const { input, target, approval } = record;
   const { approvals: needed, command } = permit;

@@ -15,7 +15,7 @@ import {
   readTarget,
   readWithin,
 } from "./read-target.ts";
-import { type Change, type ClosedStop, type Stop, throttledWhy } from "./step.ts";
+import { type Change, type ClosedOrLater, type Stop, throttledWhy } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
 import { undoneBy } from "../request/origin.ts";
 import { basisToUndo } from "../request/saved-by.ts";
@@ -115,7 +115,7 @@ function refusedInWords(
   return { why, hint: [hint, smallPrint].filter(Boolean).join(" ") || undefined };
 }
 
-function refusedNow(notNow: Refusal | undefined): ClosedStop | undefined {
+function refusedNow(notNow: Refusal | undefined): ClosedOrLater | undefined {
   return notNow && { ...notNow, is: "closed", why: notNow.text };
 }
 
@@ -160,7 +160,7 @@ export const keyRefused = (status: number) =>
 const unconfirmed = "Slack can't confirm who you are right now";
 export const underNewPolicy = "Request again under the new policy.";
 
-function whenUnreadable(error: unknown): ClosedStop {
+function whenUnreadable(error: unknown): ClosedOrLater {
   if (!(error instanceof ComputeError)) throw error;
   if (error.reason === "tls") return { is: "later", why: untrusted };
   if (error.status === 401 || error.status === 403) {

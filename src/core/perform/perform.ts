@@ -32,6 +32,7 @@ import {
   waitFor,
 } from "./step.ts";
 import type { WorkerContext } from "./worker-context.ts";
+import { lowerFirst, upperFirst } from "../../text/letter-case.ts";
 
 /** A request that may be sent. */
 type Waiting = RequestIn<"authorized">;
@@ -110,7 +111,7 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
   const hourly = hourlyOf(change.command, record);
   const { limits } = by.policy;
   if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
-    const why = limitWords(hourly, limits[hourly]).replace(/^./, (first) => first.toLowerCase());
+    const why = lowerFirst(limitWords(hourly, limits[hourly]));
     const hint = `${sentSentence(stage)} Request again later.`;
     return stop(request, { is: "closed", why, hint }, by);
   }
@@ -237,7 +238,7 @@ async function hold(
 
 /** Whether anything was sent, as a sentence. */
 function sentSentence({ setbacks }: Pick<StageIn<"authorized">, "setbacks">): string {
-  return sentWords(setbacks).replace(/^./, (first) => first.toUpperCase()) + ".";
+  return `${upperFirst(sentWords(setbacks))}.`;
 }
 
 type Unsent = Omit<StageIn<"expired">, "setbacks"> | Omit<StageIn<"cancelled">, "setbacks">;

@@ -113,7 +113,7 @@ async function claimOnce(
   await by.at?.("claim", record.id);
 
   const waitedMs = stopwatch();
-  const forgettable = await by.durable(claimed, claim.replicas);
+  const forgettable = await by.durabilityProblem(claimed, claim.replicas);
   if (forgettable !== undefined) return returnUnsent(claimed, forgettable, by);
   const windowMs = claimWindowMs + Math.min(waitedMs(), claimWindowMs);
 

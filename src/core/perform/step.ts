@@ -59,4 +59,4 @@ export type Stop =
 export const claimId = ({ record, attempt, nonce }: StoredRequest): string =>
   `${record.id} ${attempt} ${nonce ?? ""}`;
 
-export type ClosedStop = Extract<Stop, { is: "closed" | "later" }>;
+export type ClosedOrLater = Extract<Stop, { is: "closed" | "later" }>;

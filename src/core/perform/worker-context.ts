@@ -52,7 +52,10 @@ export interface WorkerContext {
    * Resolves with undefined once no single failure of Redis can lose this claim; otherwise with the
    * reason why that isn't known, in words.
    */
-  durable(claimed: StoredRequest, replicas: number | undefined): Promise<string | undefined>;
+  durabilityProblem(
+    claimed: StoredRequest,
+    replicas: number | undefined,
+  ): Promise<string | undefined>;
   log: Log;
   at: Failpoints<"gate" | "gated" | "claim" | "ledger" | "send" | "answer" | "move" | "watch">;
 }

@@ -41,14 +41,18 @@ export const voteProblemTexts: Readonly<Record<VoteProblem, string>> = {
   crowd: "Others voted at the same moment, so your vote was not counted. Press again.",
 };
 
+/** The votes that approve. */
+export const approvalsIn = <V extends Pick<Vote, "vote">>(votes: readonly V[]): readonly V[] =>
+  votes.filter(({ vote }) => vote === "approve");
+
 /** Counts the people whose approval has this fingerprint and who may still approve. */
 export function countApprovals(
   votes: readonly Vote[],
   digest: string,
   mayApprove: ReadonlySet<string>,
 ): number {
-  const counting = votes.filter(
-    (one) => one.vote === "approve" && one.digest === digest && mayApprove.has(one.voterId),
+  const counting = approvalsIn(votes).filter(
+    (one) => one.digest === digest && mayApprove.has(one.voterId),
   );
   return new Set(counting.map(({ voterId }) => voterId)).size;
 }

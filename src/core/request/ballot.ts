@@ -14,6 +14,7 @@ import { stepText } from "./history.ts";
 import { auditRecord, keepFinalMs, locksOf } from "./record.ts";
 import { noSetbacks } from "./stage.ts";
 import type { StoredRequest } from "./stored-request.ts";
+import { approvalsIn } from "../permit/votes.ts";
 
 /**
  * Counts one vote, atomically. A denial wins until the claim; the requester never counts; each person
@@ -119,7 +120,7 @@ export function createBallot(
      * so an approval without one was forged in Redis.
      */
     async votesNotInTrail(request: StoredRequest): Promise<readonly Vote[]> {
-      const approvals = request.votes.filter(({ vote }) => vote === "approve");
+      const approvals = approvalsIn(request.votes);
       const found = await Promise.all(approvals.map((vote) => isInTrail(request, vote)));
       return approvals.filter((_, index) => !found[index]);
     },
@@ -171,7 +172,7 @@ export function createBallot(
           JSON.stringify(entry),
           auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
           stepText({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
-          votes.filter((one) => one.vote === "approve").length,
+          approvalsIn(votes).length,
           JSON.stringify({ setbacks: noSetbacks }),
         ],
       )) as [string, string | number | undefined];

@@ -13,6 +13,7 @@ import type { Person } from "../../registry/invocation.ts";
 import { askerOf } from "./origin.ts";
 import type { RequestRecord } from "./record.ts";
 import type { StoredRequest } from "./stored-request.ts";
+import { approvalsIn } from "../permit/votes.ts";
 
 /**
  * Returns the needs that the approvals haven't met, each with the number of people that it lacks,
@@ -22,7 +23,7 @@ function openNeeds<Need extends VoteNeed>(
   needs: readonly Need[],
   { votes }: { votes: readonly Pick<Vote, "vote" | "meets">[] },
 ): readonly Need[] {
-  const yes = votes.filter(({ vote }) => vote === "approve");
+  const yes = approvalsIn(votes);
   // A person who could take several seats counts for the narrowest need, so that the needs named as
   // missing are ones that others can meet.
   const narrowFirst = needs
@@ -63,7 +64,7 @@ export function namedNeeds({ record, votes }: Pick<StoredRequest, "record" | "vo
  * Whether the request waits for this person: they may vote on it, haven't voted, and their vote
  * would take one more seat.
  */
-export function waitsFor(
+export function awaitsVoteOf(
   person: Person,
   request: StoredRequest,
   { policy, ourTeamId }: { policy: Policy; ourTeamId: string },

@@ -48,6 +48,7 @@ import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from
 import { sentAtOf } from "../../core/request/stored-request.ts";
 import { type Advice, isRemedy } from "../alert-part.ts";
 import type { LastChange } from "./last-change.ts";
+import { upperFirst } from "../../text/letter-case.ts";
 
 export interface View {
   alert: StoredAlert;
@@ -402,7 +403,7 @@ function rowsOf(view: View, labels: readonly string[]): List {
 
 const verbOf = (command: Command) => {
   const verb = command.name.split(" ").at(-1) ?? "";
-  return isChange(command) ? command.say.verb : `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`;
+  return isChange(command) ? command.say.verb : upperFirst(verb);
 };
 
 /** Buttons for one VM. Their values name things by ID and never contain text of an alert. */

@@ -2,7 +2,7 @@ import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { type ChangeCommand, type Command, isPin, requestable } from "../../registry/define.ts";
 
 /** A change of a VM that may be why its evidence reads otherwise. */
-export interface Change {
+export interface ImageChange {
   request: StoredRequest;
   command: ChangeCommand;
 }
@@ -15,11 +15,11 @@ export function changesSince(
   since: number,
   requests: readonly StoredRequest[],
   commands: readonly Command[],
-): readonly Change[] {
+): readonly ImageChange[] {
   const known = new Map<string, ChangeCommand>(
     requestable(commands).map((command) => [command.name, command]),
   );
-  return requests.flatMap((request): Change[] => {
+  return requests.flatMap((request): ImageChange[] => {
     const command = known.get(request.record.command);
     if (command?.on !== "vm" || !(command.attestAfter || isPin(command))) return [];
     const wasDone = request.state === "done" || request.attempt > 0;

@@ -47,7 +47,7 @@ import { type Probe, type Observation, type Telling, runProbe } from "../../moni
 import type { News } from "../../monitor/news.ts";
 
 /** An alarm, and the news of it for subscribers. */
-interface Change {
+interface DriftChange {
   /** Equal changes have equal IDs, so each is posted once. */
   id: string;
   place: string;
@@ -94,11 +94,11 @@ interface DriftProbeOptions extends Telling {
  * Attests every pinned VM. Each failure, changed failure and recovery is reported when it is seen.
  * What keeps VMs from being verified is reported once for all of them, after the last one.
  */
-export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Change> {
+export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, DriftChange> {
   const { records, everyMs, signal, now } = options;
   const { placeOf } = options.alarms;
 
-  async function attestAll(): Promise<Observation<DriftRecord, Change> | undefined> {
+  async function attestAll(): Promise<Observation<DriftRecord, DriftChange> | undefined> {
     const approved = new Set(await options.appraiser.accepted.vmIds());
     const known = await records.readRecords();
     const pins = options.pins();
@@ -192,7 +192,7 @@ export function rememberVerdicts(
           ids: [id],
           compare: (before) => compareDrift(before.get(id), one, place, by.now()),
         }),
-        tell: (changes: readonly Change[]) => tell(changes, by),
+        tell: (changes: readonly DriftChange[]) => tell(changes, by),
       });
     } catch (error) {
       by.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
@@ -211,7 +211,7 @@ type TellOptions = Pick<
  * So a process that dies, and a result that can't be read or posted, leave it due.
  */
 async function tell(
-  changes: readonly Change[],
+  changes: readonly DriftChange[],
   { alarms, follow, owed, tellingRequest, trail }: TellOptions,
 ): Promise<void> {
   for (const { id, place, alarm, news, explainable, ends, record } of changes) {
@@ -257,7 +257,7 @@ function compareDrift(
   { vm, appraisal }: Judged,
   place: string,
   now: number,
-): { after: Map<string, DriftRecord>; changes: Change[] } {
+): { after: Map<string, DriftRecord>; changes: DriftChange[] } {
   const { verdict, reasons, measurement } = appraisal;
   const { id, name: vmName, projectId, projectName } = vm;
   const { verifiedAt: _before, ...was } = before ?? { mark: "", reason: "", since: now, lacks: [] };
@@ -278,7 +278,7 @@ function compareDrift(
   const record = { ...known, reason: reasons[0] ?? "", isPinnable: isFailed && isPinnable };
   if (mark === known.mark) return { after: new Map([[id, record]]), changes: [] };
   const since = isFailed ? { since: now } : { since: now, recoveredAt: now };
-  const change: Change = {
+  const change: DriftChange = {
     id: `drift-${id}-${before?.since ?? dayOf(now)}-${mark || "over"}`,
     place,
     alarm: renderDrift(vm, appraisal),
@@ -331,7 +331,7 @@ export function compareLacks(
   before: ReadonlyMap<string, DriftRecord>,
   judged: readonly Judged[],
   by: { pinned: ReadonlySet<string>; placeOf: Alarms["placeOf"]; now: number },
-): { after: Map<string, DriftRecord>; changes: Change[] } {
+): { after: Map<string, DriftRecord>; changes: DriftChange[] } {
   const { pinned, placeOf, now } = by;
   const were = lackingIn(before.values(), placeOf);
   const after = new Map([...before].filter(([id]) => pinned.has(id)));
@@ -387,7 +387,7 @@ function idOf({ what, since, place }: Lacking): string {
 
 const hashOf = (text: string) => hash("sha256", text).slice(0, 16);
 
-function renderLacking(lacking: Lacking): Change {
+function renderLacking(lacking: Lacking): DriftChange {
   const { place, vms } = lacking;
   const words = (some: readonly { name: string }[]) => {
     const [only = { name: "" }, ...others] = some;
@@ -411,7 +411,7 @@ function renderLacking(lacking: Lacking): Change {
   };
 }
 
-function renderResolved(lacking: Lacking): Change {
+function renderResolved(lacking: Lacking): DriftChange {
   const { what, place } = lacking;
   const whose = place === withoutTeam ? "" : ` of ${place.replaceAll("teams.", "the team ")}`;
   const alarm = sentence(md`🟢 Resolved for all pinned VMs${whose}: ${what}.`);

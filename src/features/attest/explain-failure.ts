@@ -8,7 +8,7 @@ import { type DriftRecord, type Lack, isMissing } from "../../monitor/drift-reco
 import { dottedName, evidenceReader, isPin, runButton } from "../../registry/define.ts";
 import type { AskedAbout, Cause, Explains, Way } from "../cause.ts";
 import { attestVm } from "./attest-button.ts";
-import { type Change, changesSince } from "./changes-since.ts";
+import { type ImageChange, changesSince } from "./changes-since.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { untilWords } from "./lacking-words.ts";
 
@@ -71,8 +71,8 @@ export function explainFailure(record: DriftRecord, known: Known): Cause {
  */
 function changeBehind(
   { isPinnable = false, since }: DriftRecord,
-  changes: readonly Change[],
-): Change | undefined {
+  changes: readonly ImageChange[],
+): ImageChange | undefined {
   const [only, ...others] = changes.filter(
     ({ request, command }) =>
       request.state === "done" &&
@@ -83,7 +83,7 @@ function changeBehind(
   return others.length === 0 ? only : undefined;
 }
 
-function waysBack({ request, command }: Change): Way[] {
+function waysBack({ request, command }: ImageChange): Way[] {
   const button = wayBack(request, command);
   return button ? [{ command: dottedName(command), button }] : [];
 }

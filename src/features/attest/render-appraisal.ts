@@ -2,7 +2,6 @@ import type { Appraisal } from "../../attestation/appraise.ts";
 import type { BundledVm } from "../../attestation/bundle.ts";
 import { short } from "../../attestation/pins.ts";
 import {
-  capital,
   jsonValue,
   second,
   shortMeasurement,
@@ -38,6 +37,7 @@ import {
 import { dayMs } from "../../verifier/appraise-evidence.ts";
 import { neededWords } from "../../verifier/reasons.ts";
 import { wayOut } from "./way-out.ts";
+import { upperFirst } from "../../text/letter-case.ts";
 
 /** The three verdicts, and what there is in place of one; the worst first. */
 const signs = {
@@ -50,7 +50,7 @@ const signs = {
 type Rank = keyof typeof signs;
 const ranks = Object.keys(signs) as Rank[];
 
-const sentence = (text: string) => `${capital(text)}.`;
+const sentence = (text: string) => `${upperFirst(text)}.`;
 
 /**
  * One VM: Gatehouse's own verdict first, then why, then what was checked and until when it holds; what the compute service says
@@ -64,13 +64,13 @@ export function renderAttestation(
   const { verdict, reasons, notes, evidence, validUntil, soon, isAlarm } = appraisal;
   const way = wayOut(appraisal);
   const holds = verdict === "verified" ? validUntil : undefined;
-  const headline = md`${signs[verdict]} *${capital(verdict)}*: ${name(vm.name)}`;
+  const headline = md`${signs[verdict]} *${upperFirst(verdict)}*: ${name(vm.name)}`;
   const alarm = isAlarm
     ? md`🚨 A vendor-signed file was altered or forged. Check who can write to the endorsements folder.`
     : undefined;
   const why = reasons.map((reason) => md`• ${sentence(reason)}`);
   return message(
-    readable(md`${capital(verdict)}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
+    readable(md`${upperFirst(verdict)}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
     section(lines(headline, alarm, ...why, hintOf(way && `${way}.`))),
     since && section(since),
     soon ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`) : undefined,

@@ -192,7 +192,7 @@ function ageWords({ refreshedAt, stale }: DigestFacts): Markdown | undefined {
 const most = 8;
 
 /** States of requests that run now. Approvals and unknown outcomes have their own lines. */
-const underWay = new Set(["authorized", "sending", "accepted", "unclear", "not-applied"]);
+const underWay = new Set(["authorized", "sending", "accepted", "unclear"]);
 
 /** What a feature tells whoever takes the shift, by its name; without a list it could not be read. */
 export interface ReadHandover {

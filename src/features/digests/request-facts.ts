@@ -5,6 +5,7 @@ import { stateWords, deciderOf, whyOf, isAlready } from "../../core/request/stag
 import { isUnconfirmed } from "../../core/cards/render-result.ts";
 import { batches } from "../../redis/batches.ts";
 import { undoneBy } from "../../core/request/origin.ts";
+import { approvalsIn } from "../../core/permit/votes.ts";
 
 const maxOpen = 500;
 const maxEnded = 1000;
@@ -67,7 +68,7 @@ function factOf(request: StoredRequest, commands: readonly ChangeCommand[]) {
     why: whyOf(stage),
     ...decisionsOf(request, known),
     approval: approval && {
-      yes: votes.filter(({ vote }) => vote === "approve").length,
+      yes: approvalsIn(votes).length,
       required: approval.required,
       expiresAt: approval.expiresAt,
     },
@@ -96,7 +97,7 @@ function decisionsOf(
     detail: command?.say.detail?.(record.input, record.labels ?? {}),
     isDestructive: command?.class === "destroy",
     isUndo: undoneBy(record) !== undefined,
-    approvedBy: votes.filter(({ vote }) => vote === "approve").map((vote) => vote.name),
+    approvedBy: approvalsIn(votes).map((vote) => vote.name),
     denied: votes.find(({ vote }) => vote === "deny"),
     decidedBy: deciderOf(stage),
     reason: record.reason,

@@ -21,7 +21,7 @@ import { mayRun } from "../../core/permit/permit.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../core/request/lists.ts";
-import { waitsFor } from "../../core/request/open-seats.ts";
+import { awaitsVoteOf } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
 import { aboutRequest, deedLine, deedOf } from "../../core/cards/asking.ts";
@@ -85,7 +85,7 @@ export async function homeBlocks(
     frozenLine(gateway),
     gateway.drift.failing(),
   ]);
-  const waiting = open.filter((request) => waitsFor(person, request, gateway));
+  const waiting = open.filter((request) => awaitsVoteOf(person, request, gateway));
   const asked = header("Waiting for you");
   const askingRows =
     waiting.length === 0

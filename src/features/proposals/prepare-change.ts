@@ -14,7 +14,7 @@ import type { GatewayContext } from "../../talk/gateway-context.ts";
 import { restoringOf } from "../../talk/permit-by-facts.ts";
 import type { ProposalRecord } from "./proposals.ts";
 
-interface Change {
+interface ProposedChange {
   command: ChangeCommand;
   input: Input;
   target: Target;
@@ -29,7 +29,7 @@ export type PreparedChange = Pick<ProposalRecord, "input" | "target" | "labels" 
  * Throws UserError for a snapshot that the proposer doesn't see.
  */
 export async function prepareChange(
-  { command, input: written, target }: Change,
+  { command, input: written, target }: ProposedChange,
   gateway: GatewayContext,
   { runner }: { runner?: string | undefined } = {},
 ): Promise<PreparedChange | { never: Unrunnable }> {
@@ -60,7 +60,7 @@ export async function prepareChange(
  * a snapshot that the caller doesn't see.
  */
 async function snapshotProblem(
-  { command, input: { snapshot }, target: { id, name } }: Change,
+  { command, input: { snapshot }, target: { id, name } }: ProposedChange,
   { snapshots, commands }: Pick<GatewayContext, "snapshots" | "commands">,
 ): Promise<Unrunnable | undefined> {
   if (!restoresSnapshot(command)) return undefined;
@@ -86,7 +86,7 @@ async function snapshotProblem(
  * channel may be told of it, or the command can be run in none of those that may.
  */
 export function placeFor(
-  { command, target }: Pick<Change, "command" | "target">,
+  { command, target }: Pick<ProposedChange, "command" | "target">,
   { policy }: Pick<GatewayContext, "policy">,
   { first, second }: { first?: string | undefined; second?: string | undefined },
 ): { channelId: string } | { lacks: "channel" | "right" } {

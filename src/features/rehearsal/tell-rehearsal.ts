@@ -5,6 +5,7 @@ import { type Markdown, counted, duration, md, name } from "../../messages/messa
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
 import type { Target } from "../../registry/define.ts";
 import type { Concern } from "../../talk/contributions.ts";
+import { lowerFirst } from "../../text/letter-case.ts";
 
 /** What is known of a change before it is requested. What couldn't be read is in `unread`. */
 export interface RehearsalFacts {
@@ -122,5 +123,3 @@ function placeWords({ targets }: RehearsalFacts): string {
   const project = only && (projectOf(only) ?? (only.kind === "vm" ? only.projectName : undefined));
   return project === undefined ? "" : `in ${project}`;
 }
-
-const lowerFirst = (text: string) => `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;

@@ -12,6 +12,7 @@ import {
 import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { Advice, AlertsOnVm } from "../alert-part.ts";
 import type { sumUp } from "./judge-remedy.ts";
+import { lowerFirst } from "../../text/letter-case.ts";
 
 /** `A restart`, `An update`. */
 function aNounOf(command: ChangeCommand): string {
@@ -33,7 +34,7 @@ export function adviceOn(
       text: `${aNounOf(command)} didn't help ${lastTimes(failures)}`,
     };
   const noun = aNounOf(command);
-  const text = `Last time ${noun.slice(0, 1).toLowerCase()}${noun.slice(1)} ended it`;
+  const text = `Last time ${lowerFirst(noun)} ended it`;
   return { command: command.name, text, at: helpedAt };
 }
 

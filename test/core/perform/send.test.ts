@@ -70,7 +70,7 @@ describe("between claim and send", () => {
   it("a claim that isn't durable is given back, and is made again when it can be", async () => {
     await using here = await workerHere();
     const request = await asked(here);
-    here.by.durable = async () => "no replica has it; nothing was sent";
+    here.by.durabilityProblem = async () => "no replica has it; nothing was sent";
     await send(request, here);
     const returned = requestIn(await here.by.store.get(request.record.id), "authorized");
     expect(returned.stage).toMatchObject({
@@ -78,7 +78,7 @@ describe("between claim and send", () => {
       setbacks: { returned: 1 },
     });
     expect(here.by.ledger.entries()).toEqual([]);
-    here.by.durable = async () => undefined;
+    here.by.durabilityProblem = async () => undefined;
     await send(returned, here);
     expect(here.compute.writes()).toHaveLength(1);
   });

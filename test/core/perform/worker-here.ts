@@ -90,7 +90,7 @@ export async function workerHere(
     shares: createShares(20),
     sendingSince: new Map(),
     unsent: new Set(),
-    durable: async () => undefined,
+    durabilityProblem: async () => undefined,
     log: createLog({ level: "debug", write: (line) => void lines.push(line) }),
     at: async () => undefined,
   };

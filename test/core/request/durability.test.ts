@@ -92,7 +92,7 @@ async function sendAcrossFailover(replicas: number | undefined) {
   const next = stack.use(
     await workerHere({ redis: { redis: other, key }, compute, workerId: "w-2" }),
   );
-  first.by.durable = (await durability(primary.url, stack, replicas)).keep;
+  first.by.durabilityProblem = (await durability(primary.url, stack, replicas)).keep;
   const { approval: _none, ...plain } = restartOf(await first.vm("web-2"));
   const { id } = (await interaction(first.by.store, plain)).record;
   await redis.wait(1, 1000);

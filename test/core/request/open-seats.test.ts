@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Vote } from "../../../src/core/permit/votes.ts";
 import { meets } from "../../../src/core/permit/approval-rule.ts";
-import { namedNeeds, waitsFor } from "../../../src/core/request/open-seats.ts";
+import { namedNeeds, awaitsVoteOf } from "../../../src/core/request/open-seats.ts";
 import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { ourTeamId, person, policyOf } from "../permit/sample.ts";
 
@@ -27,7 +27,7 @@ describe("a request with overlapping seats", () => {
       votes,
     }) as unknown as StoredRequest;
   const waits = (id: string, ...votes: Vote[]) =>
-    waitsFor(person(id), request(...votes), { policy: policyOf("{}"), ourTeamId });
+    awaitsVoteOf(person(id), request(...votes), { policy: policyOf("{}"), ourTeamId });
 
   it("waits for those whose vote would count, whichever seat the others have by then", () => {
     expect(waits("U0XENA")).toBe(true);
@@ -43,8 +43,8 @@ describe("a request with overlapping seats", () => {
     const origin = { kind: "proposal", proposal: "p-1", asker: "U0XENA" } as const;
     const asked = { ...plain, record: { ...plain.record, origin } } as StoredRequest;
     const rules = { policy: policyOf("{}"), ourTeamId };
-    expect(waitsFor(person("U0XENA"), asked, rules)).toBe(false);
-    expect(waitsFor(person("U0YVES"), asked, rules)).toBe(true);
+    expect(awaitsVoteOf(person("U0XENA"), asked, rules)).toBe(false);
+    expect(awaitsVoteOf(person("U0YVES"), asked, rules)).toBe(true);
   });
 
   it("names as missing what others can still give", () => {
@@ -65,7 +65,7 @@ describe("a request with overlapping seats", () => {
       ...request({ ...votedBy("U0XENA"), meets: [0] }),
       record: { requester, origin: typed, approval: { required: 2, votes: one } },
     } as unknown as StoredRequest;
-    expect(waitsFor(person("U0YVES"), over, { policy: policyOf("{}"), ourTeamId })).toBe(false);
-    expect(waitsFor(person("U0ZOE"), over, { policy: policyOf("{}"), ourTeamId })).toBe(true);
+    expect(awaitsVoteOf(person("U0YVES"), over, { policy: policyOf("{}"), ourTeamId })).toBe(false);
+    expect(awaitsVoteOf(person("U0ZOE"), over, { policy: policyOf("{}"), ourTeamId })).toBe(true);
   });
 });
