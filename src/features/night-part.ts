@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit/trail.ts";
+import { recordedVm } from "../core/cards/tell-record.ts";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { SeenTarget } from "../core/permit/sight.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
@@ -28,18 +29,27 @@ export interface NightPart {
   /** The kinds of records that it tells of (`what`). */
   what: readonly string[];
   /** `entries` are all records of these kinds, oldest first. */
-  read(
-    entries: readonly AuditEntry[],
-    about: {
-      /** The VMs that the reader sees. */
-      vms: readonly KnownVm[];
-      /** Whether the reader sees everything. */
-      seesAll: boolean;
-      /** Keeps what is about a VM or project that the reader sees. */
-      only<T>(
-        reading: Promise<readonly T[]>,
-        targetOf: (one: T) => SeenTarget | undefined,
-      ): Promise<readonly T[]>;
-    },
-  ): Promise<readonly NightAct[]>;
+  read(entries: readonly AuditEntry[], about: NightSight): Promise<readonly NightAct[]>;
+}
+
+/** What a reader of the night sees. */
+export interface NightSight {
+  /** The VMs that the reader sees. */
+  vms: readonly KnownVm[];
+  /** Whether the reader sees everything. */
+  seesAll: boolean;
+  /** Keeps what is about a VM or project that the reader sees. */
+  only<T>(
+    reading: Promise<readonly T[]>,
+    targetOf: (one: T) => SeenTarget | undefined,
+  ): Promise<readonly T[]>;
+}
+
+/** The records about one VM each that the reader saw when they were written, and sees now. */
+export function ofSeenVms(entries: readonly AuditEntry[], { vms, only }: NightSight) {
+  const found = entries.flatMap((entry) => {
+    const vm = recordedVm(entry.record, vms);
+    return vm ? [{ ...entry, vm }] : [];
+  });
+  return only(Promise.resolve(found), ({ vm }) => vm);
 }

@@ -1,19 +1,15 @@
-import { recordedVm, tellRecord } from "../../core/cards/tell-record.ts";
-import type { NightPart } from "../night-part.ts";
+import { tellRecord } from "../../core/cards/tell-record.ts";
+import { type NightPart, ofSeenVms } from "../night-part.ts";
 
 /** When pinned VMs began to fail attestation, and when that ended. */
 export const attestationAtNight: NightPart = {
   name: "attestation",
   what: ["attestation"],
-  async read(entries, { vms, only }) {
-    const found = entries.flatMap((entry) => {
-      const vm = recordedVm(entry.record, vms);
-      return vm ? [{ ...entry, vm }] : [];
-    });
-    const seen = await only(Promise.resolve(found), ({ vm }) => vm);
+  async read(entries, about) {
+    const seen = await ofSeenVms(entries, about);
     return seen.map(({ id, at, record, vm }) => {
-      const about = { ...record, target: vm.id };
-      const text = tellRecord(about, { person: (one) => one, vm: () => vm.name });
+      const named = { ...record, target: vm.id };
+      const text = tellRecord(named, { person: (one) => one, vm: () => vm.name });
       return { key: id, at, text, records: [id] };
     });
   },

@@ -1,6 +1,5 @@
-import { recordedVm } from "../../core/cards/tell-record.ts";
 import { dayAndTime, md, name } from "../../messages/message.ts";
-import type { NightAct, NightPart } from "../night-part.ts";
+import { type NightAct, type NightPart, ofSeenVms } from "../night-part.ts";
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
@@ -9,12 +8,8 @@ export function consolesAtNight(personName: (id: string) => Promise<string>): Ni
   return {
     name: "consoles",
     what: ["console"],
-    async read(entries, { vms, only }) {
-      const found = entries.flatMap((entry) => {
-        const vm = recordedVm(entry.record, vms);
-        return vm ? [{ ...entry, vm }] : [];
-      });
-      const seen = await only(Promise.resolve(found), ({ vm }) => vm);
+    async read(entries, about) {
+      const seen = await ofSeenVms(entries, about);
       const acts = seen.map(async ({ id, at, record, vm }): Promise<NightAct> => {
         const { until, who } = record;
         const end = typeof until === "number" ? md`, until ${dayAndTime(until)}` : "";
