@@ -41,10 +41,10 @@ export interface DeliveryOptions {
   onStored?: ((interaction: Interaction, isNew: boolean) => Promise<void>) | undefined;
 }
 
-/** How long Slack waits for an acknowledgment (ms). */
-const slackWaitsMs = 3_000;
-/** The rest is left for the network (ms). */
+/** Slack waits three seconds for an acknowledgment. The rest is left for the network (ms). */
 const answerWithinMs = 2_200;
+/** From then on an acknowledgment may reach Slack too late (ms). */
+const perhapsLateMs = 2_600;
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
@@ -174,9 +174,9 @@ export function createDeliveries(options: DeliveryOptions) {
 
     async function refuse({ text, action }: Refusal): Promise<void> {
       await ack(action);
-      if (performance.now() - began < slackWaitsMs) return;
-      // Slack had given up by then, so nobody reads it in the form. The form may even be closed:
-      // submitted again to another gateway, it is a mere copy there.
+      if (performance.now() - began < perhapsLateMs) return;
+      // Slack may have given up by then, so nobody reads it in the form. The form may even be
+      // closed: submitted again to another gateway, it is a mere copy there.
       const message = say(md`${text}`);
       answer(interaction, (reply) => reply.privately(message));
     }
