@@ -32,7 +32,7 @@ export interface NightPart {
   read(entries: readonly AuditEntry[], about: NightSight): Promise<readonly NightAct[]>;
 }
 
-/** What a reader of the night sees. */
+/** The limits of what a reader of the night may see. */
 export interface NightSight {
   /** The VMs that the reader sees. */
   vms: readonly KnownVm[];

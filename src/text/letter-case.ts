@@ -1,7 +1,7 @@
-/** `Restarted` is `restarted` within a sentence. */
+/** Makes the first letter small, as for a word within a sentence: `Restarted` becomes `restarted`. */
 export const lowerFirst = (text: string): string =>
   `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 
-/** The same at the beginning of a sentence. */
+/** Makes the first letter a capital, as at the beginning of a sentence. */
 export const upperFirst = (text: string): string =>
   `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;

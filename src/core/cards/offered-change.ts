@@ -5,7 +5,7 @@ import type { Journal } from "../request/journal.ts";
 import { recentRequests } from "../request/lists.ts";
 import { refusedInError } from "./render-result.ts";
 
-/** What is known of a VM that decides which changes are worth a button. */
+/** The facts of a VM by which Gatehouse decides which changes are worth a button. */
 export interface Situation {
   /** The VM, with the status that the reader is shown. */
   target: Target;

@@ -128,7 +128,7 @@ function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventor
       const vm = first === undefined ? undefined : await find(first);
       const project = vm && { id: vm.projectId, name: vm.projectName };
       const place = project ? policyPlaceOf(policy, project) : "access";
-      // What is about a team that has no channel isn't told where others read.
+      // Alerts of a team that has no channel go to the audit channel, because others read `alerts`.
       return alertChannel(policy, place) ?? policy.audit?.channel ?? "";
     },
   };

@@ -57,7 +57,7 @@ interface DriftChange {
   /** The alarm about the failure that is over now. */
   ends?: string | undefined;
   news?: Pick<News, "about" | "line">;
-  /** What the audit trail keeps of it. */
+  /** The audit record of the change, if it is a failure or the end of one. */
   record?: AttestationRecord;
 }
 
@@ -118,7 +118,7 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Drift
       compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
       async remembered() {
         const seen = await records.readRecords(vms.map(({ id }) => id));
-        const kept = [...seen].flatMap(([id, one]) => (isKept(one, now()) ? [id] : []));
+        const kept = [...seen].flatMap(([id, one]) => (isRemembered(one, now()) ? [id] : []));
         await records.keepOnly(new Set([...pinned, ...kept]));
       },
     };
@@ -137,7 +137,7 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Drift
  * Whether a VM that isn't pinned is remembered: while it fails, and for two days after, so that the
  * same failure is news again, whose ID without a record is the day's.
  */
-const isKept = ({ mark, recoveredAt = 0 }: DriftRecord, now: number): boolean =>
+const isRemembered = ({ mark, recoveredAt = 0 }: DriftRecord, now: number): boolean =>
   mark !== "" || now - recoveredAt < 2 * dayMs;
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);

@@ -78,7 +78,8 @@ export async function signReview(
   await gateway.store.note({ what: "review-signed", who, team, request, why });
   const signature = { by: person.name, at: await gateway.store.now(), why };
   const isFirst = await keepSignature(request, signature, gateway.store);
-  // Whoever signed first may have died before the review was closed.
+  // The review is closed here too, because the process that kept the first signature may have died
+  // before it did that.
   await reviews.close(request);
   if (!isFirst) throw alreadySigned();
   const signed = reviewSigned({ ...review, checked: why }, person.name);

@@ -200,7 +200,7 @@ async function goOnWithRest(
   };
   await rollouts.plan(rest, targets);
   const standing = await rollouts.get(id);
-  // Whoever planned it may have died before it began. Then what was planned begins now.
+  // A process may have planned the rest and died before it began. Then that plan begins now.
   const isBegun =
     standing?.state === "planned" &&
     (await begin(
