@@ -104,6 +104,8 @@ export function createAttestationNote(options: {
 }): (request: StoredRequest, command: ChangeCommand) => Promise<AfterNote | undefined> {
   const notes = new Map<string, Promise<AfterNote | undefined>>();
   return (request, command) => {
+    // A change that wasn't applied may take effect late, and is checked then.
+    if (request.state !== "done" || isAlready(request.stage)) return Promise.resolve(undefined);
     const { id } = request.record;
     const note = notes.get(id) ?? checkVm(request, command);
     if (notes.size >= mostNotes) notes.clear();
@@ -116,7 +118,6 @@ export function createAttestationNote(options: {
     command: ChangeCommand,
   ): Promise<AfterNote | undefined> {
     const { target } = request.record;
-    if (request.state !== "done" || request.stage.already) return undefined;
     try {
       const { appraiser, config } = options;
       const { policy } = config;

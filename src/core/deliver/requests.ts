@@ -110,10 +110,7 @@ export function requestSource(options: {
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
     const { said } = request.delivered;
-    // A person may record the ID of a snapshot later. The results are then recorded again.
-    const { snapshotId, claimed } = callOf(request.stage)?.answer ?? {};
-    const found = snapshotId ?? (claimed && `claimed ${claimed.id}`) ?? "1";
-    const recorded = deciderOf(request.stage) ? found : "1";
+    const recorded = recordedMark(request);
     const isRecorded = !request.final || said["afterwards"] === recorded;
     if (!isRecorded) {
       await options.recordResults(request, command);
@@ -477,6 +474,18 @@ function isLinked(request: StoredRequest): boolean {
   return (
     isDecidedElsewhere(request) && delivered.asked !== undefined && isChannel(record.channelId)
   );
+}
+
+/**
+ * Names the outcome whose results were recorded, in the field `said:afterwards`. The outcome may
+ * change once more, and its results are then recorded again: a person records the ID of a snapshot
+ * later, or a change that was told as not applied takes effect late.
+ */
+function recordedMark({ state, stage }: StoredRequest): string {
+  if (state === "not-applied") return state;
+  const { snapshotId, claimed } = callOf(stage)?.answer ?? {};
+  const found = snapshotId ?? (claimed && `claimed ${claimed.id}`) ?? "1";
+  return deciderOf(stage) ? found : "1";
 }
 
 /**

@@ -48,13 +48,16 @@ export function reviewNotice(
   return message(short, section(text), context(next), buttons([signReviewButton(id, deed)]));
 }
 
-/** Tells the audit channel the result: the notice at the start only told that the change began. */
+/**
+ * Tells the audit channel the result: the notice at the start only told that the change began. A
+ * change that was told as not applied and takes effect late is told once more.
+ */
 export async function tellEnd(
   request: StoredRequest,
   command: ChangeCommand,
   tellAudit: TellAudit,
 ): Promise<void> {
-  const { record, changedAt } = request;
+  const { record, state, changedAt } = request;
   if (!isReviewed(record)) return;
   const end = md`Break-glass by ${record.requester.name}: ${headline(request, command)}`;
   const told = message(
@@ -62,5 +65,5 @@ export async function tellEnd(
     section(md`${symbolOf(request, command)} ${end}`),
     context(md`Ended at ${when(changedAt)} · ${name(record.id)}`),
   );
-  await tellAudit(`break-glass-end-${record.id}`, told);
+  await tellAudit(`break-glass-end-${record.id}-${state}`, told);
 }

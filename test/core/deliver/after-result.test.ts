@@ -5,6 +5,7 @@ import type { Command } from "../../../src/registry/define.ts";
 import { attest } from "../../support/commands.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { createAttestationNote } from "../../../src/core/deliver/after-result.ts";
+import type { State } from "../../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { policyOf } from "../permit/sample.ts";
 import { stageOf, vmTarget } from "../asking.ts";
@@ -20,7 +21,12 @@ teams: { pay: { projects: ["payments"], operate: ["S0PAYONCALL", "U0PAY"] } }
  */
 async function noteOn(
   projectName: string,
-  { times = 1, isReadable = true, commands = [attest] as readonly Command[] } = {},
+  {
+    times = 1,
+    isReadable = true,
+    commands = [attest] as readonly Command[],
+    toldBefore = [] as readonly State[],
+  } = {},
 ) {
   let reads = 0;
   const vm = { status: "RUNNING", attestation: { enabled: true } };
@@ -46,6 +52,10 @@ async function noteOn(
     stage: { ...stageOf("done"), after: vm },
     state: "done",
   } as unknown as StoredRequest;
+  for (const state of toldBefore)
+    expect(await note({ ...request, state, stage: stageOf(state) } as StoredRequest, restart)).toBe(
+      undefined,
+    );
   const asked = Array.from({ length: times }, () => note(request, restart));
   const [first] = new Set(
     (await Promise.all(asked)).map((found) => `${found?.but}. ${String(found?.line.value)}`),
@@ -65,6 +75,12 @@ it("evidence that doesn't hold after a change calls those who operate what its t
 
 it("it is read once, however often the result that waits for its turn is rendered", async () => {
   const { text, reads } = await noteOn("payments", { times: 3 });
+  expect(text).toContain("no longer matches its pin");
+  expect(reads).toBe(1);
+});
+
+it("it is read once the change took effect late, after it was told as not applied", async () => {
+  const { text, reads } = await noteOn("payments", { toldBefore: ["not-applied"] });
   expect(text).toContain("no longer matches its pin");
   expect(reads).toBe(1);
 });

@@ -245,6 +245,24 @@ describe("the delivery of messages", () => {
     expect(here.notices).toEqual([]);
   });
 
+  it("records results again, and tells them elsewhere, where a change took effect late", async () => {
+    await using here = await deliveringWith(() => undefined);
+    const { store } = here;
+    const request = await interaction(store, plain("late"));
+    const claimed = await claimedBy("w-1", request, store);
+    const { call, reads, setbacks } = claimed.stage;
+    const unclear = { state: "unclear", call, reads, setbacks } as const;
+    const unsure = await movedBy(store.move(claimed, { to: unclear, why: "no answer" }));
+    const none = { state: "not-applied", call, reads } as const;
+    const notApplied = await movedBy(store.move(unsure, { to: none, why: "no effect" }));
+    await expect.poll(() => store.outbox.depth()).toBe(0);
+    const { id } = request.record;
+    expect([here.recorded, here.toldElsewhere]).toEqual([[id], []]);
+    await store.move(notApplied, { to: { ...none, state: "done", setbacks }, why: "late" });
+    await expect.poll(() => here.toldElsewhere).toEqual([id]);
+    expect(here.recorded).toEqual([id, id]);
+  });
+
   it("tells a change elsewhere once it is posted", async () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
