@@ -323,17 +323,18 @@ export async function redraw(
 /**
  * Records the first signature of a review, and has its request's messages show it. The signature is
  * kept in the request's hash, like votes, so that cards and `/gatehouse why` can tell whether a
- * break-glass was signed for as long as the request is kept. False when another signed first.
+ * break-glass was signed for as long as the request is kept. Resolves with the signature that
+ * counts: this one, or the first.
  */
 export async function keepSignature(
   id: string,
   signature: ReviewSignature,
   store: Pick<Journal, "get" | "outbox">,
-): Promise<boolean> {
-  if ((await store.get(id)) === undefined) return true;
+): Promise<ReviewSignature> {
+  if ((await store.get(id)) === undefined) return signature;
   const isFirst = await store.outbox.mark(id, "review", "", JSON.stringify(signature));
   await redraw([id], store);
-  return isFirst;
+  return isFirst ? signature : ((await store.get(id))?.delivered.review ?? signature);
 }
 
 /**

@@ -76,16 +76,16 @@ export async function signReview(
   const { request } = review;
   const { id: who, teamId: team } = person;
   await gateway.store.note({ what: "review-signed", who, team, request, why });
-  const signature = { by: person.name, at: await gateway.store.now(), why };
-  const isFirst = await keepSignature(request, signature, gateway.store);
-  // The review is closed here too, because the process that kept the first signature may have died
-  // before it did that.
+  const own = { by: person.name, at: await gateway.store.now(), why };
+  const signature = await keepSignature(request, own, gateway.store);
+  // The review is closed and told here too where the first signature was kept by a process that
+  // died before it did that.
   await reviews.close(request);
-  if (!isFirst) throw alreadySigned();
-  const signed = reviewSigned({ ...review, checked: why }, person.name);
+  if (signature.by !== person.name) throw alreadySigned();
+  const signed = reviewSigned({ ...review, checked: signature.why }, signature.by);
   await gateway.tell("audit", `review-signed-${request}`, signed);
   const signedAt = dayAndTime(signature.at);
-  const words = md`✅ Signed by ${person.name}: “${why}” · ${signedAt}`;
+  const words = md`✅ Signed by ${signature.by}: “${signature.why}” · ${signedAt}`;
   await gateway.answerNotices(signReviewButton(request), words, asksForReview);
 }
 

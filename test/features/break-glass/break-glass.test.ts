@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { keepSignature } from "../../../src/core/request/journal.ts";
 import { callOf } from "../../../src/core/request/stage.ts";
 import { createReviews } from "../../../src/features/break-glass/reviews.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
@@ -108,6 +109,28 @@ describe("break-glass", () => {
       who: "U0AMIR",
       why: "staging held no customer's data",
     });
+  });
+
+  it("is signed by who signed first, also where the process that kept that signature died right then", async () => {
+    await using world = await startWorld({ policy: policyWith({ administer }) });
+    const { amir, client, key, store } = world;
+    const keepFirst = async (project: string, by: string) => {
+      await breaksGlass(world, `/project delete ${project} --break-glass "it leaks"`, project);
+      const notice = await hears(amir, "audit", new RegExp(`Delete ${project}[^]*Sign review`));
+      const made = await world.settled();
+      const id = made.find(({ record }) => record.target.name === project)?.record.id ?? "";
+      await keepSignature(id, { by, at: await store.now(), why: "it was empty" }, store);
+      await amir.presses("Sign review", { in: notice.ts, channel: "audit" });
+      await amir.until(({ modals }) => modals.some(({ submit }) => submit === "Sign"));
+      return amir.submits({ "What did you check?": "I looked, too" });
+    };
+    const own = await keepFirst("staging", "amir");
+    expect(own.errors).toBeUndefined();
+    await hears(amir, "audit", /amir signed the review[^]*staging: “it was empty”/);
+    await keepFirst("ml", "olivia");
+    expect(describeSeen(amir.sees())).toContain("This review is already signed");
+    expect(await createReviews(client, key).unsigned()).toEqual([]);
+    expect(JSON.stringify(amir.seesChannel("audit"))).not.toContain("of ml: “");
   });
 
   it("shows who signed in every digest with its button, in those on request and in a shared handover, too", async () => {
