@@ -1,6 +1,5 @@
-import type { KnownVm } from "../fleet/inventory/inventory.ts";
+import type { Sight } from "../core/permit/sight.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
-import type { Target } from "../registry/define.ts";
 
 export interface Line {
   /** Identifies the line within its kind for snoozing, as long as digests have the line. */
@@ -45,21 +44,14 @@ export interface LinesOfKind extends KindOfLine {
 export interface DigestPart {
   /** Name of the part in a digest that couldn't read it. */
   name: string;
-  read(about: {
-    /** The VMs that the digest is about, as far as they could be read. */
-    vms: readonly KnownVm[];
-    /** True if the digest is about everything, not only about what a team sees or globs name. */
-    seesAll: boolean;
-    /** Keeps what is about a VM or project that is spoken of. */
-    only<T>(
-      reading: Promise<readonly T[]>,
-      targetOf: (one: T) => Target | undefined,
-    ): Promise<readonly T[]>;
-    /** Changes are reported from here on (ms). */
-    since: number;
-    /** When the digest's facts were read (ms). */
-    now: number;
-  }): Promise<ReadPart>;
+  read(
+    about: Sight & {
+      /** Changes are reported from here on (ms). */
+      since: number;
+      /** When the digest's facts were read (ms). */
+      now: number;
+    },
+  ): Promise<ReadPart>;
 }
 
 /** What a feature contributes to handovers alone: what it has under way that is no request. */

@@ -1,7 +1,6 @@
 import type { AuditEntry } from "../audit/trail.ts";
 import { recordedVm } from "../core/cards/tell-record.ts";
-import type { KnownVm } from "../fleet/inventory/inventory.ts";
-import type { SeenTarget } from "../core/permit/sight.ts";
+import type { Sight } from "../core/permit/sight.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
 
 /** Something that happened, told from the records of the audit trail that prove it. */
@@ -29,24 +28,11 @@ export interface NightPart {
   /** The kinds of records that it tells of (`what`). */
   what: readonly string[];
   /** `entries` are all records of these kinds, oldest first. */
-  read(entries: readonly AuditEntry[], about: NightSight): Promise<readonly NightAct[]>;
-}
-
-/** The limits of what a reader of the night may see. */
-export interface NightSight {
-  /** The VMs that the reader sees. */
-  vms: readonly KnownVm[];
-  /** Whether the reader sees everything. */
-  seesAll: boolean;
-  /** Keeps what is about a VM or project that the reader sees. */
-  only<T>(
-    reading: Promise<readonly T[]>,
-    targetOf: (one: T) => SeenTarget | undefined,
-  ): Promise<readonly T[]>;
+  read(entries: readonly AuditEntry[], about: Sight): Promise<readonly NightAct[]>;
 }
 
 /** The records about one VM each that the reader saw when they were written, and sees now. */
-export function ofSeenVms(entries: readonly AuditEntry[], { vms, only }: NightSight) {
+export function ofSeenVms(entries: readonly AuditEntry[], { vms, only }: Sight) {
   const found = entries.flatMap((entry) => {
     const vm = recordedVm(entry.record, vms);
     return vm ? [{ ...entry, vm }] : [];

@@ -1,10 +1,23 @@
-import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
+import type { Inventory, KnownVm, Scope } from "../../fleet/inventory/inventory.ts";
 import type { Target } from "../../registry/define.ts";
 import { seesUnder } from "./access.ts";
 import { compileTargetGlobs, ownerOf } from "./refusal.ts";
 
 /** A target as far as it must be known to decide whether it is shown. */
 export type SeenTarget = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName">;
+
+/** What the reader of a digest or of the night may see. */
+export interface Sight {
+  /** The VMs that the reader sees, as far as they could be read. */
+  vms: readonly KnownVm[];
+  /** Whether the reader sees everything, not only what a team sees or globs name. */
+  seesAll: boolean;
+  /** Keeps what is about a VM or project that the reader sees. */
+  only<T>(
+    reading: Promise<readonly T[]>,
+    targetOf: (one: T) => SeenTarget | undefined,
+  ): Promise<readonly T[]>;
+}
 
 type SightedInventory = Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
 
