@@ -19,7 +19,7 @@ import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
 import { createTrail } from "../../../src/audit/trail.ts";
-import { createDriftRecords, lackingIn } from "../../../src/monitor/drift-records.ts";
+import { createDriftRecords, dayMs, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { createTeller } from "../../monitor/teller.ts";
 import { running } from "../../support/known-vm.ts";
 
@@ -32,6 +32,8 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const known = async () => [...(await records.readRecords()).values()];
   const { said, texts, waiting, timePasses, ...teller } = createTeller();
   let explains: StoredRequest | undefined;
+  let passedMs = 0;
+  const now = () => Date.now() + passedMs;
   const trail = createTrail(redis.redis, redis.key);
   const telling = { ...teller, trail, tellingRequest: async () => explains };
   /** What the audit trail has, oldest first. */
@@ -58,7 +60,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
         records: kept,
         ...telling,
         log,
-        now: Date.now,
+        now,
       }),
     );
   const run = async (vms: readonly KnownVm[] = [web2], processes = 1, dies = false) => {
@@ -73,7 +75,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
             pins: () => pins,
             records: dies ? dead : records,
             everyMs: 400,
-            now: Date.now,
+            now,
           }),
         ),
       ),
@@ -90,6 +92,8 @@ async function startDrift({ folder }: { folder?: string } = {}) {
     waiting,
     timePasses,
     recorded,
+    /** Turns the clock on. */
+    passes: (ms: number) => void (passedMs += ms),
     /** From now on this request explains why the measurement changed. */
     explainedBy: (request: StoredRequest | undefined) => void (explains = request),
     told: withdrawTold({ ...telling, records, log }),
@@ -153,6 +157,34 @@ describe("watching pinned VMs for drift", () => {
     await at.run();
     expect(at.said.size).toBe(1);
     expect(await at.recorded()).toHaveLength(1);
+  });
+
+  it("reports the same failure of a VM of which nothing is known any more on another day, and once a day", async () => {
+    await using at = await startDrift();
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
+    const failed = async () => {
+      await at.records.keepOnly(new Set());
+      await at.run();
+      return at.said.size;
+    };
+    expect([await failed(), await failed()]).toEqual([1, 1]);
+    at.passes(dayMs);
+    expect([await failed(), await failed()]).toEqual([2, 2]);
+  });
+
+  it("forgets a VM that isn't pinned two days after its failure ended, so that the next is of another day", async () => {
+    await using at = await startDrift();
+    const moved = { ...at.web2, projectName: "other" };
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: false });
+    await at.run();
+    at.service.edit.setVerified({ vm: "vm-payments-web-2", verified: true });
+    await at.run([moved]);
+    at.passes(2 * dayMs - 60_000);
+    await at.run([moved]);
+    expect(await at.known()).toHaveLength(1);
+    at.passes(120_000);
+    await at.run([moved]);
+    expect(await at.known()).toEqual([]);
   });
 
   it("remembers when a VM was verified, until something else comes of judging it", async () => {

@@ -166,34 +166,49 @@ describe("a modal", () => {
     expect(olivia.sees().modals).toEqual([]);
   });
 
-  it("that is refused after Slack gave up, and was closed as a copy by another gateway, is told privately", async () => {
-    const slow = Promise.withResolvers<void>();
-    let isSlow = false;
-    const submit = async () => ({ errors: { why: "Too short." } });
-    await using first = await startGateway({
-      handlers: { handle: show, submit },
-      onStored: () => (isSlow ? slow.promise : Promise.resolve()),
-    });
-    const firstUrl = first.slack.app.requestUrl;
-    await using second = await startGateway({ beside: first, handlers: { handle: show, submit } });
-    const secondUrl = second.slack.app.requestUrl;
-    const olivia = first.slack.person("olivia");
-    await olivia.types("ops", "/vm ask");
-    await olivia.until((seen) => seen.modals.length === 1);
-    isSlow = true;
-    first.slack.app.requestUrl = firstUrl;
-    expect(await olivia.submits({ Reason: "x" })).toMatchObject({ acked: false });
-    first.slack.app.requestUrl = secondUrl;
-    expect(await olivia.submits({ Reason: "x" })).toMatchObject({ acked: true });
-    expect(olivia.sees().modals).toEqual([]);
-    slow.resolve();
-    const told = () =>
-      olivia.sees().channels.flatMap(({ messages }) => messages.map(({ text }) => text));
+  it.each([
     // Where the first gateway slept so long that it counted as dead, another one says it.
-    const says = /^(The form was not taken|Nothing was done): Too short\.$/;
-    await olivia.until(() => told().some((text) => says.test(text)));
-    expect([...first.handled, ...second.handled].map(({ kind }) => kind)).toEqual(["command"]);
-  });
+    [
+      "for a field",
+      { errors: { why: "Too short." } },
+      /^(The form was not taken|Nothing was done): Too short\.$/,
+    ],
+    ["as a whole", new UserError("The VM is gone."), /^(Nothing was done: )?The VM is gone\.$/],
+  ])(
+    "that is refused %s after Slack gave up, and was closed as a copy by another gateway, is told privately",
+    async (_what, refusal, says) => {
+      const slow = Promise.withResolvers<void>();
+      let isSlow = false;
+      const submit = async () => {
+        if (refusal instanceof Error) throw refusal;
+        return refusal;
+      };
+      await using first = await startGateway({
+        handlers: { handle: show, submit },
+        onStored: () => (isSlow ? slow.promise : Promise.resolve()),
+      });
+      const firstUrl = first.slack.app.requestUrl;
+      await using second = await startGateway({
+        beside: first,
+        handlers: { handle: show, submit },
+      });
+      const secondUrl = second.slack.app.requestUrl;
+      const olivia = first.slack.person("olivia");
+      await olivia.types("ops", "/vm ask");
+      await olivia.until((seen) => seen.modals.length === 1);
+      isSlow = true;
+      first.slack.app.requestUrl = firstUrl;
+      expect(await olivia.submits({ Reason: "x" })).toMatchObject({ acked: false });
+      first.slack.app.requestUrl = secondUrl;
+      expect(await olivia.submits({ Reason: "x" })).toMatchObject({ acked: true });
+      expect(olivia.sees().modals).toEqual([]);
+      slow.resolve();
+      const told = () =>
+        olivia.sees().channels.flatMap(({ messages }) => messages.map(({ text }) => text));
+      await olivia.until(() => told().some((text) => says.test(text)));
+      expect([...first.handled, ...second.handled].map(({ kind }) => kind)).toEqual(["command"]);
+    },
+  );
 
   it("stays open with a sentence when checking it fails, or takes longer than Slack waits", async () => {
     let isAway = true;
