@@ -1,7 +1,7 @@
 import { emptyPolicy, type Policy, type Team } from "../src/config/policy-file.ts";
 import { targetArgument, type Command, isChange, type Target } from "../src/registry/define.ts";
 import type { Person } from "../src/registry/invocation.ts";
-import { askAndPermit } from "../src/core/permit/permit.ts";
+import { type About, askAndPermit } from "../src/core/permit/permit.ts";
 
 const ourTeamId = "T0";
 const itsChannel = "C0ITS";
@@ -51,7 +51,7 @@ export function mayWith(
   const targets = target ? [target] : [];
   const channelId = place === "access" ? "C0" : itsChannel;
   const question = { person: someone, command, channelId };
-  const about = { targets, vmNames: [] };
+  const about: About = { targets, vms: [] };
   return askAndPermit(question, about, { policy, ourTeamId }).permit !== undefined;
 }
 

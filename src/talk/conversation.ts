@@ -32,10 +32,10 @@ import type { Command } from "../registry/define.ts";
 import { showOrSay } from "../slack/refused-message.ts";
 
 const ownForms: readonly (readonly [callback: string, FormHandler])[] = [
-  [dialogCallback, { check: checkForm, submit: submitForm }],
-  [pickCallback, { submit: submitPicker }],
-  [denialCallback, { check: giveReason }],
-  [outcomeCallback, { check: recordOutcome }],
+  [dialogCallback, { beforeAck: checkForm, afterAck: submitForm }],
+  [pickCallback, { afterAck: submitPicker }],
+  [denialCallback, { beforeAck: giveReason }],
+  [outcomeCallback, { beforeAck: recordOutcome }],
 ];
 
 const formsOf = ({ forms }: Pick<Contributions, "forms">) =>
@@ -77,7 +77,7 @@ export function createConversation(
           return shortcut(actOf(interaction));
         case "submission": {
           const act = { ...actOf(interaction), reply: replyWhereOpened(actOf(interaction)) };
-          return replyWithError(act, async () => forms.get(interaction.callback)?.submit?.(act));
+          return replyWithError(act, async () => forms.get(interaction.callback)?.afterAck?.(act));
         }
       }
     },
@@ -88,15 +88,15 @@ export function createConversation(
       if (first) await reply.privately(await alreadyRequested(first.record.id, gateway));
     },
 
-    async submit(interaction: ViewSubmission): Promise<SubmissionResult | undefined> {
-      const { check, submit } = forms.get(interaction.callback) ?? {};
+    async submitBeforeAck(interaction: ViewSubmission): Promise<SubmissionResult | undefined> {
+      const { beforeAck, afterAck } = forms.get(interaction.callback) ?? {};
       try {
-        return await check?.({ interaction, gateway: seenNow(interaction) });
+        return await beforeAck?.({ interaction, gateway: seenNow(interaction) });
       } catch (error) {
         if (!(error instanceof UserError)) throw error;
-        // The form has no input to show the error on. `submit` runs into the same refusal after the
-        // ack and answers with it.
-        if (submit && Object.keys(interaction.values).length === 0) return undefined;
+        // The form has no input to show the error on. `afterAck` runs into the same refusal and
+        // answers with it.
+        if (afterAck && Object.keys(interaction.values).length === 0) return undefined;
         return fieldError(error, interaction.values);
       }
     },

@@ -92,12 +92,13 @@ export type BeforeAck<I = Interaction> = Omit<Act<I>, "reply">;
 export type PressHandler = (act: Act<Press>, value: Input) => Promise<unknown>;
 
 /**
- * Handles a submitted form. `check` runs before the ack, while errors can still be shown on the
- * form; `submit` runs after it.
+ * Handles a submitted form. `beforeAck` runs while errors can still be shown on the form, and keeps
+ * it open by them; it may already carry the act out. `afterAck` has more time, and a channel for its
+ * answer.
  */
 export interface FormHandler {
-  check?(act: BeforeAck<ViewSubmission>): Promise<SubmissionResult | undefined>;
-  submit?(act: Act<ViewSubmission>): Promise<void>;
+  beforeAck?(act: BeforeAck<ViewSubmission>): Promise<SubmissionResult | undefined>;
+  afterAck?(act: Act<ViewSubmission>): Promise<void>;
 }
 
 /**

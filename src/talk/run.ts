@@ -26,7 +26,7 @@ import type { Interaction } from "../slack/receive/interaction.ts";
 import { originOf } from "./act-origin.ts";
 import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, refuseWhileFrozen } from "./authorize.ts";
-import { confirmFirst } from "./confirm-first.ts";
+import { requestApprovalOfRead } from "./request-approval-of-read.ts";
 import { openForm } from "./form.ts";
 import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
@@ -95,7 +95,7 @@ export async function run(
     const asksNobody = act.origin?.kind === "proposal";
     const question = { command, input, person, channelId, basis };
     const asking = await authorize(question, gateway, { asksNobody });
-    const isRequested = await confirmFirst(invocation, asking, act);
+    const isRequested = await requestApprovalOfRead(invocation, asking, act);
     // A message doesn't prove that a person wrote it, so everything but a plain read needs a press
     // (decision 005).
     if (interaction.kind === "mention" && command.kind === "read" && command.class !== "read")

@@ -10,7 +10,7 @@ import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
-/** How many requests are read at a time, and in all, to find filterSeen that a person may see. */
+/** How many requests are read at a time, and at most, to find those that a person may see. */
 const readAtOnce = 200;
 const maxRead = 2_000;
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../src/messages/message.ts";
 import { person, usual, vm } from "../core/permit/sample.ts";
-import { interaction as asked, oneOf, restartOf, stageOf } from "../core/asking.ts";
+import { storeRequest as asked, oneOf, restartOf, stageOf } from "../core/asking.ts";
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 

@@ -180,7 +180,7 @@ export const snapshotIdOf = ({ stage }: StoredRequest): string =>
 /** Stores a restart without approvals that a worker has claimed. */
 export async function claimedRestart(store: Journal, vm: string): Promise<RequestIn<"sending">> {
   const { approval: _none, ...submission } = restartOf(vmTarget(vm));
-  return claimedBy("w-here", await interaction(store, submission), store);
+  return claimedBy("w-here", await storeRequest(store, submission), store);
 }
 
 /** The state in which a submission is stored. It is a draft when it needs approvals. */
@@ -191,7 +191,7 @@ type FirstState<S extends Submission> = "approval" extends keyof S
   : "authorized";
 
 /** Stores a submission and resolves with the stored request. */
-export async function interaction<S extends Submission>(
+export async function storeRequest<S extends Submission>(
   store: Journal,
   submission: S,
 ): Promise<RequestIn<FirstState<S>>> {
@@ -213,7 +213,7 @@ export async function interaction<S extends Submission>(
   return requestIn(request, approval ? "draft" : "authorized") as RequestIn<FirstState<S>>;
 }
 
-interface StoredInteraction {
+interface JournalInRedis {
   redis: RedisClient;
   key: Keys;
   store: Journal;
@@ -235,7 +235,7 @@ export async function claimedBy(
  * now, as on a replica that missed all later writes.
  */
 export async function failover(
-  { redis, key }: StoredInteraction,
+  { redis, key }: JournalInRedis,
   request: StoredRequest,
 ): Promise<() => Promise<unknown>> {
   const hash = key("request", request.record.id);
@@ -248,13 +248,13 @@ export async function failover(
  * the first claim.
  */
 export async function claimedTwice(
-  kept: StoredInteraction,
+  journal: JournalInRedis,
   request: RequestIn<"authorized">,
 ): Promise<[lost: RequestIn<"sending">, other: RequestIn<"sending">]> {
-  const failOver = await failover(kept, request);
-  const lost = await claimedBy("w-1", request, kept.store);
+  const failOver = await failover(journal, request);
+  const lost = await claimedBy("w-1", request, journal.store);
   await failOver();
-  return [lost, await claimedBy("w-2", request, kept.store)];
+  return [lost, await claimedBy("w-2", request, journal.store)];
 }
 
 /** Reads all records of the audit trail, oldest first. */

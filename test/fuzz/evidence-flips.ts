@@ -6,7 +6,7 @@ import {
   quotesFlipped,
   reportsFlipped,
 } from "../verifier/flips.ts";
-import { randomFrom } from "../support/random.ts";
+import { createRandom } from "../../sandbox/random.ts";
 
 /** Every bit of a report of each product (or so many of them), and so many bits of quotes wherever they fall. */
 export function flipEvidence({
@@ -18,7 +18,7 @@ export function flipEvidence({
   ofQuotes: number;
   seed: number;
 }): Flips {
-  const random = randomFrom(seed);
+  const random = createRandom(seed);
   const some = (count: number, of: number) =>
     Array.from({ length: count }, () => Math.floor(random() * of));
   const reports = reportsFlipped.map((id) =>

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { randomFrom } from "../support/random.ts";
+import { createRandom } from "../../sandbox/random.ts";
 
 /** What somebody posts to the address that Slack uses. */
 export interface Delivery {
@@ -32,7 +32,7 @@ export function* forgedDeliveries(
   seed: number,
   genuine: Genuine,
 ): Generator<Delivery> {
-  const random = randomFrom(seed);
+  const random = createRandom(seed);
   const pick = (below: number) => Math.floor(random() * below);
   for (let n = 0; n < count; n += 1) {
     const make = kinds[n % kinds.length];

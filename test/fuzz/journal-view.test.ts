@@ -4,7 +4,7 @@ import { type Journal, createJournal } from "../../src/core/request/journal.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import type { GatewayContext } from "../../src/talk/gateway-context.ts";
 import { seenBy } from "../../src/talk/visible-to.ts";
-import { interaction, member, restartOf, stageOf, vmTarget } from "../core/asking.ts";
+import { storeRequest, member, restartOf, stageOf, vmTarget } from "../core/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { sampled, usualSeed } from "./fuzzed.ts";
 import { type TeamCase, ourTeamId, teamCase } from "./team-cases.ts";
@@ -42,7 +42,7 @@ async function makeAll(store: Journal): Promise<Made[]> {
     const votes = n % 6 === 1 ? { votes: [{ from: ["U0B", "S0X"], required: 1 }] } : {};
     const submission =
       n % 2 === 0 || !approval ? plain : { ...plain, approval: { ...approval, ...votes } };
-    const request = await interaction(store, submission);
+    const request = await storeRequest(store, submission);
     made.push({ request, origin, project });
     if (n % 5 === 0) await store.move(request, { to: stageOf("cancelled"), why: "no" });
   }

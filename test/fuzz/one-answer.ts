@@ -312,7 +312,7 @@ async function act(
   const conversation = createConversation(() => gateway, gateway.contributed, watch);
   asks += 1;
   const asked = interaction(`ask-${asks}`);
-  const early = asked.kind === "submission" ? await conversation.submit(asked) : undefined;
+  const early = asked.kind === "submission" ? await conversation.submitBeforeAck(asked) : undefined;
   if (early === undefined) await conversation.handle(asked, reply);
   const all = [...Object.values(early?.errors ?? {}), ...said, ...opened];
   const isRefused = all.some((text) => refusals.some((one) => one.test(plainly(text))));

@@ -27,7 +27,7 @@ import { consoleOpened } from "../../src/features/consoles/open-console.ts";
 import { lostReply } from "../../src/talk/lost-replies.ts";
 import { type About, type Kind, judgeOnLockedPhone, usual } from "./locked-phone.ts";
 import { shownText } from "../commands/shown-text.ts";
-import { running } from "../support/known-vm.ts";
+import { knownVm } from "../support/known-vm.ts";
 import { type Rest, called, stageOf, storedIn, vmTarget } from "../core/asking.ts";
 import { thaw, thawNews } from "../../src/features/freeze/thaw.ts";
 import { reviewNotice, tellEnd } from "../../src/features/break-glass/tell-audit.ts";
@@ -144,7 +144,7 @@ const review = ({ vm, why }: About) => ({
 });
 
 const drifted = (about: About, is: "failed" | "recovered") =>
-  renderDrift(running(about.vm), {
+  renderDrift(knownVm(about.vm), {
     verdict: is === "failed" ? "failed" : "verified",
     reasons: ["the measurement matches no pin"],
   } as unknown as Parameters<typeof renderDrift>[1]);
@@ -316,7 +316,7 @@ const kinds: readonly Kind[] = [
   [
     "a change that nobody requested",
     "alerts channel",
-    ({ vm }) => renderUnasked([{ vm: running(vm, "ERROR"), from: "RUNNING", key: "k" }], 60_000),
+    ({ vm }) => renderUnasked([{ vm: knownVm(vm, "ERROR"), from: "RUNNING", key: "k" }], 60_000),
     "🔴 db-1 in shop went to ERROR, was RUNNING.",
   ],
   ["a recap", "channel", recap, "Slack was unavailable for 5 min: 1 request ran"],

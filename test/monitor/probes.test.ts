@@ -5,7 +5,7 @@ import { runProbe } from "../../src/monitor/monitor.ts";
 import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { createTeller } from "./teller.ts";
-import { running } from "../support/known-vm.ts";
+import { knownVm } from "../support/known-vm.ts";
 import { sentFor } from "../support/sent-for.ts";
 
 async function startStatuses(touched: (id: string) => boolean = () => false) {
@@ -51,7 +51,7 @@ describe("VMs that change without being asked to", () => {
   it("are not told of while their status can't be read, nor for how it was before that", async () => {
     await using at = await startStatuses();
     const run = (...all: [string, string][]) =>
-      at.look(all.map(([name, status]) => running(name, status)));
+      at.look(all.map(([name, status]) => knownVm(name, status)));
     await run(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "RUNNING"]);
     await run(["off", "UNREADABLE"], ["bad", "UNREADABLE"], ["ok", "UNREADABLE"]);
     await run(["off", "STOPPED"], ["bad", "ERROR"], ["ok", "UNREADABLE"], ["new", "UNREADABLE"]);
@@ -63,40 +63,40 @@ describe("VMs that change without being asked to", () => {
 
   it("are told once when they go to ERROR or stop, whatever the number of processes", async () => {
     await using at = await startStatuses();
-    await at.look([running("web-1"), running("old", "ERROR")]);
+    await at.look([knownVm("web-1"), knownVm("old", "ERROR")]);
     expect(at.texts()).toEqual([]); // as it was found
-    await at.look([running("web-1", "ERROR"), running("old", "ERROR")]);
-    await at.look([running("web-1", "ERROR"), running("old", "ERROR")]);
+    await at.look([knownVm("web-1", "ERROR"), knownVm("old", "ERROR")]);
+    await at.look([knownVm("web-1", "ERROR"), knownVm("old", "ERROR")]);
     expect(at.texts()).toEqual(["🔴 web-1 in shop went to ERROR, was RUNNING."]);
-    await at.look([running("web-1"), running("old", "STOPPED")]);
+    await at.look([knownVm("web-1"), knownVm("old", "STOPPED")]);
     expect(at.texts()[1]).toBe("⚪ old in shop stopped, was ERROR.");
-    await at.look([running("web-1", "ERROR"), running("old", "STOPPED")]);
+    await at.look([knownVm("web-1", "ERROR"), knownVm("old", "STOPPED")]);
     expect(at.said.size).toBe(3);
   });
 
   it("are told though a process whose clock was hours ahead had read the list", async () => {
     await using at = await startStatuses();
-    await at.look([running("web-1")], { refreshedAt: Date.now() + 3 * 3_600_000 });
-    await at.look([running("web-1", "ERROR")]);
+    await at.look([knownVm("web-1")], { refreshedAt: Date.now() + 3 * 3_600_000 });
+    await at.look([knownVm("web-1", "ERROR")]);
     expect(at.texts()).toEqual(["🔴 web-1 in shop went to ERROR, was RUNNING."]);
     // A process with an older copy of the list tells nothing
-    await at.look([running("web-1", "STOPPED")], { version: 1 });
+    await at.look([knownVm("web-1", "STOPPED")], { version: 1 });
     expect(at.texts()).toHaveLength(1);
   });
 
   it("are not told when a request of ours did it, is new, or the service is away", async () => {
     await using at = await startStatuses((id) => id === "vm-asked");
-    await at.look([running("asked"), running("web-1")]);
-    await at.look([running("asked", "STOPPED"), running("web-1"), running("new", "STOPPED")]);
-    await at.look([running("web-1", "ERROR")], { stale: true });
+    await at.look([knownVm("asked"), knownVm("web-1")]);
+    await at.look([knownVm("asked", "STOPPED"), knownVm("web-1"), knownVm("new", "STOPPED")]);
+    await at.look([knownVm("web-1", "ERROR")], { stale: true });
     expect(at.texts()).toEqual([]);
   });
 
   it("are told together, in one message, when there are many", async () => {
     await using at = await startStatuses();
     const many = Array.from({ length: 40 }, (_, n) => `web-${n}`);
-    await at.look(many.map((name) => running(name)));
-    await at.look(many.map((name) => running(name, "ERROR")));
+    await at.look(many.map((name) => knownVm(name)));
+    await at.look(many.map((name) => knownVm(name, "ERROR")));
     expect(at.texts()).toEqual(["40 VMs changed without a request to Gatehouse:"]);
     const [told] = [...at.said.values()];
     expect(told?.blocks.length).toBeLessThanOrEqual(50);
@@ -105,10 +105,10 @@ describe("VMs that change without being asked to", () => {
 
   it("are remembered with the time, and forgotten with their project", async () => {
     await using at = await startStatuses();
-    await at.look([running("web-1", "ERROR")]);
-    const since = await at.records.since([running("web-1", "ERROR"), running("web-2")]);
+    await at.look([knownVm("web-1", "ERROR")]);
+    const since = await at.records.since([knownVm("web-1", "ERROR"), knownVm("web-2")]);
     expect([...since.keys()]).toEqual(["vm-web-1"]);
-    await at.look([running("db-1", "RUNNING", "other")]);
-    expect(await at.records.since([running("web-1", "ERROR")])).toEqual(new Map());
+    await at.look([knownVm("db-1", "RUNNING", "other")]);
+    expect(await at.records.since([knownVm("web-1", "ERROR")])).toEqual(new Map());
   });
 });

@@ -4,7 +4,7 @@ import { md, sentence } from "../../src/messages/message.ts";
 import { createJournal } from "../../src/core/request/journal.ts";
 import { createNotices } from "../../src/core/deliver/deliver.ts";
 import { createMeasure } from "../../src/operate/measure.ts";
-import { claimedBy, interaction, restartOf, vmTarget, movedBy, stageOf } from "../core/asking.ts";
+import { claimedBy, storeRequest, restartOf, vmTarget, movedBy, stageOf } from "../core/asking.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const minuteMs = 60_000;
@@ -53,10 +53,10 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   });
   expect(empty['queue_age_seconds{queue="requests"}']).toBeGreaterThanOrEqual(60);
 
-  const old = await interaction(store, restartOf(vmTarget("web-1")));
-  await interaction(store, restartOf(vmTarget("web-2")));
+  const old = await storeRequest(store, restartOf(vmTarget("web-1")));
+  await storeRequest(store, restartOf(vmTarget("web-2")));
   const { approval: _none, ...plain } = restartOf(vmTarget("db-1"));
-  const lost = await interaction(store, plain);
+  const lost = await storeRequest(store, plain);
   const requestKey = (id: string) => key("request", id);
   const now = await store.now();
   await redis.hset(requestKey(old.record.id), "createdAt", now - 5 * minuteMs);

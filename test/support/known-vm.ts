@@ -1,6 +1,6 @@
 import type { KnownVm } from "../../src/fleet/inventory/inventory.ts";
 
-export const running = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
+export const knownVm = (name: string, status = "RUNNING", projectName = "shop"): KnownVm => ({
   id: `vm-${name}`,
   name,
   projectId: `p-${projectName}`,

@@ -28,10 +28,11 @@ export interface Source extends Pick<Subject, "at"> {
    */
   owedSince?: "changedAt" | "createdAt" | "at";
   /**
-   * Resolves with the messages that a subject owes, by its hash. Undefined when the subject is
-   * gone, or when this process can't read it. Another process may know its command.
+   * Resolves with the messages that a subject owes, by its hash. It may first move the subject on,
+   * and is idempotent. Undefined when the subject is gone, or when this process can't read it:
+   * another process may know its command.
    */
-  readSubject(id: string, fields: Fields): Promise<Owes | undefined>;
+  prepareMessages(id: string, fields: Fields): Promise<Owes | undefined>;
 }
 
 /** The messages that one subject owes. */
@@ -98,7 +99,7 @@ export function deliveryWork(
     const { outbox } = source;
     for (;;) {
       const fields = await outbox.get(id);
-      const owes = await source.readSubject(id, fields);
+      const owes = await source.prepareMessages(id, fields);
       const isUnread = !owes && Object.keys(fields).length > 0;
       if (!isUnread) unread.delete(`${outbox.kind} ${id}`);
       const posted = owes && (await postFirst(source, id, owes));
@@ -231,7 +232,7 @@ export function createNotices(options: {
   /** The key of the set of notices that have this button. */
   const noticesWith = (named: string) => key("notices-with", hash("sha256", named).slice(0, 16));
 
-  async function readNotice(_id: string, fields: Fields): Promise<Owes | undefined> {
+  async function prepareNotice(_id: string, fields: Fields): Promise<Owes | undefined> {
     if (!fields["notice"]) return undefined;
     const { facts, ...notice } = JSON.parse(fields["notice"]) as Notice & { facts?: string };
     const { channelId } = notice;
@@ -297,6 +298,6 @@ export function createNotices(options: {
       isWithdrawn: async (id) => (await outbox.get(id))["said:notice"] === withdrawnMark,
       hasten: (id) => outbox.later(id, 0),
     },
-    source: { outbox, owedSince: "at", readSubject: readNotice },
+    source: { outbox, owedSince: "at", prepareMessages: prepareNotice },
   };
 }

@@ -37,7 +37,7 @@ export interface Owed extends Says {
    * Called when the place is closed. Resolves with how long until the message is owed in another
    * place (ms), or with undefined when there is none.
    */
-  closed?: ((error: string) => Promise<number | undefined>) | undefined;
+  onClosed?: ((error: string) => Promise<number | undefined>) | undefined;
   /** Called when Slack has accepted the message in this channel. Must not throw. */
   onSaid?: ((channelId: string) => void) | undefined;
   /** The place to post in. A person's ID stands for their direct messages. */
@@ -375,7 +375,7 @@ export function createPostOnce(options: {
     owed: Owed,
     error: string,
   ): Promise<number> {
-    const waitMs = await owed.closed?.(error);
+    const waitMs = await owed.onClosed?.(error);
     if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
     log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
     await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });

@@ -105,7 +105,7 @@ export function requestSource(options: {
   const { outbox } = store;
   const links = new Map<string, string>();
 
-  async function readRequest(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function prepareRequest(id: string, fields: Fields): Promise<Owes | undefined> {
     const request = parseStored(fields);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
@@ -120,7 +120,7 @@ export function requestSource(options: {
     if (request.state === "unknown" && said["unknown"] === undefined) await redrawAround(request);
     if (request.state === "draft" && isSaid(said["card"]) && isOnlyForRequester(request)) {
       await cancelUnapprovable(request);
-      return readRequest(id, await outbox.get(id));
+      return prepareRequest(id, await outbox.get(id));
     }
     const { revision, record } = request;
     const sharedId = boardOf(request.delivered);
@@ -128,7 +128,7 @@ export function requestSource(options: {
       const isShown = await store.sharedCards.touch(sharedId, request.final);
       if (request.state === "unknown" || (!isShown && !request.final)) {
         await store.sharedCards.leave(id, sharedId, outbox);
-        return readRequest(id, await outbox.get(id));
+        return prepareRequest(id, await outbox.get(id));
       }
     }
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
@@ -340,7 +340,7 @@ export function requestSource(options: {
    */
   function oweInChannel(request: StoredRequest, post: Post, place: Place): Owed {
     const { id, teamChannel } = request.record;
-    const closed = async (error: string) => {
+    const onClosed = async (error: string) => {
       if (post.key !== "card") return undefined;
       await outbox.remember(id, { "team-closed": "1" });
       await store.note({
@@ -352,7 +352,7 @@ export function requestSource(options: {
       });
       return 0;
     };
-    return { ...post, mark: request.delivered.said[post.key], place, closed };
+    return { ...post, mark: request.delivered.said[post.key], place, onClosed };
   }
 
   /**
@@ -362,8 +362,8 @@ export function requestSource(options: {
   function oweWhereRequested(request: StoredRequest, { shows, ...post }: Post, spot: Spot): Owed {
     const { delivered, record } = request;
     const { closedBy, said } = delivered;
-    const closed = (error: string) => moveToDirectMessages(request, error);
-    const base = { ...post, mark: said[post.key], closed };
+    const onClosed = (error: string) => moveToDirectMessages(request, error);
+    const base = { ...post, mark: said[post.key], onClosed };
     if (closedBy === undefined) return { ...base, place: spot, shows };
     // A direct message is posted once and never edited. The result follows as another message.
     return { ...base, place: { channelId: record.requester.id } };
@@ -396,11 +396,11 @@ export function requestSource(options: {
     await endUnsent(request, { state: "cancelled", why, hint }, { store });
   }
 
-  return { outbox, owedSince: "changedAt", readSubject: readRequest, at: options.at };
+  return { outbox, owedSince: "changedAt", prepareMessages: prepareRequest, at: options.at };
 }
 
 /** A message of a request, without its place. */
-type Post = Omit<Owed, "mark" | "place" | "closed">;
+type Post = Omit<Owed, "mark" | "place" | "onClosed">;
 
 type Spot = BoardPlace;
 

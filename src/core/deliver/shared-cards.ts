@@ -26,7 +26,7 @@ export function sharedCardSource(
   const { store } = options;
   const { sharedCards } = store;
 
-  async function readSharedCard(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function prepareSharedCard(id: string, fields: Fields): Promise<Owes | undefined> {
     const shared = parseBoard(id, fields);
     if (!shared) return undefined;
     const { createdAt, revision, delivered } = shared;
@@ -43,7 +43,7 @@ export function sharedCardSource(
     }
     const mark = delivered.said["card"] ?? "";
     if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.close(id, 1)))
-      return readSharedCard(id, await sharedCards.outbox.get(id));
+      return prepareSharedCard(id, await sharedCards.outbox.get(id));
     if (delivered.card) await linkMembersTo(delivered.card, staying);
     const work = workOnRequests(staying.map(({ request }) => request.record));
     return {
@@ -94,11 +94,15 @@ export function sharedCardSource(
     const { place, delivered } = shared;
     const { card: standsAt, said } = delivered;
     const results = resultsOf(staying, said);
-    const isWhole = staying.length > 0 && staying.every(({ request }) => request.final);
-    const closed = async () => ((await sharedCards.close(shared.id)) ? 1 : undefined);
+    const haveAllEnded = staying.length > 0 && staying.every(({ request }) => request.final);
+    const onClosed = async () => ((await sharedCards.close(shared.id)) ? 1 : undefined);
     const shown = renderSharedCard(members);
     const print = hash("sha256", JSON.stringify(shown)).slice(0, 16);
-    const looks = { version: print, look: isWhole ? "whole" : "running", isLast: isWhole };
+    const looks = {
+      version: print,
+      look: haveAllEnded ? "whole" : "running",
+      isLast: haveAllEnded,
+    };
     const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
     const threadTs = place.threadTs ?? standsAt?.ts;
     const whole = createTelling(results.flatMap(({ theirs }) => theirs));
@@ -107,16 +111,16 @@ export function sharedCardSource(
       mark: said["card"],
       place,
       render: async () =>
-        isWhole && !isSaid(said["card"])
+        haveAllEnded && !isSaid(said["card"])
           ? renderSharedCard(members, await whole.addNotes(results.map(({ theirs }) => theirs)))
           : shown,
-      shows: { ...shows, tellsEnd: isWhole && delivered.formerCard === undefined },
+      shows: { ...shows, tellsEnd: haveAllEnded && delivered.formerCard === undefined },
       // The card replaces many cards, so it goes before single ones.
       urgency: "result",
-      covers: isWhole ? results.map(({ key }) => key) : [],
-      tells: isWhole ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
-      onSaid: isWhole ? whole.onSaid : undefined,
-      closed,
+      covers: haveAllEnded ? results.map(({ key }) => key) : [],
+      tells: haveAllEnded ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
+      onSaid: haveAllEnded ? whole.onSaid : undefined,
+      onClosed,
       isFragile: true,
     };
     const told = groupIntoReplies(results, said).map(([first, ...others]): Owed => {
@@ -134,7 +138,7 @@ export function sharedCardSource(
         covers: others.map(({ key }) => key),
         tells: all.flat().map(idOf),
         onSaid: telling.onSaid,
-        closed,
+        onClosed,
       };
     });
     return { messages: [card, ...told], waitMs };
@@ -151,7 +155,7 @@ export function sharedCardSource(
   return {
     outbox: sharedCards.outbox,
     owedSince: "createdAt",
-    readSubject: readSharedCard,
+    prepareMessages: prepareSharedCard,
     at: async (point, id) => options.at?.(`shared-${point}`, id),
   };
 }

@@ -73,12 +73,12 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll
     const isKnown = error instanceof ComputeError;
     if (!isKnown) by.log.error("poll.failed", { pollKey, error });
     // Without a read, only deadlines decide.
-    await giveUpLate(await countFromNow(open, await by.store.now(), by), by);
+    await countFailedReads(await redateFutureTimes(open, await by.store.now(), by), by);
     return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
   }
   const at = await by.store.now();
-  const waiting = await countFromNow(open, at, by);
-  await giveUpLate(
+  const waiting = await redateFutureTimes(open, at, by);
+  await countFailedReads(
     waiting.filter((request) => !readingOf(request)),
     by,
   );
@@ -111,13 +111,13 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll
  * and a poll would otherwise wait until that time comes again. Now is later than the moment they
  * mean, so nothing is proven too early.
  */
-async function countFromNow(
+async function redateFutureTimes(
   waiting: readonly Polled[],
   now: number,
   by: WorkerContext,
 ): Promise<Polled[]> {
   const counted = waiting.map(async (request) => {
-    const to = fromNow(request.stage, now);
+    const to = withTimesUpToNow(request.stage, now);
     if (!to) return request;
     const moved = await by.store.saveFacts(request, to, { isSilent: true });
     return moved.is === "moved" ? moved.request : request;
@@ -128,7 +128,7 @@ async function countFromNow(
 /**
  * Returns the stage with its times moved to now. Undefined where none of them lies in the future.
  */
-function fromNow(stage: PolledStage, now: number): PolledStage | undefined {
+function withTimesUpToNow(stage: PolledStage, now: number): PolledStage | undefined {
   const { call, reads } = stage;
   const { sentAt, endedAt } = call;
   const { last, sameSince, quietSince, quietLooks, blindSince, blindLooks } = reads;
@@ -304,10 +304,11 @@ async function readFor(
 }
 
 /**
- * Gives up requests after a whole quiet period of failed reads. A few failed reads prove nothing,
- * however late they are: after an outage, or where polls come late, the deadline is long over.
+ * Counts a failed read of each request, and gives up those that were blind for a whole quiet period
+ * and many reads. A few failed reads prove nothing, however late they are: after an outage, or where
+ * polls come late, the deadline is long over.
  */
-async function giveUpLate(waiting: readonly Polled[], by: WorkerContext): Promise<void> {
+async function countFailedReads(waiting: readonly Polled[], by: WorkerContext): Promise<void> {
   if (waiting.length === 0) return;
   const now = await by.store.now();
   const { settleDeadlineMs, quiesceMs } = by.policy.timing;

@@ -223,7 +223,8 @@ async function takeAnswer(
   by: WorkerContext,
 ): Promise<Next> {
   const endedAt = await by.store.now();
-  if (!(answer instanceof ComputeError)) return accepted(claimed, change, answer, endedAt, by);
+  if (!(answer instanceof ComputeError))
+    return recordAcceptance(claimed, change, answer, endedAt, by);
   const learned: Learned = {
     endedAt,
     answer: {
@@ -253,11 +254,12 @@ async function takeAnswer(
     case "unexpected":
       return moveIfStillOurs(claimed, (now) => unclear(now, learned), "no clear answer", by);
     default:
-      return refused(claimed, change, learned, answer, by);
+      return recordRefusal(claimed, change, learned, answer, by);
   }
 }
 
-async function accepted(
+/** Records a 2xx: the request is done where the answer proves that, and otherwise polled. */
+async function recordAcceptance(
   claimed: Claimed,
   { effect }: Change,
   answer: Accepted,
@@ -285,8 +287,11 @@ async function accepted(
       );
 }
 
-/** Reads the target once after a 409. If it already is in the wanted state, the request is done. */
-async function refused(
+/**
+ * Records a refusal. After a 409 the target is read once: if it already is in the wanted state, the
+ * request is done. All changes are frozen when the service refuses Gatehouse's key.
+ */
+async function recordRefusal(
   claimed: Claimed,
   { effect, args }: Change,
   learned: Learned,

@@ -59,6 +59,7 @@ export interface Delivered {
 }
 
 export interface ReviewSignature {
+  byId: string;
   /** A name. */
   by: string;
   at: number;

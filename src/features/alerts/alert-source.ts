@@ -77,7 +77,7 @@ export function alertSource(options: {
   const { alerts } = options;
   let reading = 0;
 
-  const readAlert: Source["readSubject"] = async (id, fields) => {
+  const prepareAlert: Source["prepareMessages"] = async (id, fields) => {
     const overview = parseBoard(id, fields);
     const alert = parseAlert(id, fields);
     const stored = overview ?? alert;
@@ -89,10 +89,11 @@ export function alertSource(options: {
       const isShown = await alerts.overviews.touch(overviewId, hasEnded);
       if (isShown || hasEnded) return { createdAt, revision, messages: [] };
       await alerts.overviews.leave(id, overviewId, alerts.outbox);
-      return readAlert(id, await alerts.outbox.get(id));
+      return prepareAlert(id, await alerts.outbox.get(id));
     }
     const as = { now: await alerts.now(), frozen: await options.store.freezeState() };
-    if (alert && (await isToMove(alert, as.now))) return readAlert(id, await alerts.outbox.get(id));
+    if (alert && (await isToMove(alert, as.now)))
+      return prepareAlert(id, await alerts.outbox.get(id));
     const owed = overview
       ? await messagesOfOverview(overview, fields, as)
       : alert && messagesOfGroup(alert, as);
@@ -145,7 +146,7 @@ export function alertSource(options: {
       shows,
       urgency: "rest",
       covers: [...keys, ...uncalled.map(calls)],
-      closed: whenClosed(alert.id, channelId),
+      onClosed: whenClosed(alert.id, channelId),
       join:
         now - createdAt < ownCardMs
           ? undefined
@@ -286,7 +287,7 @@ export function alertSource(options: {
       key: "card",
       mark: delivered.said["card"],
       urgency: "result" as const,
-      closed: whenClosed(overview.id, channelId),
+      onClosed: whenClosed(overview.id, channelId),
     };
     const { said, card: standsAt } = delivered;
     const calling = firing.filter((alert) => calledBy([alert]).length > 0);
@@ -370,13 +371,13 @@ export function alertSource(options: {
     return vm?.status;
   }
 
-  return { outbox: alerts.outbox, owedSince: "createdAt", readSubject: readAlert };
+  return { outbox: alerts.outbox, owedSince: "createdAt", prepareMessages: prepareAlert };
 }
 
 /** Merges held deliveries when their time has come. This source owes no messages itself. */
 export function heldAlerts({ alerts }: { alerts: Alerts }): Source {
-  const readAlert: Source["readSubject"] = async (id) => {
+  const prepareAlert: Source["prepareMessages"] = async (id) => {
     return { createdAt: 0, messages: [], ...(await alerts.settle(id)) };
   };
-  return { outbox: alerts.held, readSubject: readAlert };
+  return { outbox: alerts.held, prepareMessages: prepareAlert };
 }

@@ -11,7 +11,7 @@ export const ask = defineFeature({
     return {
       offersAtRefusal: askButton,
       presses: { ask: openAsk },
-      forms: { [askCallback]: { check: checkAsk, submit: submitAsk } },
+      forms: { [askCallback]: { beforeAck: checkAsk, afterAck: submitAsk } },
     };
   },
 });

@@ -23,7 +23,7 @@ export const breakGlass = defineFeature({
         [signAction]: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
       },
       answeredForAll: [signAction],
-      forms: { [reviewCallback]: { check: (act) => signReview(act, reviews) } },
+      forms: { [reviewCallback]: { beforeAck: (act) => signReview(act, reviews) } },
       digest: reviewsInDigests({ ...on, reviews }),
       async afterRequest(made) {
         if (!isReviewed(made)) return;

@@ -76,12 +76,12 @@ export async function signReview(
   const { request } = review;
   const { id: who, teamId: team } = person;
   await gateway.store.note({ what: "review-signed", who, team, request, why });
-  const own = { by: person.name, at: await gateway.store.now(), why };
+  const own = { byId: person.id, by: person.name, at: await gateway.store.now(), why };
   const signature = await keepSignature(request, own, gateway.store);
   // The review is closed and told here too where the first signature was kept by a process that
   // died before it did that.
   await reviews.close(request);
-  if (signature.by !== person.name) throw alreadySigned();
+  if (signature.byId !== person.id) throw alreadySigned();
   const signed = reviewSigned({ ...review, checked: signature.why }, signature.by);
   await gateway.tell("audit", `review-signed-${request}`, signed);
   const signedAt = dayAndTime(signature.at);

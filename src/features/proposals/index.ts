@@ -21,7 +21,7 @@ export const proposals = defineFeature({
     return {
       services: [proposalsOf.providedBy(all), proposingOf.providedBy({ propose: askOthers })],
       presses: { "proposal:run": runProposal, "proposal:dismiss": askDismissal },
-      forms: { [dismissalCallback]: { check: dismissProposal } },
+      forms: { [dismissalCallback]: { beforeAck: dismissProposal } },
       messages: [proposalSource({ ...on, commands: on.changes, proposals: all })],
       async untold() {
         const untold = await all.untold();

@@ -49,7 +49,7 @@ export function proposalSource(options: {
   const { proposals, store, web } = options;
   const { outbox } = proposals;
 
-  async function readProposal(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function prepareProposal(id: string, fields: Fields): Promise<Owes | undefined> {
     const proposal = parseProposal(fields);
     const command = options.commands.find(({ name }) => name === proposal?.record.command);
     if (!proposal || !command) return undefined;
@@ -60,10 +60,11 @@ export function proposalSource(options: {
       const isShown = request.delivered.card !== undefined || now > changedAt + linkWithinMs;
       if (!isShown) return { createdAt, revision, messages: [], waitMs: soonMs };
       if (await proposals.settle(proposal, request.record.id))
-        return readProposal(id, await outbox.get(id));
+        return prepareProposal(id, await outbox.get(id));
     }
     const isOver = !request && state !== "expired" && hasExpired(proposal, now);
-    if (isOver && (await proposals.expire(proposal))) return readProposal(id, await outbox.get(id));
+    if (isOver && (await proposals.expire(proposal)))
+      return prepareProposal(id, await outbox.get(id));
     const isOpen = state === "open" || (state === "running" && !request);
     const frozen = isOpen ? await store.freezeState() : undefined;
     const { card: standsAt, formerCard, shown: before, said } = delivered;
@@ -86,7 +87,7 @@ export function proposalSource(options: {
     if (channelId === undefined)
       return { createdAt, revision, messages: [], waitMs: Math.min(untilEndMs, tryAgainMs) };
     const place = { channelId };
-    const closed = async (error: string) => {
+    const onClosed = async (error: string) => {
       options.log.warn("proposal.channel-closed", { proposal: id, channel: channelId, error });
       await proposals.close(id, channelId);
       return 0;
@@ -110,7 +111,7 @@ export function proposalSource(options: {
       place,
       render,
       shows,
-      closed,
+      onClosed,
       urgency: "decision",
     };
     const messages = [card, ...resultForAsker(proposal, command, { request, noteNow })];
@@ -152,5 +153,5 @@ export function proposalSource(options: {
     ];
   }
 
-  return { outbox, owedSince: "createdAt", readSubject: readProposal };
+  return { outbox, owedSince: "createdAt", prepareMessages: prepareProposal };
 }

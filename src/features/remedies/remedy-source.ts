@@ -26,7 +26,7 @@ export function remedySource(on: {
 }): Source {
   const { remedies, store, changes } = on;
 
-  const readRemedy = async (id: string, fields: Fields): Promise<Owes | undefined> => {
+  const prepareRemedy = async (id: string, fields: Fields): Promise<Owes | undefined> => {
     const remedy = parseRemedy(fields);
     if (!remedy) return undefined;
     const { createdAt, revision, record, state } = remedy;
@@ -35,7 +35,7 @@ export function remedySource(on: {
     const request = await store.get(record.request);
     // The end of the request wakes its remedy.
     if (request && !request.final) return owed;
-    const readAgain = async () => readRemedy(id, await remedies.outbox.get(id));
+    const readAgain = async () => prepareRemedy(id, await remedies.outbox.get(id));
     if (!request || !hasChanged(request)) {
       if (state === "open") await remedies.voided(remedy);
       return state === "open" ? readAgain() : owed;
@@ -98,7 +98,7 @@ export function remedySource(on: {
     return sumUp(past).find(({ command }) => command === record.command)?.failures ?? 0;
   }
 
-  return { outbox: remedies.outbox, readSubject: readRemedy };
+  return { outbox: remedies.outbox, prepareMessages: prepareRemedy };
 }
 
 /** The alerts that were judged to fire and do so now: what has ended meanwhile isn't told. */

@@ -23,7 +23,7 @@ const firstField = "roll:most";
 
 /** Handles the form of a rollout. Errors are shown before the ack; the rollout begins after it. */
 export const confirmRollout = (rollouts: Rollouts): FormHandler => ({
-  async check(act) {
+  async beforeAck(act) {
     const { values } = act.interaction;
     try {
       return await checkPlanned(await readPlanned(act, rollouts), act);
@@ -33,7 +33,7 @@ export const confirmRollout = (rollouts: Rollouts): FormHandler => ({
       throw error;
     }
   },
-  async submit(act) {
+  async afterAck(act) {
     const { interaction, reply, gateway } = act;
     const planned = await readPlanned(act, rollouts);
     const { rollout, input, options } = planned;

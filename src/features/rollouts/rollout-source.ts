@@ -19,7 +19,7 @@ export function rolloutSource(options: {
   const { rollouts } = options;
   const { outbox } = rollouts;
 
-  async function readRollout(_id: string, fields: Fields): Promise<Owes | undefined> {
+  async function prepareRollout(_id: string, fields: Fields): Promise<Owes | undefined> {
     const rollout = parseRollout(fields);
     const command = options.commands.find(({ name }) => name === rollout?.record.command);
     if (!rollout || !command) return undefined;
@@ -32,7 +32,7 @@ export function rolloutSource(options: {
     const { record, delivered, revision, state, final } = rollout;
     const { shown = "", said } = delivered;
     const place = placeOf(rollout);
-    const closed = async () => {
+    const onClosed = async () => {
       if (delivered.isElsewhere) return undefined;
       await outbox.remember(record.id, { elsewhere: "1" });
       return 0;
@@ -45,13 +45,13 @@ export function rolloutSource(options: {
     const card = () => renderRollout(rollout, command);
     const end = () => renderRolloutEnd(rollout, command);
     const owed: Owed[] = [
-      { key: "card", mark: said["card"], place, render: card, shows: { ...shows, asks }, closed },
-      { key: "end", mark: said["end"], place, render: end, closed },
+      { key: "card", mark: said["card"], place, render: card, shows: { ...shows, asks }, onClosed },
+      { key: "end", mark: said["end"], place, render: end, onClosed },
     ];
     return { messages: final ? owed : owed.slice(0, 1), waitMs };
   }
 
-  return { outbox, owedSince: "createdAt", readSubject: readRollout };
+  return { outbox, owedSince: "createdAt", prepareMessages: prepareRollout };
 }
 
 /**

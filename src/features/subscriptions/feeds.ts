@@ -31,7 +31,7 @@ export function createFeeds<Line extends object>(options: {
     keptMs,
   });
 
-  async function readFeed(id: string, fields: Fields): Promise<Owes | undefined> {
+  async function prepareFeed(id: string, fields: Fields): Promise<Owes | undefined> {
     const feed = parseBoard(id, fields);
     if (!feed) return undefined;
     const { createdAt, revision, place, delivered } = feed;
@@ -86,7 +86,7 @@ export function createFeeds<Line extends object>(options: {
     source: {
       outbox,
       owedSince: "at",
-      readSubject: readFeed,
+      prepareMessages: prepareFeed,
       at: async (point) => options.at?.(point, "feed"),
     } satisfies Source,
   };

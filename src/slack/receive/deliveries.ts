@@ -69,9 +69,9 @@ export function createDeliveries(options: DeliveryOptions) {
   }
 
   const track = ({ id }: Interaction, work: () => Promise<void>): Promise<void> =>
-    runs(() => during(workOnInteraction(id), work));
+    runInBackground(() => during(workOnInteraction(id), work));
 
-  function runs(work: () => Promise<void> | void): Promise<void> {
+  function runInBackground(work: () => Promise<void> | void): Promise<void> {
     const task = Promise.try(work)
       .catch((error: unknown) => log.error("slack.handling-failed", { error }))
       .finally(() => running.delete(task));
@@ -140,7 +140,7 @@ export function createDeliveries(options: DeliveryOptions) {
    * Stores the interaction before Slack is told that it was taken. For interactions whose
    * acknowledgment carries no text.
    */
-  async function take(interaction: Interaction | undefined, ack?: () => Promise<void>) {
+  async function takeInteraction(interaction: Interaction | undefined, ack?: () => Promise<void>) {
     const taken = await store(interaction);
     await ack?.();
     taken?.goOn();
@@ -160,7 +160,9 @@ export function createDeliveries(options: DeliveryOptions) {
       return void taken.goOn();
     }
     const leftMs = answerWithinMs - (performance.now() - began);
-    const submitted = during(workOnInteraction(interaction.id), () => handlers.submit(interaction));
+    const submitted = during(workOnInteraction(interaction.id), () =>
+      handlers.submitBeforeAck(interaction),
+    );
     const refusal = await refusalOf(submitted, view, leftMs, log);
     if (refusal === undefined) {
       await ack();
@@ -183,7 +185,7 @@ export function createDeliveries(options: DeliveryOptions) {
   }
 
   return {
-    take,
+    takeInteraction,
 
     async takeCommand(interaction: Interaction, ack: AckFn<object>): Promise<void> {
       const taken = await store(interaction);
@@ -234,7 +236,7 @@ export function createDeliveries(options: DeliveryOptions) {
         attempt(interaction, async (reply) => {
           if (isTooLate) return handlers.tooLate(interaction, reply);
           if (interaction.kind === "submission") {
-            const result = await handlers.submit(interaction);
+            const result = await handlers.submitBeforeAck(interaction);
             // The modal is closed by now, so its errors go into a message.
             const wrong = Object.values(result?.errors ?? {}).join(" ");
             if (wrong !== "") return reply.privately(say(md`Nothing was done: ${wrong}`));
@@ -245,7 +247,7 @@ export function createDeliveries(options: DeliveryOptions) {
     },
 
     /** Starts the work at once. The acknowledgment doesn't wait for its end. */
-    runs,
+    runInBackground,
     running: () => running.size,
 
     /** Waits until nothing runs, at most `deadlineMs`. Resolves with how many still run. */

@@ -102,7 +102,7 @@ export interface Handlers {
    */
   repeated(interaction: Interaction, reply: Reply): Promise<void>;
   /** It runs before the acknowledgment, so it must answer within two seconds. */
-  submit(interaction: ViewSubmission): Promise<SubmissionResult | undefined>;
+  submitBeforeAck(interaction: ViewSubmission): Promise<SubmissionResult | undefined>;
   /**
    * It runs before the acknowledgment. Nothing is suggested when it fails or takes over two
    * seconds.

@@ -46,12 +46,19 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   // A workspace may have had to give its commands other names.
   app.command(/^\/(?!(?:vm|project|gatehouse)$)/, onCommand);
 
-  app.event("app_mention", ({ body }) => deliveries.take(readMention(body, identity, Date.now())));
-  app.event("message", ({ body }) => deliveries.take(readMention(body, identity, Date.now())));
-  app.event("app_home_opened", ({ body }) => deliveries.take(readHome(body, identity, Date.now())));
+  app.event("app_mention", ({ body }) =>
+    deliveries.takeInteraction(readMention(body, identity, Date.now())),
+  );
+  app.event("message", ({ body }) =>
+    deliveries.takeInteraction(readMention(body, identity, Date.now())),
+  );
+  app.event("app_home_opened", ({ body }) =>
+    deliveries.takeInteraction(readHome(body, identity, Date.now())),
+  );
 
   type OnAction = Parameters<typeof app.action>[1];
-  const onPress: OnAction = ({ body, ack }) => deliveries.take(readPress(body, Date.now()), ack);
+  const onPress: OnAction = ({ body, ack }) =>
+    deliveries.takeInteraction(readPress(body, Date.now()), ack);
   for (const family of names.buttons) app.action(new RegExp(`^${family}(:|$)`), onPress);
   // Slack opens the address by itself, so nothing is stored or answered.
   app.action(new RegExp(`^${linkFamily}(:|$)`), ({ ack }) => ack());
@@ -67,7 +74,7 @@ export function registerListeners(app: App, options: ListenerOptions): void {
 
   for (const callback of names.shortcuts)
     app.shortcut(callback, ({ shortcut, ack }) =>
-      deliveries.take(readShortcut(shortcut, Date.now()), ack),
+      deliveries.takeInteraction(readShortcut(shortcut, Date.now()), ack),
     );
 
   app.options<"block_suggestion">({ type: "block_suggestion" }, async ({ options: typed, ack }) => {
@@ -85,7 +92,7 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   type OnEvent = Parameters<typeof app.event>[1];
   const onGroup: OnEvent = async ({ event, body }) => {
     const id = body.event_id || textAt(event, "event_ts");
-    void deliveries.runs(() => handlers.peopleChanged(event, id));
+    void deliveries.runInBackground(() => handlers.peopleChanged(event, id));
   };
   app.event("subteam_members_changed", onGroup);
   app.event("subteam_updated", onGroup);

@@ -14,7 +14,7 @@ import { textAt } from "../../../src/slack/json.ts";
 import type { Web } from "../../../src/slack/web.ts";
 import {
   claimedBy,
-  interaction,
+  storeRequest,
   movedBy,
   policy,
   restartOf,
@@ -109,9 +109,9 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
 const deliverFrom = (
   { rateLimiter, redis, key }: Awaited<ReturnType<typeof deliveringWith>>,
   outbox: Source["outbox"],
-  readSubject: Source["readSubject"],
+  prepareMessages: Source["prepareMessages"],
 ) =>
-  startDelivery([{ outbox, readSubject }], {
+  startDelivery([{ outbox, prepareMessages }], {
     web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
     rateLimiter,
     redis,
@@ -139,10 +139,10 @@ describe("the delivery of messages", () => {
   it("goes on with others while one of them takes long", async () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith((name) => (name === "slow" ? slow.promise : undefined));
-    await interaction(here.store, named("slow"));
-    await interaction(here.store, named("with-it"));
+    await storeRequest(here.store, named("slow"));
+    await storeRequest(here.store, named("with-it"));
     await here.tells("with-it");
-    await interaction(here.store, named("after-it"));
+    await storeRequest(here.store, named("after-it"));
     await here.tells("after-it");
     expect(here.told).not.toContain("slow");
     slow.resolve();
@@ -152,7 +152,7 @@ describe("the delivery of messages", () => {
   it("has at most twenty under way, and takes another when one has ended", async () => {
     const gates = Array.from({ length: 22 }, () => Promise.withResolvers<void>());
     await using here = await deliveringWith((name) => gates[Number(name)]?.promise);
-    for (const n of gates.keys()) await interaction(here.store, named(String(n)));
+    for (const n of gates.keys()) await storeRequest(here.store, named(String(n)));
     await expect.poll(() => here.begun.length).toBe(20);
     gates[3]?.resolve();
     await here.tells("3");
@@ -165,12 +165,12 @@ describe("the delivery of messages", () => {
   it("never has two of one request under way, and tells at once what moved meanwhile", async () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
-    const request = await interaction(here.store, named("moved"));
+    const request = await storeRequest(here.store, named("moved"));
     await expect.poll(() => here.begun).toEqual(["moved"]);
     await here.store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     // Another process would make it due like this, if this one took too long.
     await here.store.outbox.later(request.record.id, 0);
-    await interaction(here.store, named("other"));
+    await storeRequest(here.store, named("other"));
     await expect.poll(() => here.begun.length).toBe(2);
     expect(here.begun).toEqual(["moved", "other"]);
     slow.resolve();
@@ -181,7 +181,7 @@ describe("the delivery of messages", () => {
   it("says no result that another process said while the card took long", async () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
-    const request = await interaction(here.store, named("told"));
+    const request = await storeRequest(here.store, named("told"));
     await here.store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     await expect.poll(() => here.begun.length).toBeGreaterThan(0);
     await here.store.outbox.remember(request.record.id, { "said:result": "1763600000.000100" });
@@ -193,7 +193,7 @@ describe("the delivery of messages", () => {
   it("keeps a result that is posted, though the edit that follows must wait for its turn", async () => {
     await using here = await deliveringWith(() => undefined);
     const { store, redis, requestKey } = here;
-    const request = await interaction(store, plain("waits"));
+    const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
     await expect.poll(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause("edit", longMs);
@@ -206,7 +206,7 @@ describe("the delivery of messages", () => {
   it("says a result at once, though an edit waits since before it ended", async () => {
     await using here = await deliveringWith(() => undefined);
     const { store, redis, requestKey } = here;
-    const request = await interaction(store, plain("waits"));
+    const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
     await expect.poll(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause("edit", longMs);
@@ -229,7 +229,7 @@ describe("the delivery of messages", () => {
   it("notes that results are recorded, though the result must wait for its turn", async () => {
     await using here = await deliveringWith(() => undefined);
     const { store, redis, requestKey } = here;
-    const request = await interaction(store, plain("waits"));
+    const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
     await expect.poll(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause({ post: "C01OPS" }, longMs);
@@ -248,7 +248,7 @@ describe("the delivery of messages", () => {
   it("records results again, and tells them elsewhere, where a change took effect late", async () => {
     await using here = await deliveringWith(() => undefined);
     const { store } = here;
-    const request = await interaction(store, plain("late"));
+    const request = await storeRequest(store, plain("late"));
     const claimed = await claimedBy("w-1", request, store);
     const { call, reads, setbacks } = claimed.stage;
     const unclear = { state: "unclear", call, reads, setbacks } as const;
@@ -266,7 +266,7 @@ describe("the delivery of messages", () => {
   it("tells a change elsewhere once it is posted", async () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
-    const request = await endRequest(here.store, await interaction(here.store, plain("heard")));
+    const request = await endRequest(here.store, await storeRequest(here.store, plain("heard")));
     await expect.poll(() => here.begun.length).toBeGreaterThan(0);
     expect(here.toldElsewhere).toEqual([]);
     slow.resolve();
@@ -322,7 +322,7 @@ describe("the delivery of messages", () => {
     await redis.hset(key("thing", "a"), "revision", "broken");
     const lines: unknown[] = [];
     const log = { ...silentLog(), warn: (...line: unknown[]) => void lines.push(line) };
-    const [work] = deliveryWork([{ outbox, readSubject: async () => undefined }], {
+    const [work] = deliveryWork([{ outbox, prepareMessages: async () => undefined }], {
       web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
       rateLimiter,
       log,
@@ -348,7 +348,7 @@ describe("the delivery of messages", () => {
   it("waits at its close for what is under way", async () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
-    await interaction(here.store, named("slow"));
+    await storeRequest(here.store, named("slow"));
     await expect.poll(() => here.begun).toEqual(["slow"]);
     const closed = here.delivery.close(longMs);
     slow.resolve();

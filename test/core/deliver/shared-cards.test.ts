@@ -16,7 +16,7 @@ import type { WebAnswer } from "../../../src/slack/web-answer.ts";
 import type { Web } from "../../../src/slack/web.ts";
 import {
   claimedBy,
-  interaction,
+  storeRequest,
   member,
   movedBy,
   policy,
@@ -134,7 +134,7 @@ async function deliverToCrowdedSlack(
     },
     async asks(vm: string, who = "U0OLIVIA"): Promise<RequestIn<"authorized">> {
       const { approval: _none, ...plain } = restartOf(vmTarget(vm), { person: member(who) });
-      return interaction(store, plain);
+      return storeRequest(store, plain);
     },
     async ends({ record }: RequestIn<"authorized">) {
       const now = requestIn(await store.get(record.id), "authorized");

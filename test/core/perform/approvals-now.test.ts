@@ -9,7 +9,7 @@ import { fingerprintOf } from "../../../src/core/permit/fingerprint.ts";
 import { policyOf } from "../permit/sample.ts";
 import {
   called,
-  interaction,
+  storeRequest,
   member,
   oneOf,
   policy,
@@ -30,7 +30,10 @@ async function requestApproved(
     expiresMs: 60_000,
     evidence: [["Current status", "RUNNING"]] as const,
   };
-  const request = await interaction(here.by.store, restartOf(await here.vm("web-2"), { approval }));
+  const request = await storeRequest(
+    here.by.store,
+    restartOf(await here.vm("web-2"), { approval }),
+  );
   for (const id of voters) await vote(here, request, id);
   return request.record.id;
 }
@@ -96,7 +99,7 @@ describe("approvals, counted again right before the send", () => {
 describe("somebody with a hand in Redis", () => {
   it("who sets a request to authorized is refused, with an alarm in the trail and in the log", async () => {
     await using here = await workerHere();
-    const request = await interaction(here.by.store, restartOf(await here.vm("web-2")));
+    const request = await storeRequest(here.by.store, restartOf(await here.vm("web-2")));
     await here.redis.hset(here.requestKey(request.record.id), "state", "authorized");
     expect(await verdict(here, request.record.id)).toMatchObject({ is: "closed" });
     expect(await alarms(here)).toMatchObject([{ request: request.record.id }]);
@@ -105,7 +108,7 @@ describe("somebody with a hand in Redis", () => {
 
   it("who does so while changes are frozen gets it canceled, as any other", async () => {
     await using here = await workerHere();
-    const { record } = await interaction(here.by.store, restartOf(await here.vm("web-2")));
+    const { record } = await storeRequest(here.by.store, restartOf(await here.vm("web-2")));
     await here.redis.hset(here.requestKey(record.id), "state", "authorized");
     await here.by.store.freeze({ by: "ada", reason: "storage" });
     await advance(record.id, here.by);
@@ -117,7 +120,7 @@ describe("somebody with a hand in Redis", () => {
 
   it("who invents votes is refused, because the trail knows of none", async () => {
     await using here = await workerHere();
-    const request = await interaction(here.by.store, restartOf(await here.vm("web-2")));
+    const request = await storeRequest(here.by.store, restartOf(await here.vm("web-2")));
     const invented = {
       voterId: "U0AMIR",
       name: "amir",
@@ -188,7 +191,7 @@ describe("a project that is deleted", () => {
     const { id } = here.compute.project("ml");
     const target = { kind: "project" as const, id, name: "ml", projectId: id, status: "ACTIVE" };
     const children = await Promise.all(["gpu-1", "train-7"].map((name) => here.vm(name)));
-    const request = await interaction(here.by.store, {
+    const request = await storeRequest(here.by.store, {
       ...restartOf(target),
       command: deleteProject,
       input: { project: id },
@@ -250,12 +253,12 @@ describe("an undo, which an approver may request", () => {
     const { store } = here.by;
     const [web, db] = [await here.vm("web-2"), await here.vm("db-1")];
     const { approval: _, ...unapproved } = restartOf(web);
-    const undone = await interaction(store, unapproved);
+    const undone = await storeRequest(store, unapproved);
     const safety = { request: "r-safety0000", snapshotId: "snap-1" };
     await store.move(undone, { to: stageOf("sending", called({ safety })), why: "claimed" });
     const asked = async (target: typeof web, undoes: string, snapshot: string) => {
       const { approval: __, ...submission } = restartOf(target, { person: member("U0AMIR") });
-      const request = await interaction(store, submission);
+      const request = await storeRequest(store, submission);
       const { input } = request.record;
       const origin = { kind: "request", request: undoes, press: "undo", undoes } as const;
       const record = { ...request.record, origin, input: { ...input, snapshot } };

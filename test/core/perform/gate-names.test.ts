@@ -3,7 +3,7 @@ import { update } from "../../../src/commands/project/update.ts";
 import type { Target } from "../../../src/registry/define.ts";
 import { gate } from "../../../src/core/perform/gate.ts";
 import { policyOf } from "../permit/sample.ts";
-import { interaction, policy, restartOf } from "../asking.ts";
+import { storeRequest, policy, restartOf } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
 /**
@@ -16,7 +16,7 @@ async function gateRename(here: WorkerHere, rules: string, meanwhile = () => und
   here.by.policy = { ...policy, ...rulesOf(rules) };
   const { approval: _none, ...plain } = restartOf(target);
   const input = { project: id, name: "pay" };
-  const request = await interaction(here.by.store, { ...plain, command: update, input });
+  const request = await storeRequest(here.by.store, { ...plain, command: update, input });
   meanwhile();
   return gate(request, asChange(update, input), here.by);
 }

@@ -6,12 +6,12 @@ import type { RequestIn } from "../../../src/core/request/stored-request.ts";
 import { targetChange, gate } from "../../../src/core/perform/gate.ts";
 import { readTarget } from "../../../src/core/perform/read-target.ts";
 import { policyOf } from "../permit/sample.ts";
-import { interaction, member, restartOf, vmTarget } from "../asking.ts";
+import { storeRequest, member, restartOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, asChange, workerHere } from "./worker-here.ts";
 
 async function asked(here: WorkerHere, words = "web-2"): Promise<RequestIn<"authorized">> {
   const { approval: _none, ...plain } = restartOf(await here.vm(words));
-  return interaction(here.by.store, plain);
+  return storeRequest(here.by.store, plain);
 }
 
 const verdict = (request: RequestIn<"authorized">, here: WorkerHere) =>
@@ -192,7 +192,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
       status: "ACTIVE",
     };
     const { approval: _none, ...plain } = restartOf(target);
-    const request = await interaction(here.by.store, {
+    const request = await storeRequest(here.by.store, {
       ...plain,
       command: deleteProject,
       input: { project: project.id },

@@ -3,7 +3,7 @@ import type { Message } from "../../../src/messages/message.ts";
 import { lateLookWork } from "../../../src/core/perform/late-look.ts";
 import { commands } from "../../support/commands.ts";
 import { isChange } from "../../../src/registry/define.ts";
-import { called, interaction, member, movedBy, restartOf, stageOf } from "../asking.ts";
+import { called, storeRequest, member, movedBy, restartOf, stageOf } from "../asking.ts";
 import { lateLookMs } from "../../../src/core/perform/step.ts";
 import { dueInMs } from "../../support/pending.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
@@ -16,7 +16,7 @@ async function storeNotApplied(here: WorkerHere) {
   const { approval: _none, ...submission } = restartOf(target, { person: member("U0OLIVIA") });
   const command = here.by.commands.find(({ name }) => name === "vm stop");
   if (!command) throw new Error("no such command");
-  const asked = await interaction(store, { ...submission, command });
+  const asked = await storeRequest(store, { ...submission, command });
   const before = await here.by.compute.vms.get(target.id);
   const facts = called({ sentAt: await store.now(), before });
   const to = { state: "sending", ...facts } as const;
@@ -104,7 +104,7 @@ describe("a late look at what wasn't applied", () => {
     await using here = await workerHere();
     const { id, target } = await storeNotApplied(here);
     const { approval: _none, ...submission } = restartOf(target, { person: member("U0ADA") });
-    const other = await interaction(here.by.store, submission);
+    const other = await storeRequest(here.by.store, submission);
     const sentAt = (await here.by.store.now()) + 1;
     await here.by.store.move(other, { to: stageOf("sending", called({ sentAt })), why: "claimed" });
     here.compute.edit.setStatus({ vm: "payments/web-2", status: "STOPPED" });

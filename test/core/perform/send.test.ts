@@ -7,12 +7,12 @@ import { advance } from "../../../src/core/perform/perform.ts";
 import { claimAndSend } from "../../../src/core/perform/send.ts";
 import { sweep } from "../../../src/core/perform/sweep.ts";
 import type { RequestIn } from "../../../src/core/request/stored-request.ts";
-import { claimedBy, failover, interaction, requestIn, restartOf } from "../asking.ts";
+import { claimedBy, failover, storeRequest, requestIn, restartOf } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
 
 async function asked(here: WorkerHere): Promise<RequestIn<"authorized">> {
   const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
-  return interaction(here.by.store, plain);
+  return storeRequest(here.by.store, plain);
 }
 
 const send = (request: RequestIn<"authorized">, here: WorkerHere) =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { observeAlive } from "../../../src/queue/heartbeat.ts";
 import { advance } from "../../../src/core/perform/perform.ts";
 import { sweep } from "../../../src/core/perform/sweep.ts";
-import { claimedBy, interaction, restartOf } from "../asking.ts";
+import { claimedBy, storeRequest, restartOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
 
 const minutes = 60_000;
@@ -11,7 +11,7 @@ const minutes = 60_000;
 async function sendingElsewhere(here: WorkerHere, steppedMs: number): Promise<string> {
   const { store } = here.by;
   const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
-  const claimed = await claimedBy("w-other", await interaction(store, plain), store);
+  const claimed = await claimedBy("w-other", await storeRequest(store, plain), store);
   const call = { ...claimed.stage.call, sentAt: (await store.now()) - steppedMs };
   await store.saveFacts(claimed, { ...claimed.stage, call });
   return claimed.record.id;

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { advance } from "../../../src/core/perform/perform.ts";
-import { interaction, restartOf } from "../asking.ts";
+import { storeRequest, restartOf } from "../asking.ts";
 import { workerHere } from "./worker-here.ts";
 
 it("a worker without the current policy claims nothing, says what a request waits for, and goes on when it has it", async () => {
   await using here = await workerHere();
   const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
-  const { record } = await interaction(here.by.store, plain);
+  const { record } = await storeRequest(here.by.store, plain);
   const behind = { ...here.by, standstill: () => "another version counts" };
   for (let n = 0; n < 3; n += 1)
     expect(await advance(record.id, behind)).toMatchObject({ is: "wait" });

@@ -36,8 +36,7 @@ const someone = "U0SOMEONE";
 const ourTeamId = "T0OURS";
 
 /**
- * Returns who may run which of these commands under a policy. The README uses it, and the test that
- * no command is left out.
+ * Returns who may run which of these commands under a policy, as the tables of the tests have it.
  */
 export function permissionMatrix(policy: Policy, commands: readonly Command[]): MatrixRow[] {
   return commands.map((command) => ({

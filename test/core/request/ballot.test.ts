@@ -6,7 +6,7 @@ import { createJournal, type Journal, newNonce } from "../../../src/core/request
 import { testRedis } from "../../support/with-redis.ts";
 import {
   auditOf,
-  interaction,
+  storeRequest,
   member,
   requestIn,
   restartOf,
@@ -49,7 +49,7 @@ describe("votes on 500 requests from many connections at once", () => {
   it("move each request exactly once, whoever clicks how often", async () => {
     const { stores, client, key } = await openJournals(4);
     const requests = await fiftyAtOnce(numbers(500), (n) =>
-      interaction(
+      storeRequest(
         stores[0],
         restartOf(vmTarget(`web-${n}`), {
           approval: { required: 2, expiresMs: 60_000, evidence: [] },
@@ -96,7 +96,7 @@ describe("votes on 500 requests from many connections at once", () => {
     const { stores } = await openJournals(3);
     const [store, ...others] = stores;
     const requests = await fiftyAtOnce(numbers(300), (n) =>
-      interaction(store, restartOf(vmTarget(`race-${n}`))),
+      storeRequest(store, restartOf(vmTarget(`race-${n}`))),
     );
     const ends = await fiftyAtOnce(requests, async (request, n) => {
       const approve = () =>
@@ -120,7 +120,7 @@ describe("an approval that was judged beside others", () => {
     // Either of them may approve for the same need. A third person's approval is missing anyway.
     const approval = { required: 2, expiresMs: 60_000, evidence: [] };
     const requests = await fiftyAtOnce(numbers(300), (n) =>
-      interaction(store, restartOf(vmTarget(`place-${n}`), { approval })),
+      storeRequest(store, restartOf(vmTarget(`place-${n}`), { approval })),
     );
     const ends = await fiftyAtOnce(requests, async (request) => {
       const said = await Promise.all([
@@ -140,7 +140,7 @@ describe("an approval that was judged beside others", () => {
     const { stores } = await openJournals(1);
     const [store] = stores;
     const approval = { required: 2, expiresMs: 60_000, evidence: [] };
-    const request = await interaction(store, restartOf(vmTarget("no"), { approval }));
+    const request = await storeRequest(store, restartOf(vmTarget("no"), { approval }));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
     expect(await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).toEqual({
       is: "denied",
@@ -151,7 +151,7 @@ describe("an approval that was judged beside others", () => {
 describe("one vote", () => {
   it("of whoever asked never counts, for or against", async () => {
     const { stores } = await openJournals(1);
-    const request = await interaction(stores[0], restartOf(vmTarget("own")));
+    const request = await storeRequest(stores[0], restartOf(vmTarget("own")));
     for (const vote of ["approve", "deny"] as const) {
       expect(
         await stores[0].vote(request, member("U0OLIVIA"), vote, fingerprintOf(request)),
@@ -166,7 +166,7 @@ describe("one vote", () => {
   it("counts once for each person, but an approval may still be turned into a no", async () => {
     const { stores } = await openJournals(1);
     const [store] = stores;
-    const request = await interaction(
+    const request = await storeRequest(
       store,
       restartOf(vmTarget("twice"), {
         approval: { required: 2, expiresMs: 60_000, evidence: [] },
@@ -195,8 +195,8 @@ describe("one vote", () => {
 
   it("on another digest, or on too few digits of it, doesn't count", async () => {
     const { stores } = await openJournals(1);
-    const request = await interaction(stores[0], restartOf(vmTarget("digest")));
-    const other = await interaction(stores[0], restartOf(vmTarget("other")));
+    const request = await storeRequest(stores[0], restartOf(vmTarget("digest")));
+    const other = await storeRequest(stores[0], restartOf(vmTarget("other")));
     const own = fingerprintOf(request);
     const flipped = `${own.slice(0, 15)}${own.endsWith("0") ? "1" : "0"}`;
     for (const seen of [
@@ -220,7 +220,7 @@ describe("one vote", () => {
   it("after the time of Redis has passed the end is too late, and the request is never revived", async () => {
     const { stores } = await openJournals(1);
     const [store] = stores;
-    const request = await interaction(
+    const request = await storeRequest(
       store,
       restartOf(vmTarget("late"), {
         approval: { required: 1, expiresMs: 5, evidence: [] },
@@ -238,7 +238,7 @@ describe("one vote", () => {
   it("for a no still counts once it is authorized, as long as it isn't claimed", async () => {
     const { stores, client, key } = await openJournals(1);
     const [store] = stores;
-    const request = await interaction(store, restartOf(vmTarget("stop")));
+    const request = await storeRequest(store, restartOf(vmTarget("stop")));
     expect(
       (await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,
     ).toBe("authorized");
@@ -258,7 +258,7 @@ describe("one vote", () => {
   it("after the claim comes too late, for and against", async () => {
     const { stores } = await openJournals(1);
     const [store] = stores;
-    const request = await interaction(store, restartOf(vmTarget("claimed")));
+    const request = await storeRequest(store, restartOf(vmTarget("claimed")));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
     const authorized = requestIn(await store.get(request.record.id), "authorized");
     const claim = {
@@ -280,7 +280,7 @@ describe("one vote", () => {
   it("on a request without approvals has nothing to count for", async () => {
     const { stores } = await openJournals(1);
     const { approval: _none, ...plain } = restartOf(vmTarget("plain"));
-    const request = await interaction(stores[0], plain);
+    const request = await storeRequest(stores[0], plain);
     expect(request.state).toBe("authorized");
     expect(await stores[0].vote(request, member("U0AMIR"), "deny", "0".repeat(16))).toEqual({
       is: "refused",
@@ -290,7 +290,7 @@ describe("one vote", () => {
 
   it("is forgotten by no restart of Redis: a flushed script cache loads it again", async () => {
     const { stores, client } = await openJournals(1);
-    const request = await interaction(stores[0], restartOf(vmTarget("noscript")));
+    const request = await storeRequest(stores[0], restartOf(vmTarget("noscript")));
     await client.script("FLUSH");
     expect(
       (await stores[0].vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,

@@ -3,7 +3,7 @@ import { deleteProject } from "../../../src/commands/project/delete.ts";
 import type { Target } from "../../../src/registry/define.ts";
 import { createJournal, newNonce } from "../../../src/core/request/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { interaction, movedBy, restartOf, stageOf, vmTarget } from "../asking.ts";
+import { storeRequest, movedBy, restartOf, stageOf, vmTarget } from "../asking.ts";
 
 const project: Target = {
   kind: "project",
@@ -32,8 +32,8 @@ async function asked() {
   });
   return {
     store,
-    vm: await interaction(store, onVm),
-    whole: await interaction(store, onProject),
+    vm: await storeRequest(store, onVm),
+    whole: await storeRequest(store, onProject),
     [Symbol.asyncDispose]: close,
   };
 }

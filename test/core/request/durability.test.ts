@@ -12,7 +12,7 @@ import { createJournal, newNonce } from "../../../src/core/request/journal.ts";
 import { checkLedger } from "../../../src/core/request/ledger.ts";
 import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { claimAndSend } from "../../../src/core/perform/send.ts";
-import { claimedBy, interaction, requestIn, restartOf, stageOf, vmTarget } from "../asking.ts";
+import { claimedBy, storeRequest, requestIn, restartOf, stageOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, asChange, workerHere } from "../perform/worker-here.ts";
 
 const key = createKeys("durable");
@@ -32,7 +32,7 @@ async function durability(url: string, stack: AsyncDisposableStack, replicas?: n
 async function claimOn(redis: RedisClient, name: string) {
   const store = createJournal(redis, key);
   const { approval: _none, ...plain } = restartOf(vmTarget(name));
-  const claimed = await store.move(await interaction(store, plain), {
+  const claimed = await store.move(await storeRequest(store, plain), {
     to: stageOf("sending"),
     attempt: 1,
     why: "claimed",
@@ -51,7 +51,7 @@ const callsOf = async (redis: RedisClient, command: string): Promise<number> => 
 async function claimedOn(redis: RedisClient, name = "web-2"): Promise<StoredRequest> {
   const store = createJournal(redis, key);
   const { approval: _none, ...plain } = restartOf(vmTarget(name));
-  return claimedBy("w-1", await interaction(store, plain), store);
+  return claimedBy("w-1", await storeRequest(store, plain), store);
 }
 
 /** Starts a primary that fsyncs always, and a replica that is in step with it. */
@@ -94,7 +94,7 @@ async function sendAcrossFailover(replicas: number | undefined) {
   );
   first.by.durabilityProblem = (await durability(primary.url, stack, replicas)).keep;
   const { approval: _none, ...plain } = restartOf(await first.vm("web-2"));
-  const { id } = (await interaction(first.by.store, plain)).record;
+  const { id } = (await storeRequest(first.by.store, plain)).record;
   await redis.wait(1, 1000);
   // The replica keeps its data, and gets no more writes.
   await other.replicaof("127.0.0.1", "1");

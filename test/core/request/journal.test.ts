@@ -10,7 +10,7 @@ import {
   called,
   claimedBy,
   claimedTwice,
-  interaction,
+  storeRequest,
   member,
   movedBy,
   requestIn,
@@ -37,7 +37,7 @@ describe("writing a request down", () => {
     await using here = await testJournal();
     const ids = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
-        interaction(here.store, {
+        storeRequest(here.store, {
           ...atOnce("a"),
           origin: { kind: "typed", interaction: `ask-same-${n % 5}` },
         }),
@@ -50,7 +50,7 @@ describe("writing a request down", () => {
 
   it("lets lists of a person and a target forget what is no longer kept, and end with it", async () => {
     await using here = await testJournal();
-    const first = await interaction(here.store, atOnce("a"));
+    const first = await storeRequest(here.store, atOnce("a"));
     const now = await here.store.now();
     const { requester, target } = first.record;
     const lists = [
@@ -61,7 +61,7 @@ describe("writing a request down", () => {
       await here.redis.zadd(list, now - 91 * 86_400_000, "r-old");
       await here.redis.zadd(list, now - 89 * 86_400_000, "r-younger");
     }
-    const second = await interaction(here.store, { ...atOnce("a"), input: { vms: ["x"] } });
+    const second = await storeRequest(here.store, { ...atOnce("a"), input: { vms: ["x"] } });
     const kept = ["r-younger", first.record.id, second.record.id];
     for (const list of lists) {
       // Two requests of the same millisecond have no order.
@@ -79,16 +79,16 @@ describe("writing a request down", () => {
       { ...atOnce("a"), input: { vms: ["x"] } },
       { ...atOnce("a"), person: member("U0ADA") },
     ];
-    const ids = await Promise.all(all.map((one) => interaction(here.store, one)));
+    const ids = await Promise.all(all.map((one) => storeRequest(here.store, one)));
     expect(new Set(ids.map(({ record }) => record.id)).size).toBe(4);
   });
 
   it("asked again after it was denied makes a new one", async () => {
     await using here = await testJournal();
-    const first = await interaction(here.store, restartOf(vmTarget("a")));
+    const first = await storeRequest(here.store, restartOf(vmTarget("a")));
     const digest = first.record.approval?.digest.slice(0, 16) ?? "";
     await here.store.vote(first, member("U0AMIR"), "deny", digest);
-    const second = await interaction(here.store, restartOf(vmTarget("a")));
+    const second = await storeRequest(here.store, restartOf(vmTarget("a")));
     expect(second.record.id).not.toBe(first.record.id);
     expect(second).toMatchObject({ state: "draft", votes: [] });
   });
@@ -97,7 +97,7 @@ describe("writing a request down", () => {
 describe("moving a request", () => {
   it("is done by one of 200 who try it at once, with one audit record", async () => {
     await using here = await testJournal();
-    const request = await interaction(here.store, atOnce("a"));
+    const request = await storeRequest(here.store, atOnce("a"));
     const moves = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
         here.store.move(request, { ...claim, owner: `w-${n}` }),
@@ -111,7 +111,7 @@ describe("moving a request", () => {
 
   it("leaves records that each name the request, its target and requester, and say the rest once", async () => {
     await using here = await testJournal();
-    const request = await interaction(here.store, atOnce("a"));
+    const request = await storeRequest(here.store, atOnce("a"));
     const claimed = await claimedBy("w-1", request, here.store);
     const returned = await movedBy(
       here.store.move(claimed, { to: stageOf("authorized"), why: "again" }),
@@ -137,8 +137,8 @@ describe("moving a request", () => {
   it("claims a target for one request only, until that one has ended", async () => {
     await using here = await testJournal();
     const [first, second] = await Promise.all([
-      interaction(here.store, atOnce("a")),
-      interaction(here.store, { ...atOnce("a"), person: member("U0ADA") }),
+      storeRequest(here.store, atOnce("a")),
+      storeRequest(here.store, { ...atOnce("a"), person: member("U0ADA") }),
     ]);
     const claimed = await movedBy(here.store.move(first, claim));
     expect(await here.store.move(second, claim)).toEqual({ is: "locked", holder: first.record.id });
@@ -148,7 +148,7 @@ describe("moving a request", () => {
 
   it("claims nothing while frozen, from the moment of the freeze on", async () => {
     await using here = await testJournal();
-    const request = await interaction(here.store, atOnce("a"));
+    const request = await storeRequest(here.store, atOnce("a"));
     await here.store.freeze({ by: "ada", reason: "storage" });
     expect(await here.store.move(request, claim)).toMatchObject({
       is: "frozen",
@@ -161,7 +161,7 @@ describe("moving a request", () => {
 
   it("by the owner of a claim that Redis lost leaves another worker's claim of the same attempt alone", async () => {
     await using here = await testJournal();
-    const request = await interaction(here.store, atOnce("a"));
+    const request = await storeRequest(here.store, atOnce("a"));
     const [lost, other] = await claimedTwice(here, request);
     expect(other).toMatchObject({ attempt: lost.attempt, revision: lost.revision });
     const answered = { to: stageOf("accepted"), why: "accepted" };
@@ -171,7 +171,7 @@ describe("moving a request", () => {
 
   it("goes on with a claim that was written before claims had a nonce", async () => {
     await using here = await testJournal();
-    const request = await interaction(here.store, atOnce("a"));
+    const request = await storeRequest(here.store, atOnce("a"));
     await here.store.move(request, { ...claim, attempt: 1 });
     await here.redis.hdel(here.key("request", request.record.id), "claim:1");
     const older = requestIn(await here.store.get(request.record.id), "sending");
@@ -182,7 +182,7 @@ describe("moving a request", () => {
 
   it("keeps the facts of its state, and none of the states before", async () => {
     await using here = await testJournal();
-    const request = await interaction(here.store, atOnce("a"));
+    const request = await storeRequest(here.store, atOnce("a"));
     const waits = { why: "waits for a replica", notBefore: 7, holds: 2 };
     const waiting = await movedBy(
       here.store.move(request, { to: stageOf("authorized", waits), why: waits.why }),
@@ -206,7 +206,7 @@ describe("what a poll reads", () => {
       const names = Array.from({ length: more }, (_, n) => `vm-${ids.length + n}`);
       // One after another, as a connection gives up a command that waits for a second
       for (const name of names) {
-        const request = await interaction(here.store, atOnce(name));
+        const request = await storeRequest(here.store, atOnce(name));
         ids.push(request.record.id);
         await here.store.move(request, { ...claim, claim: { vmIds: [], nonce: newNonce() } });
       }
@@ -224,7 +224,7 @@ it("what was given back stays watched, as it may be claimed again before this is
   await using here = await testJournal();
   const polls = createPolls(here.redis, here.key, here.store.latest);
   const [back, done] = await Promise.all(
-    ["a", "b"].map((name) => interaction(here.store, atOnce(name))),
+    ["a", "b"].map((name) => storeRequest(here.store, atOnce(name))),
   );
   if (!back || !done) throw new Error("not written down");
   await here.store.move(done, { to: stageOf("cancelled"), why: "cancelled" });
@@ -237,7 +237,7 @@ it("what was given back stays watched, as it may be claimed again before this is
 describe("a record in a state that is none", () => {
   it("is left alone: not shown, not moved", async () => {
     await using here = await testJournal();
-    const request = await interaction(here.store, atOnce("a"));
+    const request = await storeRequest(here.store, atOnce("a"));
     const { id } = request.record;
     await here.redis.hset(here.key("request", id), "state", "levitating");
     expect(await here.store.getMany([id])).toEqual([]);
@@ -249,9 +249,9 @@ describe("the sweeper", () => {
     await using here = await workerHere();
     const { store } = here.by;
     const approval = { required: 1, expiresMs: 1, why: "", evidence: [] };
-    const late = await interaction(store, restartOf(await here.vm("web-2"), { approval }));
+    const late = await storeRequest(store, restartOf(await here.vm("web-2"), { approval }));
     while ((await store.now()) <= (late.record.approval?.expiresAt ?? 0)) await Promise.resolve();
-    const waiting = await interaction(store, restartOf(await here.vm("db-1")));
+    const waiting = await storeRequest(store, restartOf(await here.vm("db-1")));
     await sweep(here.by);
     expect(await store.get(late.record.id)).toMatchObject({ state: "expired", final: true });
     expect(await store.get(waiting.record.id)).toMatchObject({ state: "draft", final: false });

@@ -6,7 +6,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { checkLedger, openLedger } from "../../../src/core/request/ledger.ts";
 import { createJournal } from "../../../src/core/request/journal.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { claimedTwice, interaction, restartOf, vmTarget } from "../asking.ts";
+import { claimedTwice, storeRequest, restartOf, vmTarget } from "../asking.ts";
 
 async function folder() {
   const dir = await mkdtemp(path.join(tmpdir(), "gatehouse-ledger-"));
@@ -69,7 +69,7 @@ describe("the send ledger", () => {
     await using redis = await testRedis();
     const store = createJournal(redis.redis, redis.key);
     const { approval: _none, ...plain } = restartOf(vmTarget("a"));
-    const request = await interaction(store, plain);
+    const request = await storeRequest(store, plain);
     const claims = await claimedTwice({ ...redis, store }, request);
     const found: number[] = [];
     for (const [n, { record, attempt, nonce }] of claims.entries()) {
@@ -87,7 +87,7 @@ describe("the send ledger", () => {
     await using redis = await testRedis();
     const store = createJournal(redis.redis, redis.key);
     const { approval: _none, ...plain } = restartOf(vmTarget("a"));
-    const request = await interaction(store, plain);
+    const request = await storeRequest(store, plain);
     await claimedTwice({ ...redis, store }, request);
     const ledger = await openLedger(here.dir, "w-1");
     await ledger.write(entry(request.record.id, 1));

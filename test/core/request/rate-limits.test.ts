@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Hourly } from "../../../src/core/request/rate-limits.ts";
 import { testJournal } from "../../support/with-redis.ts";
-import { interaction, member, restartOf, stageOf, vmTarget } from "../asking.ts";
+import { storeRequest, member, restartOf, stageOf, vmTarget } from "../asking.ts";
 
 const limits = {
   requestsPerMinute: 30,
@@ -103,7 +103,7 @@ describe("asking for more changes than policy allows", () => {
     const requests = [];
     for (const name of ["a", "b", "c"]) {
       const { approval: _none, ...plain } = restartOf(vmTarget(name));
-      const request = await interaction(store, plain);
+      const request = await storeRequest(store, plain);
       await store.takeHourlyPlace("destructivePerHour", request.record.id, limits);
       requests.push(request);
     }
@@ -122,7 +122,7 @@ describe("asking for more changes than policy allows", () => {
     const { store } = here;
     const drafts = [];
     for (const name of ["a", "b"]) {
-      const request = await interaction(store, restartOf(vmTarget(name)));
+      const request = await storeRequest(store, restartOf(vmTarget(name)));
       await store.takeDraftPlace("U0OLIVIA", request.record.id, limits);
       drafts.push(request);
     }

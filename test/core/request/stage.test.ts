@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Journal, createJournal } from "../../../src/core/request/journal.ts";
 import type { RequestIn, StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { interaction, restartOf, stageOf, vmTarget } from "../asking.ts";
+import { storeRequest, restartOf, stageOf, vmTarget } from "../asking.ts";
 
 /**
  * Lists moves that the compiler refuses. `tsc`, which every check runs, fails when one of the
@@ -39,7 +39,7 @@ describe("saving what was learned", () => {
   it("refuses the facts of another state before Redis is asked", async () => {
     await using here = await testRedis();
     const store = createJournal(here.redis, here.key);
-    const asked = await interaction(store, restartOf(vmTarget("a")));
+    const asked = await storeRequest(store, restartOf(vmTarget("a")));
     const again = () => store.get(asked.record.id);
     const read = await again();
     if (!read) throw new Error("it is gone");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { testJournal } from "../../support/with-redis.ts";
 import {
   claimedRestart,
-  interaction,
+  storeRequest,
   member,
   movedBy,
   requestIn,
@@ -15,7 +15,7 @@ describe("the history of a request", () => {
   it("is kept with it, each step with its time and who took it", async () => {
     await using here = await testJournal();
     const { store } = here;
-    const request = await interaction(store, restartOf(vmTarget("a")));
+    const request = await storeRequest(store, restartOf(vmTarget("a")));
     const { id, approval } = request.record;
     await store.vote(
       request,

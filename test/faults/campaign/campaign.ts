@@ -5,7 +5,7 @@ import { startCrew } from "./crew.ts";
 import { looking } from "../../support/looking.ts";
 import { channels, fillSlack, people } from "../people/people.ts";
 import { planWishes } from "../people/plan.ts";
-import { randomFrom } from "../../support/random.ts";
+import { createRandom } from "../../../sandbox/random.ts";
 import { type Stage, startStage } from "../stage/stage.ts";
 import { campaignTiming } from "../stage/timing.ts";
 import { badWeather } from "./weather.ts";
@@ -47,7 +47,7 @@ export async function runCampaign(options: {
   keep?: boolean | undefined;
 }): Promise<Campaign> {
   const { operations, seed, say = () => undefined } = options;
-  const random = randomFrom(seed);
+  const random = createRandom(seed);
   const began = performance.now();
   await using stage = await startStage({
     seed,

@@ -108,7 +108,7 @@ export function tooUnknown({ ends }: Verdict, accepted: Unknown): string[] {
     .flatMap(([end, count]) => (accepted === "any" ? [] : [`${count} × ${end}`]));
 }
 
-/** StoredInteraction: nothing twice, lost, misreported, silent or unrecorded, and no outcome unknown that may not be. */
+/** Whether the promise was kept: nothing twice, lost, misreported, silent, or unrecorded, and no unknown outcome that the row forbids. */
 export function isKept(verdict: Verdict, accepted: Unknown): boolean {
   const { twice, lost, falseSuccess, falseFailure, silent, auditGaps } = verdict;
   const broken = twice + lost + falseSuccess + falseFailure + silent + auditGaps;

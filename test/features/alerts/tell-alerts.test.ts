@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createJournal } from "../../../src/core/request/journal.ts";
 import { alertsAtHome, alertsInDigests } from "../../../src/features/alerts/tell-alerts.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const hour = 3_600_000;
@@ -43,7 +43,7 @@ it("tells firing and ended alerts, each once, of the VMs that it is about", asyn
   });
   const told = async (seesAll: boolean) => {
     const { all, counts } = await part.read({
-      vms: [running("web-1")],
+      vms: [knownVm("web-1")],
       seesAll,
       only: async (reading) => reading,
       since: 0,
@@ -71,7 +71,7 @@ it("shows the newest first on the Home tab", async () => {
   const home = alertsAtHome({
     firing: async () => [onVm("1", "web-1"), onVm("2", "web-1", "New")],
   });
-  const { section } = await home({ vms: [running("web-1")], seesAll: false, now: Date.now() });
+  const { section } = await home({ vms: [knownVm("web-1")], seesAll: false, now: Date.now() });
   expect(section?.title).toBe("Alerts");
   expect(section?.lines.map(({ vm }) => vm?.name)).toEqual(["web-1", "web-1"]);
   expect(section?.lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([

@@ -21,7 +21,7 @@ import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
 import { createTrail } from "../../../src/audit/trail.ts";
 import { createDriftRecords, dayMs, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { createTeller } from "../../monitor/teller.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 
 async function startDrift({ folder }: { folder?: string } = {}) {
   const redis = await testRedis();
@@ -45,7 +45,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const pins = [{ targets: ["payments/*"], measurements: [attestation?.measurement ?? ""] }];
   const policy = emptyPolicy();
   const judged = { ...policy, attestation: { ...policy.attestation, pins, endorsements: folder } };
-  const web2: KnownVm = { ...running("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
+  const web2: KnownVm = { ...knownVm("web-2", "RUNNING", "payments"), id: "vm-payments-web-2" };
   const dead = { ...records, writeRecords: () => Promise.reject(new Error("killed")) };
   const remembering = (vms: readonly KnownVm[], kept: typeof records) =>
     withAppraisalsTold(
@@ -309,7 +309,7 @@ describe("a vendor's list that ran out", () => {
     const vms = names.map((name): KnownVm => {
       const id = at.service.edit.addVm({ project: "payments", name });
       at.service.edit.setMachine({ vm: id, image: "web-2 v1", platform: "Turin" });
-      return { ...running(name, "RUNNING", "payments"), id };
+      return { ...knownVm(name, "RUNNING", "payments"), id };
     });
     await at.run([at.web2, ...vms]);
     await at.run([at.web2, ...vms]);

@@ -4,12 +4,12 @@ import { type DriftRecord, lackingIn } from "../../../src/monitor/drift-records.
 import { compareLacks } from "../../../src/features/attest/drift-probe.ts";
 import { unverifiedAtHome } from "../../../src/features/attest/tell-drift.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { good, now, unread as missing } from "../../attestation/reports.ts";
 
 const dayMs = 86_400_000;
-const vm = (n: number) => ({ ...running(`web-${n}`), id: `vm-${n}` });
+const vm = (n: number) => ({ ...knownVm(`web-${n}`), id: `vm-${n}` });
 const judgedAt = (at: number, many = 3) =>
   Array.from({ length: many }, (_, n) => ({
     vm: vm(n),

@@ -114,20 +114,21 @@ describe("break-glass", () => {
   it("is signed by who signed first, also where the process that kept that signature died right then", async () => {
     await using world = await startWorld({ policy: policyWith({ administer }) });
     const { amir, client, key, store } = world;
-    const keepFirst = async (project: string, by: string) => {
+    const keepFirst = async (project: string, by: string, byId: string) => {
       await breaksGlass(world, `/project delete ${project} --break-glass "it leaks"`, project);
       const notice = await hears(amir, "audit", new RegExp(`Delete ${project}[^]*Sign review`));
       const made = await world.settled();
       const id = made.find(({ record }) => record.target.name === project)?.record.id ?? "";
-      await keepSignature(id, { by, at: await store.now(), why: "it was empty" }, store);
+      const signature = { byId, by, at: await store.now(), why: "it was empty" };
+      await keepSignature(id, signature, store);
       await amir.presses("Sign review", { in: notice.ts, channel: "audit" });
       await amir.until(({ modals }) => modals.some(({ submit }) => submit === "Sign"));
       return amir.submits({ "What did you check?": "I looked, too" });
     };
-    const own = await keepFirst("staging", "amir");
+    const own = await keepFirst("staging", "amir", "U0AMIR");
     expect(own.errors).toBeUndefined();
     await hears(amir, "audit", /amir signed the review[^]*staging: “it was empty”/);
-    await keepFirst("ml", "olivia");
+    await keepFirst("ml", "amir", "U0OTHERAMIR");
     expect(describeSeen(amir.sees())).toContain("This review is already signed");
     expect(await createReviews(client, key).unsigned()).toEqual([]);
     expect(JSON.stringify(amir.seesChannel("audit"))).not.toContain("of ml: “");

@@ -6,7 +6,7 @@ import {
 } from "../../../src/features/break-glass/tell-reviews.ts";
 import { createReviews } from "../../../src/features/break-glass/reviews.ts";
 import { type Journal, createJournal } from "../../../src/core/request/journal.ts";
-import { interaction, restartOf, stageOf, vmTarget } from "../../core/asking.ts";
+import { storeRequest, restartOf, stageOf, vmTarget } from "../../core/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 const at = Date.parse("2026-11-20T07:00:00Z");
@@ -53,7 +53,7 @@ describe("a review in digests", () => {
     const store: Journal = createJournal(redis.redis, redis.key);
     const reviews = createReviews(redis.redis, redis.key);
     for (const name of ["web-1", "web-2"]) {
-      const request = await interaction(store, restartOf(vmTarget(name)));
+      const request = await storeRequest(store, restartOf(vmTarget(name)));
       await store.move(request, { to: stageOf("cancelled"), why: "no" });
       const { id, createdAt } = request.record;
       const what = { command: "vm restart", target: name, by: "U0OLIVIA", reason: "it leaks" };

@@ -1,6 +1,6 @@
 import { renderDigest } from "../../../src/features/digests/render-digest.ts";
 import { type About, judgeOnLockedPhone } from "../../messages/locked-phone.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 
 const at = Date.parse("2026-11-20T03:12:00Z");
 
@@ -9,7 +9,7 @@ const digestOf = (about: About) =>
     {
       now: at,
       since: at - 3_600_000,
-      vms: [running(about.vm, "ERROR"), running("web-1")],
+      vms: [knownVm(about.vm, "ERROR"), knownVm("web-1")],
       statusSince: new Map(),
       refreshedAt: at,
       stale: false,

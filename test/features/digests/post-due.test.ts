@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { wordsOf } from "../../stories/words.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { noRequests, parcelsToSign, signParcel, startScene } from "./digest-processes.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 import { lineOf } from "../../../src/features/digests/line-buttons.ts";
 
 const daily = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
@@ -22,7 +22,7 @@ describe("digests on a schedule", () => {
     await using scene = await startScene({
       now: ms("2027-03-26T00:00Z"),
       rules: [rule("Europe/Paris", "02:30"), rule("America/New_York", "02:30", "C01OPS")],
-      vms: [running("web-1")],
+      vms: [knownVm("web-1")],
     });
     const processes = [await scene.start(), await scene.start(), await scene.start()];
     const step = 7 * 60_000;
@@ -47,7 +47,7 @@ describe("digests on a schedule", () => {
     await using scene = await startScene({
       now: ms("2026-11-19T12:00Z"),
       rules: [rule("UTC")],
-      vms: [running("web-1", "ERROR")],
+      vms: [knownVm("web-1", "ERROR")],
     });
     await (await scene.start()).postDue(); // the schedule is known from here on
     scene.set.now = ms("2026-11-20T12:00Z");
@@ -186,7 +186,7 @@ describe("a button in digests that one person answers for all", () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       rules: [rule("UTC")],
-      vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")],
+      vms: [knownVm("web-1"), knownVm("db-1", "ERROR"), knownVm("old", "STOPPED")],
       parts: [parcelsToSign("p-1")],
     });
     const refuses = { kind: "error", error: "invalid_blocks", times: 1 } as const;
@@ -206,7 +206,7 @@ describe("a button in digests that one person answers for all", () => {
 });
 
 describe("the chart of a digest", () => {
-  const shown = { vms: [running("web-1"), running("db-1", "ERROR"), running("old", "STOPPED")] };
+  const shown = { vms: [knownVm("web-1"), knownVm("db-1", "ERROR"), knownVm("old", "STOPPED")] };
 
   it("is in the message, with the same as text", async () => {
     await using scene = await startScene({
@@ -257,7 +257,7 @@ describe("snoozing a line", () => {
   it("keeps it out of the digests of that channel for its time, or until it is un-snoozed", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
-      vms: [running("db-1", "ERROR"), running("db-2", "ERROR")],
+      vms: [knownVm("db-1", "ERROR"), knownVm("db-2", "ERROR")],
       requests: { ...noRequests },
     });
     const { digests } = await scene.start();
@@ -280,7 +280,7 @@ describe("snoozing a line", () => {
   it("lasts when facts about the line change, and ends when the line is certainly gone", async () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
-      vms: [running("db-1", "ERROR")],
+      vms: [knownVm("db-1", "ERROR")],
     });
     const { digests } = await scene.start();
     const { set } = scene;
@@ -296,12 +296,12 @@ describe("snoozing a line", () => {
     set.vms = [];
     set.state = { stale: true };
     await words();
-    set.vms = [running("db-1", "ERROR")];
+    set.vms = [knownVm("db-1", "ERROR")];
     set.state = {};
     expect(await words()).not.toContain("db-1");
-    set.vms = [running("db-1")];
+    set.vms = [knownVm("db-1")];
     await words();
-    set.vms = [running("db-1", "ERROR")];
+    set.vms = [knownVm("db-1", "ERROR")];
     expect(await words()).toContain("db-1");
   });
 });

@@ -12,7 +12,7 @@ import {
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { type Markdown, type Message, md, name } from "../../../src/messages/message.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 import { driftPart } from "../../../src/features/attest/tell-drift.ts";
 
 const now = Date.parse("2026-11-20T08:00:00Z");
@@ -20,7 +20,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 
 function facts(some: Partial<DigestFacts> = {}): DigestFacts {
-  const vms: readonly KnownVm[] = some.vms ?? [running("web-1"), running("db-1")];
+  const vms: readonly KnownVm[] = some.vms ?? [knownVm("web-1"), knownVm("db-1")];
   return {
     now,
     since: now - 24 * hour,
@@ -103,7 +103,7 @@ describe("a digest", () => {
 
   it("shows the most urgent first, each line with a button and a way to snooze it", () => {
     const drift: DriftRecord = {
-      vm: running("db-1"),
+      vm: knownVm("db-1"),
       mark: "ab",
       reason: "its measurement matches no pin",
       since: now - hour,
@@ -111,7 +111,7 @@ describe("a digest", () => {
     };
     const message = renderDigest(
       facts({
-        vms: [running("web-1", "ERROR"), running("web-2", "REBOOTING"), running("db-1")],
+        vms: [knownVm("web-1", "ERROR"), knownVm("web-2", "REBOOTING"), knownVm("db-1")],
         statusSince: new Map([
           ["vm-web-1", now - 3 * hour],
           ["vm-web-2", now - 40 * minute],
@@ -193,7 +193,7 @@ describe("a digest", () => {
       request("r-eeeeeeeeee", { isBreakGlass: true }),
       request("r-ffffffffff", { isBreakGlass: true, state: "failed" }),
     ];
-    const vms = [running("web-1"), running("web-2", "ERROR")];
+    const vms = [knownVm("web-1"), knownVm("web-2", "ERROR")];
     const message = renderDigest(facts({ vms, seen: 12, ended }), frame);
     expect(words(message)).toContain("2 of your 12 VMs: 1 ERROR, 1 RUNNING.");
     expect(chartIn(message)).toBeUndefined();
@@ -210,7 +210,7 @@ describe("a digest", () => {
   });
 
   it("keeps the button of a line whose VM has an ID too long for a menu", () => {
-    const vm = { ...running("web-1", "ERROR"), id: `vm-${"x".repeat(80)}` };
+    const vm = { ...knownVm("web-1", "ERROR"), id: `vm-${"x".repeat(80)}` };
     const message = renderDigest(facts({ vms: [vm] }), frame);
     expect(message.blocks.find((block) => "accessory" in block)).toMatchObject({
       accessory: { type: "button", action_id: "run:vm.show" },
@@ -234,7 +234,7 @@ describe("a digest", () => {
   });
 
   it("stays within Slack's limits, counts the rest, and hides no kind behind another", () => {
-    const many = Array.from({ length: 5000 }, (_, n) => running(`web-${n}`, "ERROR"));
+    const many = Array.from({ length: 5000 }, (_, n) => knownVm(`web-${n}`, "ERROR"));
     const message = renderDigest(
       facts({
         vms: many,
@@ -251,7 +251,7 @@ describe("a digest", () => {
 
   it("names what could not be read and invents no zeros", () => {
     const text = shown({
-      vms: [running("web-1"), running("gpu-1", "RUNNING", "ml"), running("gpu-2", "ERROR", "ml")],
+      vms: [knownVm("web-1"), knownVm("gpu-1", "RUNNING", "ml"), knownVm("gpu-2", "ERROR", "ml")],
       unreadProjects: ["ml"],
       unread: ["snapshots"],
     });
@@ -273,7 +273,7 @@ describe("a digest", () => {
 
   it("keeps text from the service inert", () => {
     const evil = "<!channel> `x`";
-    const vm = { ...running("x", "ERROR"), name: evil, projectName: evil };
+    const vm = { ...knownVm("x", "ERROR"), name: evil, projectName: evil };
     const { blocks } = renderDigest(
       facts({ vms: [vm], unreadProjects: [evil], unread: [evil] }),
       frame,
@@ -392,15 +392,15 @@ describe("a fact that the person in charge must know", () => {
 
   it("is in the counts as well: VMs that run and fail are counted as failing", () => {
     const drift: DriftRecord = {
-      vm: running("db-1"),
+      vm: knownVm("db-1"),
       mark: "ab",
       reason: "its measurement matches no pin",
       since: now - hour,
       lacks: [],
     };
-    const drifts = drifting([drift, { ...drift, vm: running("x"), mark: "" }]);
+    const drifts = drifting([drift, { ...drift, vm: knownVm("x"), mark: "" }]);
     const parts = [drifts, { all: [], counts: ", 📦 2 with a parcel" }];
-    const vms = ["web-1", "web-2", "db-1"].map((vm) => running(vm));
+    const vms = ["web-1", "web-2", "db-1"].map((vm) => knownVm(vm));
     expect(shown({ vms, parts })).toContain(
       "3 VMs: 3 RUNNING, 🔴 1 failing attestation, 📦 2 with a parcel.",
     );
@@ -416,7 +416,7 @@ describe("a hand-over", () => {
   it("begins with what runs and what features have under way, and snoozes nothing", () => {
     const message = renderHandover(
       facts({
-        vms: [running("web-1", "ERROR")],
+        vms: [knownVm("web-1", "ERROR")],
         open: [request("r-aaaaaaaaaa", { state: "accepted" })],
       }),
       [
@@ -453,7 +453,7 @@ describe("evidence for VMs", () => {
   });
   const lacking = (lack: DriftRecord["lacks"][number]): DriftRecord[] =>
     Array.from({ length: 22 }, (_, n) => ({
-      vm: running(`web-${n + 1}`),
+      vm: knownVm(`web-${n + 1}`),
       mark: "",
       reason: "",
       since: now - hour,

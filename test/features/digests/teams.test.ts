@@ -9,14 +9,14 @@ import { wordsOf } from "../../stories/words.ts";
 import { ourTeamId, person, policyOf } from "../../core/permit/sample.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { noRequests, startScene } from "./digest-processes.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 import { twoTeams } from "./team-policy.ts";
 
 const vms = [
-  running("pay-web", "ERROR", "payments"),
-  running("db-pay", "ERROR", "payments"),
-  running("sea-web", "ERROR", "search"),
-  running("shop-web", "ERROR", "shop"),
+  knownVm("pay-web", "ERROR", "payments"),
+  knownVm("db-pay", "ERROR", "payments"),
+  knownVm("sea-web", "ERROR", "search"),
+  knownVm("shop-web", "ERROR", "shop"),
 ];
 const targetOf = (vm: (typeof vms)[number]) => ({ kind: "vm" as const, ...vm });
 const facts = vms.map((vm) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { touchedBy } from "../../../src/features/outages/post-recaps.ts";
 import { createJournal } from "../../../src/core/request/journal.ts";
-import { interaction, restartOf, vmTarget, stageOf } from "../../core/asking.ts";
+import { storeRequest, restartOf, vmTarget, stageOf } from "../../core/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import type { RequestIn } from "../../../src/core/request/stored-request.ts";
 
@@ -18,15 +18,15 @@ describe("requests that an outage touched", () => {
     const store = createJournal(here.redis, here.key);
     const plain = (name: string) => {
       const { approval: _none, ...submission } = restartOf(vmTarget(name));
-      return interaction(store, submission);
+      return storeRequest(store, submission);
     };
     const cancel = async (request: RequestIn<"draft" | "authorized">) =>
       store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
 
     const endedBefore = await plain("ended-before");
     const underWay = await plain("under-way");
-    await interaction(store, restartOf(vmTarget("waits-for-approval")));
-    const endedInIt = await interaction(store, restartOf(vmTarget("ended-in-it")));
+    await storeRequest(store, restartOf(vmTarget("waits-for-approval")));
+    const endedInIt = await storeRequest(store, restartOf(vmTarget("ended-in-it")));
     await cancel(endedBefore);
     const since = await later(store);
     await later(store);

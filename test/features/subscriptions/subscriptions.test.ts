@@ -9,7 +9,7 @@ import { runProbe } from "../../../src/monitor/monitor.ts";
 import { statusProbe } from "../../../src/monitor/status-probe.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { running } from "../../support/known-vm.ts";
+import { knownVm } from "../../support/known-vm.ts";
 import { twoTeams } from "../../core/permit/two-teams.ts";
 import type { Event, News } from "../../../src/monitor/news.ts";
 
@@ -59,9 +59,9 @@ const news = (event: Event, vm: KnownVm, over: Partial<News> = {}): News => ({
   ...over,
 });
 
-const pay = running("web-1", "ERROR", "payments");
-const sea = running("web-1", "ERROR", "search");
-const shop = running("web-1", "ERROR", "shop");
+const pay = knownVm("web-1", "ERROR", "payments");
+const sea = knownVm("web-1", "ERROR", "search");
+const shop = knownVm("web-1", "ERROR", "shop");
 
 describe("a subscription", () => {
   it("covers its events and globs, within what the channel may see", async () => {
@@ -102,7 +102,7 @@ describe("a subscription", () => {
   it("names only those of many VMs that it covers", async () => {
     await using here = await startFollowing();
     await here.subscribe(ops, "db-*", ["drift"]);
-    const db = running("db-1", "RUNNING", "payments");
+    const db = knownVm("db-1", "RUNNING", "payments");
     const about = [pay, db, sea].map((vm) => ({ kind: "vm" as const, ...vm }));
     await here.subscriptions.follow([news("drift", pay, { about })]);
     expect(here.told).toEqual([`${ops}: db-1`]);
@@ -153,7 +153,7 @@ describe("VMs that go to ERROR and come out of it", () => {
       { ...pay, status },
       { ...sea, id: "vm-sea", status },
       { ...shop, id: "vm-shop", status },
-      { ...running("asked", status, "shop"), id: "vm-asked" },
+      { ...knownVm("asked", status, "shop"), id: "vm-asked" },
     ];
     await lookAt(all("RUNNING"));
     await lookAt(all("ERROR"), true);

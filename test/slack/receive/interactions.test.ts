@@ -125,7 +125,7 @@ describe("a modal", () => {
     await using gateway = await startGateway({
       handlers: {
         handle: show,
-        submit: async (interaction) =>
+        submitBeforeAck: async (interaction) =>
           interaction.values["why"] === "x" ? { errors: { why: "Too short." } } : undefined,
       },
     });
@@ -142,7 +142,10 @@ describe("a modal", () => {
   it("submitted again while it is checked gets the answer of the first, refused or taken", async () => {
     const checks: ((said: SubmissionResult | undefined) => void)[] = [];
     await using gateway = await startGateway({
-      handlers: { handle: show, submit: () => new Promise((resolve) => checks.push(resolve)) },
+      handlers: {
+        handle: show,
+        submitBeforeAck: () => new Promise((resolve) => checks.push(resolve)),
+      },
     });
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm ask");
@@ -184,13 +187,13 @@ describe("a modal", () => {
         return refusal;
       };
       await using first = await startGateway({
-        handlers: { handle: show, submit },
+        handlers: { handle: show, submitBeforeAck: submit },
         onStored: () => (isSlow ? slow.promise : Promise.resolve()),
       });
       const firstUrl = first.slack.app.requestUrl;
       await using second = await startGateway({
         beside: first,
-        handlers: { handle: show, submit },
+        handlers: { handle: show, submitBeforeAck: submit },
       });
       const secondUrl = second.slack.app.requestUrl;
       const olivia = first.slack.person("olivia");
@@ -215,7 +218,7 @@ describe("a modal", () => {
     await using gateway = await startGateway({
       handlers: {
         handle: show,
-        submit: () =>
+        submitBeforeAck: () =>
           isAway
             ? Promise.reject(new UserError("The service is away.", "Try again."))
             : new Promise(() => undefined),

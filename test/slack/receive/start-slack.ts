@@ -100,7 +100,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     names: { forms: ["reason"], shortcuts: ["restart-vm", "show-vms"], buttons: ["run", "vote"] },
     handlers: {
       repeated: async (interaction) => void repeated.push(interaction),
-      submit: async () => undefined,
+      submitBeforeAck: async () => undefined,
       tooLate: async () => undefined,
       peopleChanged: () => undefined,
       ...options.handlers,

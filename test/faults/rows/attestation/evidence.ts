@@ -6,7 +6,7 @@ import { launchMeasurement } from "../../../../sandbox/compute/records.ts";
 import { sandboxRoots, writeEndorsements } from "../../../../sandbox/evidence/vendors.ts";
 import { listEndorsements } from "../../../../src/attestation/endorsement-folder.ts";
 import { looking } from "../../../support/looking.ts";
-import { randomFrom } from "../../../support/random.ts";
+import { createRandom } from "../../../../sandbox/random.ts";
 import { startVendors } from "../../../support/vendor-server.ts";
 import { answersTo, hears } from "../../people/hearing.ts";
 import type { Stage, StageOptions } from "../../stage/stage.ts";
@@ -141,7 +141,7 @@ export const attestationRows: Row[] = [
     must: "the folder never holds a partial file; the next process fills it",
     unknown: "not judged",
     run: async ({ seed, times }) => {
-      const random = randomFrom(seed);
+      const random = createRandom(seed);
       let kill = () => undefined as unknown;
       const options = {
         ...withEvidence,

@@ -2,7 +2,7 @@ import { startApprovers } from "../../people/approvers.ts";
 import { everythingKept } from "../../stage/kept.ts";
 import { fillSlack } from "../../people/people.ts";
 import { planWishes } from "../../people/plan.ts";
-import { randomFrom } from "../../../support/random.ts";
+import { createRandom } from "../../../../sandbox/random.ts";
 import { judged, onStage, type Row } from "../row.ts";
 import { wishFor } from "../../people/wishes.ts";
 
@@ -19,7 +19,7 @@ export const secretRows: Row[] = [
     run: ({ seed }) =>
       onStage({ seed, workers: 2, vms: 40, receive: "http", direct: true }, async (stage) => {
         await fillSlack(stage);
-        const random = randomFrom(seed);
+        const random = createRandom(seed);
         const wishes = await planWishes(stage, 18, random);
         const approvers = startApprovers(stage, random, { denied: 0, unanswered: 0 });
         const key = stage.secrets.at(-1) ?? "";

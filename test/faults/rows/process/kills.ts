@@ -4,7 +4,7 @@ import type { Rule } from "../../stage/bot.ts";
 import { looking } from "../../../support/looking.ts";
 import { fillSlack, people } from "../../people/people.ts";
 import { prepareWish, shares } from "../../people/plan.ts";
-import { randomFrom } from "../../../support/random.ts";
+import { createRandom } from "../../../../sandbox/random.ts";
 import { recoveries } from "../../check/recovery.ts";
 import { type How, judged, onStage, type Story, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
@@ -54,7 +54,7 @@ async function killAt(
   await fillSlack(stage);
   const isPost = point.startsWith("post");
   const nextWish = await wishesInTurn(stage, how.seed, isPost);
-  const approvers = startApprovers(stage, randomFrom(how.seed), { denied: 0, unanswered: 0 });
+  const approvers = startApprovers(stage, createRandom(how.seed), { denied: 0, unanswered: 0 });
   const hits: Hit[] = [];
   // Long enough on the wire that a kill finds it there
   if (more.afterMs) await stage.service.weather({ match: "writes", slowMs: 120 });
@@ -103,7 +103,7 @@ async function wishesInTurn(
   withoutDialog: boolean,
 ): Promise<() => Promise<Wish>> {
   const vms = (await stage.service.vms()).map(({ id, status }) => ({ id, status }));
-  const random = randomFrom(seed);
+  const random = createRandom(seed);
   const direct = ["vm start", "vm stop", "vm restart", "vm snapshot"];
   const commands = withoutDialog ? direct : shares.map(([command]) => command);
   let n = 0;

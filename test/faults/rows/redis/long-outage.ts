@@ -3,7 +3,7 @@ import { startApprovers } from "../../people/approvers.ts";
 import { looking } from "../../../support/looking.ts";
 import { channels, fillSlack, people } from "../../people/people.ts";
 import { planWishes } from "../../people/plan.ts";
-import { randomFrom } from "../../../support/random.ts";
+import { createRandom } from "../../../../sandbox/random.ts";
 import { revive } from "./revive.ts";
 import { judged, onStage, type Story, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
@@ -42,7 +42,7 @@ function outage(seed: number, awayMs: number): Promise<Story> {
     },
     async (stage) => {
       await fillSlack(stage);
-      const random = randomFrom(seed);
+      const random = createRandom(seed);
       const wishes = await planWishes(stage, 60, random);
       const approvers = startApprovers(stage, random, { denied: 0, unanswered: 0 });
       let isDown = false;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { randomFrom, shuffle } from "../../../support/random.ts";
+import { createRandom } from "../../../../sandbox/random.ts";
+import { shuffle } from "../../../support/random.ts";
 import {
   beginRollout,
   begunAfterStop,
@@ -44,7 +45,7 @@ export const rolloutRows: Row[] = [
     unknown: "no trace",
     run: ({ seed }) =>
       onStage({ seed, workers: 0 }, async (stage) => {
-        const random = randomFrom(seed);
+        const random = createRandom(seed);
         const id = await beginRollout(stage, twelve, { most: 2, failures: 12 });
         rememberAsked(stage, twelve);
         const where: string[] = [];

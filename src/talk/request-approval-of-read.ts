@@ -10,10 +10,10 @@ import { placeOf, submitChange } from "./submit-change.ts";
 /**
  * Turns a read command that can be a request (`asRequest`) into one, if policy wants approvals for
  * it. Once approved, its card has the button that runs it, for the requester. Returns false when no
- * approval is needed, and for every other command. Throws if this person may not run it on this
- * target.
+ * approval is needed, for every other command, and for a mention, whose button asks again. Throws
+ * if this person may not run it on this target.
  */
-export async function confirmFirst(
+export async function requestApprovalOfRead(
   { command, input, args }: Invocation,
   asking: Asking,
   act: Act,
