@@ -260,21 +260,6 @@ describe("between the last approval and the send", () => {
     await hears(world.olivia, "ops", /ml changed since the request: fresh-1 added/);
     expect(writes(world)).toEqual([]);
   });
-
-  it("somebody sets a request to authorized in Redis: it is refused, with an alarm in the trail and in the log", async () => {
-    await using world = await startWorld({ policy: restartsNeedOne });
-    await waits(world, "web-2");
-    const { id } = (await waiting(world)).record;
-    await world.client.hset(world.key("request", id), "state", "authorized");
-    expect((await world.ended()).state).toBe("cancelled");
-    expect(await trail(world)).toContainEqual(
-      expect.objectContaining({ what: "alarm", request: id }),
-    );
-    expect(
-      world.lines.some((line) => line.includes("approval.forged") && line.includes('"error"')),
-    ).toBe(true);
-    expect(writes(world)).toEqual([]);
-  });
 });
 
 describe("a request that waits for approval", () => {
