@@ -159,6 +159,35 @@ describe("a deploy job that proposes", () => {
     await hears(other, "ops", /Someone already ran this\./);
   });
 
+  it("stays with its card where Slack opens no form in time: the same button makes its one request", async () => {
+    await using world = await startApi();
+    const { olivia } = world;
+    await olivia.types("ops", "/vm snapshot db-1 nightly");
+    await world.ended("vm snapshot");
+    await expect.poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
+    const { id, card, state } = await proposed(world, "vm restore db-1 nightly");
+    world.slack.weather.add({
+      method: "views.open",
+      kind: "error",
+      error: "expired_trigger_id",
+      times: 1,
+    });
+    await olivia.presses("Run", { in: card });
+    const late = await hears(olivia, "ops", /took too long|Restore db-1[^]*Press the button/);
+    expect(wordsOf(late)).toBe(
+      "That took too long to open. Nothing was done.\nPress the button again.",
+    );
+    expect(await state()).toBe("open");
+    await olivia.presses("Run", { in: card });
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Request approval"));
+    await olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
+    await expect.poll(state).toBe("draft");
+    const requests = await world.store.getMany(await world.store.recentIds({ open: true }, 10));
+    expect(requests.map(({ record }) => record.origin)).toEqual([
+      { kind: "proposal", proposal: id },
+    ]);
+  });
+
   it("is told by whom and why it was dismissed; nobody runs it afterwards", async () => {
     await using world = await startApi();
     const { job, id, card } = await proposed(world);
