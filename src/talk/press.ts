@@ -11,6 +11,7 @@ import {
 } from "../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
+import { findAsker } from "../core/request/asker.ts";
 import { type ButtonOrigin, undoneBy } from "../core/request/origin.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
@@ -185,10 +186,11 @@ function byRightToStop(
   };
 }
 
-type RequestPress = Extract<ButtonOrigin, { kind: "request" }>["press"];
+type RequestButton = Extract<ButtonOrigin, { kind: "request" }>;
+type RequestPress = RequestButton["press"];
 
 /** Origin of a request that a button of this request makes. */
-function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): ButtonOrigin {
+function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): RequestButton {
   const undoes = button === "undo" ? record.id : button === "retry" ? undoneBy(record) : undefined;
   return {
     kind: "request",
@@ -211,12 +213,14 @@ function oncePerButton(
     const { request, value, act } = pressed;
     const { interaction, reply, gateway } = act;
     const { userId } = interaction;
-    const origin = buttonOf(request, button, value);
-    const first = await gateway.store.madeBy(origin);
+    const buttonOrigin = buttonOf(request, button, value);
+    const first = await gateway.store.madeBy(buttonOrigin);
     if (first) {
       const used = "This button was already used.";
       return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     }
+    const asker = await findAsker({ origin: buttonOrigin }, gateway.store);
+    const origin = asker === undefined ? buttonOrigin : { ...buttonOrigin, asker };
     const { requester, channelId, threadTs } = request.record;
     const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
     // The requester presses in a direct message, but requested in a channel: go on in the channel,

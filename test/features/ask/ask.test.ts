@@ -198,8 +198,25 @@ describe("who asked for a change", () => {
     await amir.presses("Approve", { in: waiting.ts });
     await hears(amir, "ops", /You asked for this; someone else must decide\./);
     expect((await world.store.recentIds({ open: true }, 10)).length).toBe(1);
-    await ada.presses("Approve", { in: waiting.ts });
+    // Nor once it was denied, and requested again by whoever ran it.
+    await ada.presses("Deny", { in: waiting.ts });
     await world.ended("vm stop");
+    await ada.until(({ modals }) => modals.length > 0);
+    await ada.submits({});
+    const denied = await hears(olivia, "ops", /denied by ada[^]*\[Request again\]/);
+    await olivia.presses("Request again", { in: denied.ts });
+    const again = await hears(amir, "ops", /Stop web-2[^]*Waiting for approval/);
+    expect(again.ts).not.toBe(waiting.ts);
+    expect(wordsOf(again)).not.toMatch(/amir[^\n]* can\./);
+    await amir.presses("Approve", { in: again.ts });
+    await expect
+      .poll(() => amir.seesChannel("ops").messages.map(wordsOf).join().split("You asked for this;"))
+      .toHaveLength(3);
+    expect((await world.store.recentIds({ open: true }, 10)).length).toBe(1);
+    expect(writes(world)).toEqual([]);
+    await ada.presses("Approve", { in: again.ts });
+    const { record } = await world.ended("vm stop");
+    expect(record.origin).toMatchObject({ kind: "request", asker: "U0AMIR" });
     expect(writes(world)).toHaveLength(1);
   });
 });
