@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { deployJob, deployPolicy, apiEnv } from "../features/proposals/deploy-job.ts";
 import { auditOf, snapshotIdOf } from "../core/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { expire } from "../features/proposals/expire.ts";
+import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 
 const startApi = (more: Parameters<typeof startWorld>[0] = {}) =>
@@ -187,6 +189,39 @@ describe("a deploy job that proposes", () => {
       { kind: "proposal", proposal: id },
     ]);
   });
+
+  it("is told of a request that came after it had expired, from a process that was held up", async () => {
+    const { promise: heldUp, resolve: goOn } = Promise.withResolvers<void>();
+    await using world = await startApi({
+      receive: "http",
+      at: async (point) => (point === "proposal-taken" ? heldUp : undefined),
+    });
+    const { job, id, card } = await proposed(world);
+    const asking = await hears(world.olivia, "ops", /deploy proposes/);
+    await world.olivia.presses("Run", { in: card });
+    await expire(world, id);
+    await hears(world.vera, "ops", /Expired: no one ran it in time/, 10_000);
+    expect((await job.asks(id)).body).toMatchObject({ state: "expired", final: true });
+    goOn();
+    const { record } = await world.ended("vm snapshot");
+    expect(record.origin).toEqual({ kind: "proposal", proposal: id });
+    expect((await job.asks(id)).body).toMatchObject({
+      state: "done",
+      request: record.id,
+      by: "olivia",
+    });
+    const ran = await hears(world.vera, "ops", /✅ Took a snapshot of db-1 .*\(olivia\)/);
+    expect(ran.ts).toBe(card);
+    expect(wordsOf(ran)).not.toContain("Expired");
+    // As if that process had died before it told the proposal, and the press were handled again.
+    const stored = world.key("proposal", id);
+    await world.client.hset(stored, "state", "expired");
+    await world.client.hdel(stored, "request");
+    await sendSigned(world, pressPayload(world, "olivia", asking, buttonOn(asking, "Run")));
+    await hears(world.olivia, "ops", /Someone already ran this\./);
+    await expect.poll(() => world.client.hget(stored, "request")).toBe(record.id);
+    expect(writes(world)).toHaveLength(1);
+  }, 30_000);
 
   it("is told by whom and why it was dismissed; nobody runs it afterwards", async () => {
     await using world = await startApi();

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { auditOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
+import { expire } from "../proposals/expire.ts";
 import { policyWith, startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 
 const askOncall = "Ask @oncall to do it";
@@ -185,6 +186,26 @@ describe("a refusal for lack of the right", () => {
 });
 
 describe("who asked for a change", () => {
+  it("is told the result too where the request came after the proposal had expired", async () => {
+    const { promise: heldUp, resolve: goOn } = Promise.withResolvers<void>();
+    await using world = await startWorld({
+      at: async (point) => (point === "proposal-taken" ? heldUp : undefined),
+    });
+    const { vera, olivia } = world;
+    await asks(vera);
+    const asked = await card(olivia);
+    await olivia.presses("Run", { in: asked.ts });
+    const [id = ""] = /p-\w+/.exec(wordsOf(asked)) ?? [];
+    await expire(world, id);
+    await hears(vera, "ops", /^<@U0VERA> ⌛ Expired/, 10_000);
+    goOn();
+    await world.ended("vm stop");
+    const told = await hears(vera, "ops", /^<@U0VERA> ✅ Stopped web-2 in .* \(olivia\)$/);
+    expect(told.threadTs).toBe(asked.ts);
+    await hears(vera, "ops", /vera asked: [^]*✅ Stopped web-2/);
+    expect(writes(world)).toHaveLength(1);
+  }, 30_000);
+
   it("never counts among those who approve it", async () => {
     const policy = policyWith({}, `approvals: [{ operations: ["vm.stop"], required: 1 }]\n`);
     await using world = await startWorld({ policy });
