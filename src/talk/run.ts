@@ -28,6 +28,7 @@ import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, refuseWhileFrozen } from "./authorize.ts";
 import { requestApprovalOfRead } from "./request-approval-of-read.ts";
 import { openForm } from "./form.ts";
+import { tooSlow } from "./reply-with-error.ts";
 import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { noEmergency } from "../registry/emergency.ts";
@@ -155,6 +156,9 @@ async function change(
     if (await openForm(specify(permit, exact), act, more)) return;
     if (isEmergency)
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
+    // The button that was pressed makes one request, however often it is pressed. Another button for
+    // the same change would make a second one, which knows nothing of the first.
+    if (act.origin) throw tooSlow();
     return reply.privately(pressToGoOn(command, input, target, gateway.commands));
   }
   const caution = await cautionNow();
