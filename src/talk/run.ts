@@ -2,7 +2,7 @@ import { UserError } from "../errors.ts";
 import { Markdown, buttons, hintOf, md, message, name } from "../messages/message.ts";
 import { type Asking, breakGlassBasis, forChange, specify } from "../core/permit/permit.ts";
 import { isToConfirm } from "../core/permit/refusal.ts";
-import { type ChangeCommand, asked, calledName, isPin } from "../registry/define.ts";
+import { type ChangeCommand, confirmedSuffix, calledName, isPin } from "../registry/define.ts";
 import {
   type ChangeInvocation,
   type Invocation,
@@ -177,5 +177,5 @@ async function change(
  */
 function isConfirmed(interaction: Interaction): boolean {
   if (interaction.kind === "submission") return true;
-  return interaction.kind === "button" && interaction.action.endsWith(asked);
+  return interaction.kind === "button" && interaction.action.endsWith(confirmedSuffix);
 }
