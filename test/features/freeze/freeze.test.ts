@@ -12,13 +12,30 @@ describe("/gatehouse freeze and thaw", () => {
       "🧊 Changes are already frozen; the first reason remains. `/gatehouse status` shows it.",
     );
     expect(shownText(await at.reads("gatehouse thaw"))).toBe(
-      "Changes are allowed again. What was requested during the freeze won't run on its own; request again.",
+      "Changes are allowed again: you ended the freeze by U0VERA (storage is failing). What was requested during the freeze won't run on its own; request again.",
     );
-    expect(at.told).toEqual([
-      "busy: Changes are allowed again: U0VERA ended the freeze. Requests that it canceled have Request again on their messages.",
-    ]);
     expect(shownText(await at.reads("gatehouse thaw"))).toBe("Changes were not frozen.");
-    expect(at.told).toHaveLength(1);
+  });
+
+  it("say the same when a gateway died and another one handles them again", async () => {
+    await using at = await startReading({ world: "empty" });
+    for (const words of ["gatehouse freeze storage is failing", "gatehouse thaw"]) {
+      at.context.interaction = { id: words, at: Date.now() };
+      const first = shownText(await at.reads(words));
+      expect(first).toMatch(/All changes are frozen|Changes are allowed again/);
+      expect(shownText(await at.reads(words))).toBe(first);
+    }
+    expect(await at.journal.freezeNews.owed()).toHaveLength(2);
+  });
+
+  it("say which freeze stands when it is newer than the thaw", async () => {
+    await using at = await startReading({ world: "empty" });
+    await at.journal.freeze({ by: "Gatehouse", cause: "sends-lost", reason: "Redis lost sends" });
+    at.context.interaction = { id: "1", at: Date.now() - 60_000 };
+    expect(shownText(await at.reads("gatehouse thaw"))).toBe(
+      "🧊 Changes stay frozen, because the freeze by Gatehouse (Redis lost sends) is newer than your command. To end it, type `/gatehouse thaw` again.",
+    );
+    expect(await at.journal.freezeState()).toMatchObject({ by: "Gatehouse" });
   });
 
   it("show the reason as it was written", async () => {
