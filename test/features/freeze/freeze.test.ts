@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
+import { hears } from "../../stories/words.ts";
+import { startWorld } from "../../support/start-world.ts";
 
 describe("/gatehouse freeze and thaw", () => {
   it("say what applies from now on", async () => {
@@ -48,5 +50,44 @@ describe("/gatehouse freeze and thaw", () => {
       expect(await at.journal.freezeState()).toMatchObject({ reason, by: "U0VERA" });
       await at.reads("gatehouse thaw");
     }
+  });
+
+  it("leave a freeze that began while a slow gateway had the thaw in hand, and are told once each", async () => {
+    const handled: string[] = [];
+    let held: PromiseWithResolvers<void> | undefined;
+    await using world = await startWorld({
+      async at(point, what) {
+        if (point !== "ack") return;
+        handled.push(what);
+        await held?.promise;
+      },
+    });
+    const { ada, store } = world;
+    await ada.types("ops", "/gatehouse freeze a drill");
+    await hears(ada, "audit", /ada froze all changes: a drill/);
+    held = Promise.withResolvers();
+    await ada.types("ops", "/gatehouse thaw");
+    await expect.poll(() => handled.length).toBe(2);
+    // The test's own journal wakes no process, as one that died right after it
+    await store.freeze({ by: "Gatehouse", cause: "sends-lost", reason: "Redis lost sends" });
+    held.resolve();
+    held = undefined;
+    await hears(
+      ada,
+      "ops",
+      /Changes stay frozen, because the freeze by Gatehouse \(Redis lost sends; ada froze all changes before: a drill\) is newer/,
+    );
+    expect(await store.freezeState()).toMatchObject({ cause: "sends-lost" });
+    await hears(ada, "audit", /Gatehouse froze all changes: Redis lost sends/);
+
+    await ada.types("ops", "/gatehouse thaw");
+    await hears(ada, "audit", /Changes are allowed again: ada ended the freeze by Gatehouse/);
+    const again = { id: "U0ADA", name: "ada", act: handled.at(-1) };
+    expect(await store.thaw(again)).toMatchObject({ is: "thawed", ended: { cause: "sends-lost" } });
+    await world.settled();
+    const news = ada
+      .seesChannel("audit")
+      .messages.filter(({ text }) => /froze all changes|allowed again/.test(text));
+    expect(news).toHaveLength(3);
   });
 });
