@@ -38,7 +38,8 @@ import type {
   Rehearsal,
   SeveralHandler,
 } from "../talk/gateway-context.ts";
-import type { Announce, OwedNotices, Source } from "../core/deliver/deliver.ts";
+import type { Source } from "../core/deliver/deliver.ts";
+import type { Announce, OwedNotices } from "../core/deliver/notices.ts";
 import type { Web } from "../slack/web.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";

@@ -4,7 +4,7 @@ import { busyChannels, freezeNews, thawNews } from "../core/deliver/after-result
 import { type Command, freezeEnder } from "../registry/define.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Journal } from "../core/request/journal.ts";
-import type { Announce } from "../core/deliver/deliver.ts";
+import type { Announce } from "../core/deliver/notices.ts";
 
 /**
  * Announces messages in the audit channel, and in channels where people wait for something, each

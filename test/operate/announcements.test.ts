@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createNotices } from "../../src/core/deliver/deliver.ts";
+import { createNotices } from "../../src/core/deliver/notices.ts";
 import { createAnnouncements, freezeNewsWork } from "../../src/operate/announcements.ts";
 import { readPending } from "../../src/redis/pending.ts";
 import { usual } from "../core/permit/sample.ts";
