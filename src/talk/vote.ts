@@ -21,7 +21,7 @@ import { say } from "../slack/error-reply.ts";
 import { at, textAt } from "../slack/json.ts";
 import { type Press, type ViewSubmission, isDirect } from "../slack/receive/interaction.ts";
 import { parseJson } from "../text/parse-json.ts";
-import { authorizeRequest, refuseUnderOldPolicy } from "./authorize.ts";
+import { authorizeRecording, refuseUnderOldPolicy } from "./authorize.ts";
 import { checkedInput, modal, textInput } from "./form-view.ts";
 import {
   type Act,
@@ -171,9 +171,6 @@ async function requestWithCard(id: string, gateway: GatewayContext) {
 
 export const outcomeCallback = "verdict";
 
-/** Prefix of refusals to resolve an outcome in the audit trail. */
-const outcomeRecorded = { notedAs: "verdict: " };
-
 /** What a command makes whose ID a person can add; undefined when it makes nothing. */
 function madeBy(command: ChangeCommand): string | undefined {
   if (command.on === "new-project") return "project";
@@ -222,7 +219,7 @@ export async function authorizeAddingId(
 ): Promise<void> {
   const over = [ownerOf(request.record.target)];
   if (isListed(person, "administer", gateway, over)) return;
-  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
+  await authorizeRecording(request, command, person, gateway);
 }
 
 /**
@@ -263,7 +260,7 @@ export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   if (happened && lacksId(request, command)) return recordId(request, command, reason, act);
   if (request.state !== "unknown") throw alreadyResolved(request);
   const person = await personOf(act, { fresh: true });
-  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
+  await authorizeRecording(request, command, person, gateway);
   const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
   const found = made === "" ? {} : await foundAs(made, request, command, person, gateway);
   const decidedBy = { id: person.id, name: person.name, reason };
