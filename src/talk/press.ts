@@ -5,6 +5,7 @@ import type { Permit } from "../core/permit/permit.ts";
 import {
   type ChangeCommand,
   dottedName,
+  locksTarget,
   requestable,
   restoresSnapshot,
   snapshotLister,
@@ -343,13 +344,16 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
  */
 const asksAgainMs = 30 * 60_000;
 
-async function askLater({ request, act }: Pressed, { id }: Person): Promise<void> {
+async function askLater({ request, command, act }: Pressed, { id }: Person): Promise<void> {
   const { reply, gateway } = act;
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
   const to = { ...request.stage, asksAgainAt };
   await orJustChanged(gateway.store.move(request, { to, why: "can't be told yet", actor: id }));
-  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
+  const locked = locksTarget(command)
+    ? md` Until it is recorded, ${request.record.target.name} stays locked for changes.`
+    : md``;
+  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}.${locked}`;
   await reply.privately(say(text));
 }
 

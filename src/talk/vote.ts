@@ -9,7 +9,7 @@ import { askerIn } from "../core/request/open-seats.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
 import { isListed } from "../core/permit/permit.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
-import type { ChangeCommand, Seen } from "../registry/define.ts";
+import { type ChangeCommand, type Seen, locksTarget } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import { type Moved } from "../core/request/journal.ts";
 import { stateWords, callOf, type StageIn, type State, type Call } from "../core/request/stage.ts";
@@ -233,7 +233,10 @@ export function reasonModal(
 ): ModalView {
   const made = happened ? madeBy(command) : undefined;
   const result = happened ? "done" : "not done";
-  const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
+  const unlocked = locksTarget(command)
+    ? md`, and ${name(target.name)} can be changed again`
+    : md``;
+  const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name${unlocked}.`;
   const reason = checkedInput();
   const needed = "Without it, it can't be restored by its name.";
   const hint = made !== "snapshot" ? "If you see it." : seesAll ? needed : confirmedLater;
