@@ -157,8 +157,8 @@ export interface RunningFeature {
   /** Called at least once for each event on VMs and for each change. */
   follow?: Follow;
   /**
-   * Called when changes were frozen or allowed again, because the feature's messages now offer
-   * something else.
+   * Called at least once when changes were frozen or allowed again, because the feature's messages
+   * now offer something else.
    */
   afterFreeze?(): Promise<unknown>;
   /** Routes that the feature adds to the API for programs. */

@@ -27,7 +27,7 @@ import { requestSource } from "../core/deliver/requests.ts";
 import { sharedCardSource } from "../core/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
-import { createAnnouncements, withFreezesAnnounced } from "./announcements.ts";
+import { createAnnouncements, freezeNewsWork } from "./announcements.ts";
 import { redisProblem } from "./checks/redis.ts";
 import { createClock, createTaking } from "./clock.ts";
 import { connectCompute } from "./connect-compute.ts";
@@ -107,15 +107,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     render: (facts) => renderPolicyNews(facts, { ...people, ...slack, store, log }),
   });
   const { announce, owed } = notices;
-  const journal = observed(createJournal(redis, key), { log, telemetry });
-  const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
+  const store = observed(createJournal(redis, key), { log, telemetry });
+  const { tell, tellBusy } = createAnnouncements({ config, journal: store, announce });
   const tellAudit = (id: string, message: Message) => tell("audit", id, message);
-  const store = withFreezesAnnounced(journal, {
-    commands,
-    tellBusy,
-    changed: () => running.afterFreeze(),
-  });
-  const polls = createPolls(redis, key, journal.latest);
+  const polls = createPolls(redis, key, store.latest);
 
   const drift = createDriftRecords(redis, key);
   const appraiser = withAppraisalsTold(judge, (vm, appraisal) =>
@@ -199,11 +194,17 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     now: store.now,
     us: identity.known,
   });
+  const freezes = freezeNewsWork({
+    journal: store,
+    commands,
+    tellBusy,
+    changed: running.afterFreeze,
+  });
   const delivering = await startDelivery({
     ...on,
     connected,
     queues,
-    messages: [...delivery, ...running.pending],
+    messages: [...delivery, freezes, ...running.pending],
     steps: [store.steps, ...running.steps.map(({ pending }) => pending)],
     polls: [polls.pending, store.lates],
   });
@@ -252,7 +253,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands,
     services: new Map<symbol, unknown>(running.services),
     tell,
-    tellBusy,
     announce,
     answerNotices: notices.answer,
   };

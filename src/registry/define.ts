@@ -476,7 +476,7 @@ export const runButton = (
 });
 
 /** The end of the action of a button with a confirm dialog. Pressing it confirms the command. */
-export const asked = ":asked";
+export const confirmedSuffix = ":asked";
 
 export function isChange(command: Command): command is ChangeCommand {
   return command.kind === "change";

@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import { md, when } from "../messages/message.ts";
+import { type Message, md, when, withFullStop } from "../messages/message.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
 import type { Permit } from "../core/permit/permit.ts";
 import {
@@ -12,15 +12,18 @@ import {
 } from "../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
+import { findAsker } from "../core/request/asker.ts";
 import { type ButtonOrigin, undoneBy } from "../core/request/origin.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
 import { lookAt } from "../core/perform/judge.ts";
 import { readTarget } from "../core/perform/read-target.ts";
 import { lacksId, mayRetry, mayUndo, renderCard, withResult } from "../core/cards/render-card.ts";
-import { isChannel, renderResult } from "../core/cards/render-result.ts";
+import { endWords, isChannel, renderResult } from "../core/cards/render-result.ts";
+import { deedOf } from "../core/cards/asking.ts";
 import { say } from "../slack/error-reply.ts";
 import { type Press, isDirect } from "../slack/receive/interaction.ts";
+import { upperFirst } from "../text/letter-case.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { answer } from "./answer.ts";
 import {
@@ -52,7 +55,7 @@ import {
   reasonModal,
   vote,
 } from "./vote.ts";
-import { holderOf, noSetbacks, sentWords } from "../core/request/stage.ts";
+import { callOf, deciderOf, holderOf, noSetbacks, sentWords } from "../core/request/stage.ts";
 
 /**
  * Handlers of presses by action. Buttons of commands are `run:…`; features add their own
@@ -191,10 +194,11 @@ function byLists(
   };
 }
 
-type RequestPress = Extract<ButtonOrigin, { kind: "request" }>["press"];
+type RequestButton = Extract<ButtonOrigin, { kind: "request" }>;
+type RequestPress = RequestButton["press"];
 
 /** Origin of a request that a button of this request makes. */
-function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): ButtonOrigin {
+function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): RequestButton {
   const undoes = button === "undo" ? record.id : button === "retry" ? undoneBy(record) : undefined;
   return {
     kind: "request",
@@ -217,12 +221,14 @@ function oncePerButton(
     const { request, value, act } = pressed;
     const { interaction, reply, gateway } = act;
     const { userId } = interaction;
-    const origin = buttonOf(request, button, value);
-    const first = await gateway.store.madeBy(origin);
+    const buttonOrigin = buttonOf(request, button, value);
+    const first = await gateway.store.madeBy(buttonOrigin);
     if (first) {
       const used = "This button was already used.";
       return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     }
+    const asker = await findAsker({ origin: buttonOrigin }, gateway.store);
+    const origin = asker === undefined ? buttonOrigin : { ...buttonOrigin, asker };
     const { requester, channelId, threadTs } = request.record;
     const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
     // The requester presses in a direct message, but requested in a channel: go on in the channel,
@@ -313,8 +319,11 @@ function noLongerUndone(
   return new UserError("This can no longer be undone from here.", way);
 }
 
-async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Person): Promise<void> {
+async function cancel({ request, command, act }: Pressed, { id, name }: Person): Promise<void> {
+  const { reply, gateway } = act;
   if (request.state !== "authorized" && request.state !== "draft") {
+    if (callOf(request.stage) === undefined)
+      return reply.privately(alreadyOver(request, command, id));
     throw new UserError(
       "It is too late to cancel: it was already sent.",
       "The result will appear in the thread.",
@@ -324,6 +333,19 @@ async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Pers
   const decidedBy = { id, name };
   const to = { state: "cancelled", why: sentWords(setbacks), setbacks, decidedBy } as const;
   await orJustChanged(gateway.store.move(request, { to, why: "cancelled", actor: id }));
+}
+
+/** Says why there is nothing to cancel, for a request that ended without a call. */
+function alreadyOver(request: StoredRequest, command: ChangeCommand, personId: string): Message {
+  const { record, stage, state } = request;
+  const isTheirs = state === "cancelled" && deciderOf(stage)?.id === personId;
+  const how = isTheirs ? md`you canceled it` : endWords(request);
+  // A denial keeps no setbacks, so after a claim it isn't known whether a call left before.
+  const setbacks = "setbacks" in stage ? stage.setbacks : noSetbacks;
+  const isKnown = "setbacks" in stage || request.attempt === 0;
+  const sent = isKnown ? md` ${upperFirst(sentWords(setbacks))}.` : md``;
+  const sign = isTheirs ? "✓ " : "";
+  return say(md`${sign}${deedOf(record, command)}: ${withFullStop(how)}${sent}`);
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */

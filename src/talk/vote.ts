@@ -5,7 +5,7 @@ import { type Project, checkSnapshotId } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { md, name, plain, section } from "../messages/message.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
-import { askerIn } from "../core/request/open-seats.ts";
+import { findAsker } from "../core/request/asker.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
 import { isListed } from "../core/permit/permit.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
@@ -140,7 +140,8 @@ async function accountsOf(
   gateway: GatewayContext,
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "asker" | "approvers">> {
   const { requester, approval } = record;
-  const { asker } = askerIn(record);
+  const askerId = await findAsker(record, gateway.store);
+  const asker = askerId === undefined ? undefined : { id: askerId };
   const approved = approvalsIn(votes).map(({ voterId: id }) => ({ id }));
   // The earlier approvers' groups matter only if one person could meet more than one need.
   const isPlain = (approval?.votes?.length ?? 1) < 2;

@@ -127,8 +127,12 @@ it("a request whose call was refused with 429 says when it is canceled that a ca
   await world.compute.called("POST /v1/vms/vm-payments-web-2/restart");
   await expect.poll(async () => (await newestOf(world)).state).toBe("authorized");
   const card = await hears(world.olivia, "ops", /\[Cancel\]/);
+  await world.olivia.types("ops", "/gatehouse jobs");
+  const list = await hears(world.olivia, "ops", /1 request is open[^]*\[Cancel\]/);
   await world.olivia.presses("Cancel", { in: card.ts });
   await hears(world.olivia, "ops", /canceled by olivia: the earlier call was not applied\./);
+  await world.olivia.presses("Cancel", { in: list.ts });
+  await hears(world.olivia, "ops", /: you canceled it\. The earlier call was not applied\.$/);
 });
 
 describe("an unknown outcome where no change is accepted", () => {

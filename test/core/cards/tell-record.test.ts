@@ -14,6 +14,11 @@ describe("a record of the audit trail in words", () => {
       { what: "freeze", who: "U1ADA", why: "odd things." },
       "🧊 *ada* froze all changes: “odd things”.",
     ],
+    [{ what: "thaw", who: "U1ADA" }, "🧊 *ada* allowed changes again."],
+    [
+      { what: "thaw", who: "U1ADA", ended: { by: "U2AMIR", at: 1, why: "odd things." } },
+      "🧊 *ada* allowed changes again, which ended the freeze by *amir*: “odd things”.",
+    ],
     [
       {
         what: "refusal",

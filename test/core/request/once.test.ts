@@ -8,7 +8,7 @@ it("a name is used up once, and by nobody while changes are frozen", async () =>
     is: "frozen",
     freeze: { by: "ada" },
   });
-  await store.thaw("U0ADA");
+  await store.thaw({ id: "U0ADA", name: "ada" });
   expect(await store.useOnce("console:a", 60_000)).toEqual({ is: "first" });
   expect(await store.useOnce("console:a", 60_000)).toEqual({ is: "again" });
 });

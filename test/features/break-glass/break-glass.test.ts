@@ -3,6 +3,7 @@ import { keepSignature } from "../../../src/core/request/journal.ts";
 import { callOf } from "../../../src/core/request/stage.ts";
 import { createReviews } from "../../../src/features/break-glass/reviews.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
+import { addPerson } from "../../../sandbox/slack/state/people.ts";
 import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
@@ -132,6 +133,20 @@ describe("break-glass", () => {
     expect(describeSeen(amir.sees())).toContain("This review is already signed");
     expect(await createReviews(client, key).unsigned()).toEqual([]);
     expect(JSON.stringify(amir.seesChannel("audit"))).not.toContain("of ml: “");
+  });
+
+  it("can't be signed with a second account of the person who used it", async () => {
+    await using world = await startWorld({ policy: policyWith({ administer }) });
+    const { workspace, edit } = world.slack;
+    workspace.app.scopes.push("users:read.email");
+    addPerson(workspace, { id: "U0ADA2", name: "ada2", email: "ada@confidential.example" });
+    await edit.setGroupMembers("leads", ["amir", "ada2"]);
+    const second = world.slack.person("ada2");
+    await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
+    const notice = await hears(second, "audit", /Delete staging[^]*\[Sign review\]/);
+    await second.presses("Sign review", { in: notice.ts, channel: "audit" });
+    await hears(second, "audit", /An account with your e-mail address used break-glass/);
+    expect(await unsigned(world)).toHaveLength(1);
   });
 
   it("shows who signed in every digest with its button, in those on request and in a shared handover, too", async () => {

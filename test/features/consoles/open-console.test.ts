@@ -56,7 +56,7 @@ describe("opening a console", () => {
     await world.olivia.presses("Open console", { in: offer.ts });
     await hears(world.olivia, "ops", /All changes are frozen by ada, consoles too/);
     expect(world.compute.writes()).toEqual([]);
-    await world.store.thaw("U0ADA");
+    await world.store.thaw({ id: "U0ADA", name: "ada" });
     await world.olivia.presses("Open console", { in: offer.ts });
     await hears(world.olivia, "ops", /olivia opened a console on web-2/);
   });
