@@ -492,6 +492,9 @@ export const restoresSnapshot = (command: ChangeCommand) =>
 export const isOpenedByRequester = (command: ChangeCommand) =>
   command.on === "vm" && command.openedBy !== undefined;
 
+/** Whether a request of the command locks its target. Only what a worker sends does. */
+export const locksTarget = (command: ChangeCommand) => !isOpenedByRequester(command);
+
 /** The label of the command's button on a card about a VM. */
 export const labelOnCard = (command: Command): string =>
   isChange(command) ? command.say.verb : (command.onCard ?? "Show");

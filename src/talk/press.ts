@@ -5,6 +5,7 @@ import type { Permit } from "../core/permit/permit.ts";
 import {
   type ChangeCommand,
   dottedName,
+  locksTarget,
   requestable,
   restoresSnapshot,
   snapshotLister,
@@ -25,7 +26,13 @@ import { type Press, isDirect } from "../slack/receive/interaction.ts";
 import { upperFirst } from "../text/letter-case.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { answer } from "./answer.ts";
-import { authorize, authorizeRequest, authorizeStop, authorizeTargets } from "./authorize.ts";
+import {
+  authorize,
+  authorizeOnRequest,
+  authorizeRecording,
+  authorizeRequest,
+  authorizeTargets,
+} from "./authorize.ts";
 import { openForm, refreshForm } from "./form.ts";
 import {
   type Act,
@@ -58,12 +65,12 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "vote:approve": vote,
   "vote:deny": vote,
   "request:show": onRequest(showRequest),
-  "request:cancel": onRequest(byRightToStop(cancel)),
-  "request:look": onRequest(byRightToStop(lookAgain)),
-  "request:later": onRequest(byRightToStop(askLater)),
+  "request:cancel": onRequest(byLists(cancel)),
+  "request:look": onRequest(byLists(lookAgain)),
+  "request:later": onRequest(byLists(askLater)),
   "request:record": onRequest(showBlocking),
   "request:happened": onRequest(askHappened),
-  "request:not-happened": onRequest(byRight(askOutcome)),
+  "request:not-happened": onRequest(askOutcome),
   "request:retry": onRequest(oncePerButton("retry", retry)),
   "request:again": onRequest(oncePerButton("again", requestAgain)),
   "request:undo": onRequest(oncePerButton("undo", undo)),
@@ -175,15 +182,14 @@ export function byRight(
   };
 }
 
-/** Wraps a handler that cancels or delays the request, for people who may stop it. */
-function byRightToStop(
+/** Wraps a handler that changes no target, for people whom the lists let run the command on it. */
+function byLists(
   handle: (pressed: Pressed, person: Person) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, command, act } = pressed;
     const person = await personOf(act);
-    const { target, input, channelId } = request.record;
-    await authorizeStop({ command, input, person, channelId, targets: [target] }, act.gateway);
+    await authorizeOnRequest(request, command, person, act.gateway);
     await handle(pressed, person);
   };
 }
@@ -360,13 +366,16 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
  */
 const asksAgainMs = 30 * 60_000;
 
-async function askLater({ request, act }: Pressed, { id }: Person): Promise<void> {
+async function askLater({ request, command, act }: Pressed, { id }: Person): Promise<void> {
   const { reply, gateway } = act;
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
   const to = { ...request.stage, asksAgainAt };
   await orJustChanged(gateway.store.move(request, { to, why: "can't be told yet", actor: id }));
-  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
+  const locked = locksTarget(command)
+    ? md` Until it is recorded, ${request.record.target.name} stays locked for changes.`
+    : md``;
+  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}.${locked}`;
   await reply.privately(say(text));
 }
 
@@ -377,7 +386,7 @@ async function showBlocking({ request: { stage }, act }: Pressed): Promise<void>
   const command = changeNamed(blocking?.record.command, act.gateway);
   if (!blocking || !command) throw outdated();
   if (blocking.state !== "unknown") throw alreadyResolved(blocking);
-  await authorizeRequest(blocking, command, await personOf(act), act.gateway);
+  await authorizeRecording(blocking, command, await personOf(act), act.gateway);
   await act.reply.privately(renderCard(blocking, command));
 }
 
@@ -387,7 +396,7 @@ async function showBlocking({ request: { stage }, act }: Pressed): Promise<void>
  */
 async function askHappened(pressed: Pressed): Promise<unknown> {
   const { request, command, act } = pressed;
-  if (!lacksId(request, command)) return byRight(askOutcome)(pressed);
+  if (!lacksId(request, command)) return askOutcome(pressed);
   const person = await personOf(act);
   await authorizeAddingId(request, command, person, act.gateway);
   const seesAll = scopeOfPerson(act.gateway.policy, person, act.gateway.ourTeamId) === undefined;
@@ -395,7 +404,9 @@ async function askHappened(pressed: Pressed): Promise<unknown> {
 }
 
 /** Asks for a reason before a person resolves an unknown outcome. */
-async function askOutcome({ request, command, act }: Pressed, { person }: Permit): Promise<void> {
+async function askOutcome({ request, command, act }: Pressed): Promise<void> {
+  const person = await personOf(act);
+  await authorizeRecording(request, command, person, act.gateway);
   if (request.state !== "unknown") throw alreadyResolved(request);
   const { policy, ourTeamId } = act.gateway;
   const happened = act.interaction.action === "request:happened";

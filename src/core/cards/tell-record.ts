@@ -113,6 +113,10 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
         : md`${text("move") === "verified" ? "🟢" : "⚪"} ${on ?? "A VM"}: attestation ${why}.`;
     case "console":
       return md`🖥️ ${by} opened a console${onIt("on")}.`;
+    case "console-opening":
+      return md`🖥️ ${by} asked the compute service for a console${onIt("on")}.`;
+    case "console-unopened":
+      return md`🖥️ The compute service opened no console${onIt("on")} for ${by}.`;
     case "alert": {
       const firing = Number(record["firing"]);
       const from = md`from ${name(text("source"))}`;

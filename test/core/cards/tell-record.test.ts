@@ -46,6 +46,14 @@ describe("a record of the audit trail in words", () => {
       "🖥️ *ada* opened a console on `db-1`.",
     ],
     [
+      { what: "console-opening", who: "U1ADA", target: { kind: "vm", id: "vm-1" } },
+      "🖥️ *ada* asked the compute service for a console on `db-1`.",
+    ],
+    [
+      { what: "console-unopened", who: "U1ADA", target: { kind: "vm", id: "vm-1" } },
+      "🖥️ The compute service opened no console on `db-1` for *ada*.",
+    ],
+    [
       { what: "attestation", target: { id: "vm-1" }, move: "failed", why: "it is in debug mode" },
       "🔴 `db-1` failed attestation: it is in debug mode.",
     ],

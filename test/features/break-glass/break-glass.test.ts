@@ -244,6 +244,22 @@ describe("break-glass", () => {
       .toContain("/v1/projects/prj-ml");
   });
 
+  it("runs beside a request of the same person for the same, which waits for approval", async () => {
+    const operate = ["S01ONCALL", "U0ADA"];
+    await using world = await startWorld({ policy: policyWith({ administer, operate }) });
+    await world.ada.types("ops", "/project delete ml");
+    await world.ada.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    await world.ada.submits({ "Type ml to confirm": "ml", Reason: "no longer used" });
+    await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
+    await breaksGlass(world, '/project delete ml --break-glass "it leaks"', "ml");
+    await expect
+      .poll(() => world.compute.writes())
+      .toMatchObject([{ method: "DELETE", path: "/v1/projects/prj-ml" }]);
+    await hears(world.ada, "audit", /ada started this without approval[^]*\[Sign review\]/);
+  });
+
   it("is on no card if nobody may use it", async () => {
     const none = policyWith({ administer, breakGlass: [] });
     await using world = await startWorld({ policy: none });
