@@ -330,18 +330,27 @@ export function createAlerts(redis: RedisClient, key: Keys) {
 
     /**
      * Marks firing groups that their source no longer mentions: their messages say so, and in the
-     * end they are taken as over. Idempotent; any process may call it at any time.
+     * end they are taken as over. Idempotent; any process may call it at any time. `sources` are
+     * those of this process, whose gatehouse.yml may be older than that of the process that took a
+     * delivery. So a source is removed only if `readInForce`, the sources of the policy in force,
+     * lacks it too. A group of a source that only others know is theirs to judge.
      */
     async endUnheard(
       sources: Readonly<Record<string, Pick<AlertSource, "format">>>,
+      readInForce: () => Promise<Readonly<Record<string, unknown>> | undefined>,
     ): Promise<void> {
       const at = await now();
-      for (const before of await getMany(await records.openIds())) {
+      const open = await getMany(await records.openIds());
+      const isOurs = ({ record }: StoredAlert) => Object.hasOwn(sources, record.source);
+      // It is read after the groups: what took a delivery was in force before its group was stored.
+      const inForce = open.every(isOurs) ? undefined : await readInForce();
+      for (const before of open) {
         const { record, id } = before;
         const heardAt = record.group.told?.heardAt ?? before.changedAt;
-        const source = Object.hasOwn(sources, record.source) ? sources[record.source] : undefined;
+        const source = isOurs(before) ? sources[record.source] : undefined;
+        const isRemoved = !source && inForce && !Object.hasOwn(inForce, record.source);
+        if (!source && !isRemoved) continue;
         const { quietMs, unheardMs } = source ? patience[source.format] : repeated;
-        const isRemoved = source === undefined;
         const isUnheard = at - heardAt > unheardMs;
         if (isRemoved || isUnheard) {
           const silence = isRemoved ? "source-removed" : "unheard";
