@@ -152,6 +152,9 @@ const patience: Readonly<Record<AlertSource["format"], typeof repeated>> = {
   plain: toldOnce,
 };
 
+/** The ID that a group gets when it fires anew. It follows from this one, so every process finds it. */
+const idAfter = (id: string) => `a-${shortHash(id)}`;
+
 export type Alerts = ReturnType<typeof createAlerts>;
 
 /** Stores groups of alerts in Redis, as sources tell of them. */
@@ -176,6 +179,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
   async function getMany(ids: readonly string[]): Promise<StoredAlert[]> {
     const found = await Promise.all(ids.map(get));
     return found.filter((alert) => alert !== undefined);
+  }
+
+  /** The group, and each one that it became since by firing anew, oldest first. */
+  async function getWithLater(id: string): Promise<StoredAlert[]> {
+    const all: StoredAlert[] = [];
+    for (let one = await get(id); one; one = await get(idAfter(one.id))) all.push(one);
+    return all;
   }
 
   /**
@@ -247,6 +257,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     now,
     get,
     getMany,
+    getWithLater,
     touch,
     refresh: records.refresh,
 
@@ -274,9 +285,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const known = before?.record.group ?? emptyGroup;
         const group = merge(known, delivery, at);
         if (before?.state === "ended" && fires(group) && at - before.changedAt > anewMs) {
-          // The next ID follows from this one, so every process finds the same. The pointer only
-          // saves the search.
-          const next = `a-${shortHash(id)}`;
+          // The pointer only saves the search.
+          const next = idAfter(id);
           const begun = merge(bareGroup(known), delivery, at);
           const isBegun = !(await get(next)) && (await write(next, undefined, begun));
           await redis.set(key("alert-of", base), next, "PX", pointerMs);

@@ -2,7 +2,7 @@ import type { Owes, Source } from "../../core/deliver/deliver.ts";
 import { isSaid } from "../../core/deliver/post-once.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { isAlready } from "../../core/request/stage.ts";
-import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -72,7 +72,7 @@ export function remedySource(on: {
 
   async function judgmentOf(
     { record, createdAt }: StoredRemedy,
-    { changedAt }: StoredRequest,
+    request: StoredRequest,
     now: AlertsOnVm | undefined,
     judgedAt: number,
     dueAt: number,
@@ -83,7 +83,9 @@ export function remedySource(on: {
       .flat()
       .some((one) => one.createdAt > createdAt && one.createdAt < dueAt);
     const lateByMs = judgedAt - dueAt;
-    const verdicts = judgeRemedy(record.fired, { now, lateByMs, isSuperseded });
+    const sentAt = sentAtOf(request);
+    const verdicts = judgeRemedy(record.fired, { now, sentAt, lateByMs, isSuperseded });
+    const { changedAt } = request;
     return { verdicts, changedAt, judgedAt, isSuperseded };
   }
 
