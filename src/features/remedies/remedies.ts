@@ -40,7 +40,7 @@ export interface Judgment {
   /** When the request ended, and when the alerts were looked at (ms by Redis). */
   changedAt: number;
   judgedAt: number;
-  /** A later attempt was made meanwhile, so the message about the end is about that one. */
+  /** Later attempts changed the VM meanwhile, and their messages tell of all that still fires. */
   isSuperseded: boolean;
 }
 
