@@ -1,7 +1,7 @@
 import type { Owes, Source } from "../../core/deliver/deliver.ts";
 import { isSaid } from "../../core/deliver/post-once.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import { callOf, isAlready } from "../../core/request/stage.ts";
+import { callOf, deciderOf, isAlready } from "../../core/request/stage.ts";
 import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Fields } from "../../redis/redis.ts";
@@ -21,7 +21,7 @@ const mostOthers = 20;
  */
 export function remedySource(on: {
   remedies: Remedies;
-  store: Pick<Journal, "get" | "getMany" | "recentIds">;
+  store: Pick<Journal, "get" | "getMany" | "recentIds" | "history">;
   changes: readonly ChangeCommand[];
   config: { readonly policy: Pick<Policy, "timing"> };
   /** Undefined where nothing tells of alerts. */
@@ -39,7 +39,7 @@ export function remedySource(on: {
     // The end of the request wakes its remedy.
     if (request && !request.final) return owed;
     const readAgain = async () => prepareRemedy(id, await remedies.outbox.get(id));
-    if (!request || !hasChanged(request)) {
+    if (!request || !(await isToBeJudged(request))) {
       if (state === "open") await remedies.voided(remedy);
       return state === "open" ? readAgain() : owed;
     }
@@ -72,6 +72,17 @@ export function remedySource(on: {
     const place = { channelId, threadTs };
     return { ...owed, messages: [{ key: "end", mark: said, place, render, urgency: "result" }] };
   };
+
+  /**
+   * Whether the request changed the VM at a known time, from which the alert's minutes count. What a
+   * person recorded, or what took effect after it was told as not applied, ended long before that
+   * was known.
+   */
+  async function isToBeJudged({ record, state, stage }: StoredRequest): Promise<boolean> {
+    if (state !== "done" || isAlready(stage) || deciderOf(stage) !== undefined) return false;
+    const steps = await store.history(record.id);
+    return !steps.some((step) => step.state === "not-applied");
+  }
 
   async function judgmentOf(
     { record }: StoredRemedy,
@@ -112,7 +123,7 @@ export function remedySource(on: {
   /** The alerts of which these requests, as attempts to end them, tell by themselves. */
   async function namesToldBy(later: readonly StoredRequest[]): Promise<ReadonlySet<string>> {
     const names = later.map(async (request) => {
-      const attempt = hasChanged(request) && (await remedies.get(request.record.id));
+      const attempt = (await isToBeJudged(request)) && (await remedies.get(request.record.id));
       return attempt ? Object.keys(attempt.record.fired) : [];
     });
     return new Set((await Promise.all(names)).flat());
@@ -147,6 +158,3 @@ function namesToTell(
 /** A request that was sent and may have changed its target, as far as it is known now. */
 const mayHaveChanged = ({ state, stage }: StoredRequest): boolean =>
   state !== "rejected" && state !== "not-applied" && !isAlready(stage);
-
-const hasChanged = ({ state, stage }: StoredRequest): boolean =>
-  state === "done" && !isAlready(stage);

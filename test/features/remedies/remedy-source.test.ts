@@ -129,3 +129,37 @@ describe("an attempt to end an alert that was followed by another request on the
     expect(await here.judged(third)).toEqual(["failed", 1]);
   });
 });
+
+describe("an attempt of which nobody saw the end when it came", () => {
+  it("has no verdict: a person recorded it, or it took effect after it was told as not applied", async () => {
+    await using here = await startSource("ended");
+    const { store } = here;
+    const lost = async () => {
+      const sending = await here.sends("attempt");
+      const to = stageOf("unclear", factsOf(sending));
+      return { unclear: await movedBy(store.move(sending, { to, why: "no answer" })), to };
+    };
+
+    const first = await lost();
+    const unknown = stageOf("unknown", { call: first.to.call });
+    const asked = await movedBy(
+      store.move(first.unclear, { to: unknown, why: "it can't be read" }),
+    );
+    const recorded = stageOf("done", {
+      call: first.to.call,
+      decidedBy: { id: "U0OLIVIA", name: "olivia" },
+    });
+    const byPerson = await movedBy(store.move(asked, { to: recorded, why: "it happened" }));
+    expect(await here.judged(byPerson)).toEqual(["void", 0]);
+
+    const second = await lost();
+    const notApplied = stageOf("not-applied", { call: second.to.call });
+    const ended = await movedBy(store.move(second.unclear, { to: notApplied, why: "no effect" }));
+    const late = stageOf("done", { call: second.to.call });
+    const seenLate = await movedBy(store.move(ended, { to: late, why: "took effect late" }));
+    expect(await here.judged(seenLate)).toEqual(["void", 0]);
+
+    const seen = await here.ends(await here.sends("attempt"));
+    expect(await here.judged(seen)).toEqual(["helped", 0]);
+  });
+});
