@@ -1,5 +1,6 @@
 import { during, workOnRequest } from "../../log/traces.ts";
 import { permitSafetySnapshot } from "../permit/permit.ts";
+import { approvalsIn } from "../permit/votes.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Pending } from "../../redis/pending.ts";
 import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
@@ -84,7 +85,8 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
   const { record, stage } = request;
   const { notBefore = 0 } = stage;
   if (notBefore > now && !isBeforeSetBack(request.changedAt, now)) return waitFor(notBefore - now);
-  if (record.runsUntil < now) {
+  const change = changeOf(record, by.commands);
+  if (runsUntil(request, change, by) < now) {
     const why = `it did not start in time${stage.why ? `: ${stage.why}` : ""}`;
     const hint = `${sentSentence(stage)} Request again if it is still wanted.`;
     return endUnsent(request, { state: "expired", why, hint }, by);
@@ -94,7 +96,6 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
     return stop(request, { is: "later", why: noCurrentPolicy }, by);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
 
-  const change = changeOf(record, by.commands);
   if (!change) {
     const why = `this version of Gatehouse does not know ${record.command}`;
     return endUnsent(request, { state: "cancelled", why }, by);
@@ -120,6 +121,22 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
     await claimAndSend(request, change, { ...decision, safety: safe.snapshot }, by),
     by,
   );
+}
+
+/**
+ * Until when the request may start. One that was approved waits as long as one that needs no
+ * approval, counted from its last approval: its record allows for an approval in the last moment. A
+ * request that its requester opens keeps that time, because no worker starts it late.
+ */
+function runsUntil(
+  { record, votes }: Waiting,
+  change: Change | undefined,
+  { policy }: Pick<WorkerContext, "policy">,
+): number {
+  const approvedAt = approvalsIn(votes).map(({ at }) => at);
+  if (approvedAt.length === 0 || (change && isOpenedByRequester(change.command)))
+    return record.runsUntil;
+  return Math.min(record.runsUntil, Math.max(...approvedAt) + policy.timing.staleAfterMs);
 }
 
 /** Ends or puts off a request that isn't sent now. */
