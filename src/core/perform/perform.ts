@@ -12,6 +12,7 @@ import {
   type SafetySnapshot,
   type StageIn,
   callOf,
+  holderOf,
   noReads,
   noSetbacks,
   sentWords,
@@ -339,7 +340,12 @@ async function withSafetySnapshot(
   const taken = await by.store.get(id);
   if (!taken) return no("its safety snapshot is lost");
   if (taken.state === "unknown") return no("whether the safety snapshot was taken is unknown");
-  if (!taken.final) return { is: "later", why: takenFirst, safetyRequest: id };
+  if (!taken.final) {
+    // The snapshot has no card, so the card of its request says what both wait for.
+    const holder = request.stage.safetyRequest === id ? holderOf(taken.stage) : undefined;
+    if (holder) return { is: "locked", holder: holder.request };
+    return { is: "later", why: takenFirst, safetyRequest: id };
+  }
   if (taken.state !== "done") {
     const reason = whyOf(taken.stage);
     const why = reason === undefined ? "" : `: ${reason}`;

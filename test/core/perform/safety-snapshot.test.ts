@@ -64,7 +64,7 @@ describe("the safety snapshot of a restore", () => {
     });
   });
 
-  it("is taken again where another request was sent between the two, so that its work isn't lost", async () => {
+  it("is taken again where another request was sent between the two, so that its work isn't lost, and says what both wait for", async () => {
     await using here = await workerHere();
     const { id, vmId } = await approvedRestore(here);
     const first = await step(here, id);
@@ -75,6 +75,12 @@ describe("the safety snapshot of a restore", () => {
     expect(second).not.toBe(first);
     expect(await here.redis.get(here.key("lock", `vm:${vmId}`))).toBe(other.record.id);
     expect(sent(here)).toEqual(["snapshots"]);
+    await step(here, id);
+    const waiting = requestIn(await here.by.store.get(id), "authorized");
+    expect(waiting.stage).toMatchObject({
+      safetyRequest: second,
+      waitsFor: { request: other.record.id, command: "vm restart" },
+    });
     const { call } = other.stage;
     const accepted = { state: "accepted", ...called(call) } as const;
     const running = await movedBy(here.by.store.move(other, { to: accepted, why: "accepted" }));
