@@ -14,6 +14,7 @@ import { type Asking, type ServiceAsking, mayRun } from "../core/permit/permit.t
 import { type Answer, dottedName } from "../registry/define.ts";
 import type { ReadInvocation } from "../registry/invocation.ts";
 import { resolveTarget } from "../core/submit/resolve-targets.ts";
+import { patiently, redisTrouble } from "../redis/redis.ts";
 import { linkTo } from "../core/deliver/permalink.ts";
 import { uploadFile } from "../core/deliver/upload.ts";
 import { say } from "../slack/error-reply.ts";
@@ -21,7 +22,7 @@ import { textAt } from "../slack/json.ts";
 import { type Interaction, isDirect } from "../slack/receive/interaction.ts";
 import { type WebAnswer, whyOf } from "../slack/web-answer.ts";
 import { type Place, postMessage } from "../slack/web.ts";
-import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
+import type { Act, BeforeAck, Contributions, GatewayContext } from "./gateway-context.ts";
 import { isOfThread, showOrSay } from "../slack/refused-message.ts";
 
 /**
@@ -109,11 +110,15 @@ function readContext(
   };
 }
 
+type PostContext = Pick<GatewayContext, "web" | "announce" | "log"> & {
+  contributed: Pick<Contributions, "answeredForAll">;
+};
+
 /** Posts in a channel. A message with a button that is answered for all is kept as a notice: the answer is edited in. */
 export async function postIn(
   place: Place,
   posting: Message,
-  { web, announce, contributed }: GatewayContext,
+  { web, announce, contributed, log }: PostContext,
 ): Promise<WebAnswer> {
   const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
   let posted = await postAt(place);
@@ -122,7 +127,13 @@ export async function postIn(
   if (!posted.ok || buttonsOf(posting, contributed.answeredForAll).length === 0) return posted;
   const [channelId, ts] = [textAt(posted.data, "channel"), textAt(posted.data, "ts")];
   const id = `posted-${channelId}-${ts}`;
-  await announce({ id, channelId, message: posting }, { ts });
+  // Only this is repeated while Redis fails, because the whole act would post once more. If Redis
+  // stays away, the message keeps its button, and a press of it still counts.
+  const keep = () => announce({ id, channelId, message: posting }, { ts });
+  await patiently(keep).catch((error: unknown) => {
+    if (redisTrouble(error) === undefined) throw error;
+    log.error("slack.notice-not-kept", { channel: channelId, ts, error });
+  });
   return posted;
 }
 

@@ -20,6 +20,7 @@ import {
   type Labels,
 } from "../registry/define.ts";
 import type { Input } from "../registry/invocation.ts";
+import { callOf } from "../core/request/stage.ts";
 import { type StoredRequest, sentAtOf } from "../core/request/stored-request.ts";
 import { targetName } from "../core/cards/asking.ts";
 import { buttonOrigin } from "../core/request/origin.ts";
@@ -142,8 +143,8 @@ export function titleOf(command: ChangeCommand): string {
 
 function undoLine(undone: StoredRequest, command: ChangeCommand, now: number): Markdown {
   const { target, requester } = undone.record;
-  const at = sentAtOf(undone);
-  return md`*Undo the ${nounOf(command)} of ${targetName(target)}*: back to how it was ${atTime(at, now)}, right before ${requester.name} had it done.`;
+  const at = callOf(undone.stage)?.safety?.at ?? sentAtOf(undone);
+  return md`*Undo the ${nounOf(command)} of ${targetName(target)}*: back to how it was ${atTime(at, now)}, before ${requester.name} had it done.`;
 }
 
 function whatLine(command: ChangeCommand, { target, seen }: DialogFacts, now: number): Markdown {

@@ -173,9 +173,7 @@ describe("restoring with a way back", () => {
     const dialog = await world.olivia.until((seen) =>
       seen.modals.some(({ submit }) => submit === "Request approval"),
     );
-    expect(describeSeen(dialog)).toMatch(
-      /back to how it was at .*, right before olivia had it done/,
-    );
+    expect(describeSeen(dialog)).toMatch(/back to how it was at .*, before olivia had it done/);
     await world.olivia.closes();
     // Who may approve a restore may ask for its undo, without operating; another approver decides, from the list
     await world.amir.presses("Undo");

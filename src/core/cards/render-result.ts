@@ -11,6 +11,7 @@ import {
   withFullStop,
   lines,
   Markdown,
+  atTime,
   md,
   mention,
   name,
@@ -140,10 +141,10 @@ export function renderResult(
   const lacksTarget = above === "several" && !result.value.includes(called.value);
   const short = md`${lacksTarget ? md`${called}: ` : ""}${result}${isProven ? md` ${facts}` : ""}`;
   const own = request.state === "done" ? wordsOfCommand(request, command).added : undefined;
-  const safety = request.state === "done" ? request.stage.call?.safety?.snapshotId : undefined;
+  const safety = request.state === "done" ? request.stage.call?.safety : undefined;
   const wayBack =
     safety !== undefined &&
-    md`Undo restores the safety snapshot ${name(safety)}, taken right before.`;
+    md`Undo restores the safety snapshot ${name(safety.snapshotId)}, taken ${safety.at === undefined ? md`before` : atTime(safety.at, request.changedAt)}.`;
   return message(
     news(md`${begin} ${text}`),
     section(

@@ -1,5 +1,6 @@
 import { during, workOnRequest } from "../../log/traces.ts";
 import { permitSafetySnapshot } from "../permit/permit.ts";
+import { approvalsIn } from "../permit/votes.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Pending } from "../../redis/pending.ts";
 import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
@@ -7,8 +8,11 @@ import { type Seen, nounOf, isOpenedByRequester } from "../../registry/define.ts
 import type { Journal } from "../request/journal.ts";
 import { hourlyOf, limitWords } from "../request/rate-limits.ts";
 import {
+  type Call,
   type SafetySnapshot,
   type StageIn,
+  callOf,
+  holderOf,
   noReads,
   noSetbacks,
   sentWords,
@@ -84,7 +88,8 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
   const { record, stage } = request;
   const { notBefore = 0 } = stage;
   if (notBefore > now && !isBeforeSetBack(request.changedAt, now)) return waitFor(notBefore - now);
-  if (record.runsUntil < now) {
+  const change = changeOf(record, by.commands);
+  if (runsUntil(request, change, by) < now) {
     const why = `it did not start in time${stage.why ? `: ${stage.why}` : ""}`;
     const hint = `${sentSentence(stage)} Request again if it is still wanted.`;
     return endUnsent(request, { state: "expired", why, hint }, by);
@@ -94,7 +99,6 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
     return stop(request, { is: "later", why: noCurrentPolicy }, by);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
 
-  const change = changeOf(record, by.commands);
   if (!change) {
     const why = `this version of Gatehouse does not know ${record.command}`;
     return endUnsent(request, { state: "cancelled", why }, by);
@@ -120,6 +124,22 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
     await claimAndSend(request, change, { ...decision, safety: safe.snapshot }, by),
     by,
   );
+}
+
+/**
+ * Until when the request may start. One that was approved waits as long as one that needs no
+ * approval, counted from its last approval: its record allows for an approval in the last moment. A
+ * request that its requester opens keeps that time, because no worker starts it late.
+ */
+function runsUntil(
+  { record, votes }: Waiting,
+  change: Change | undefined,
+  { policy }: Pick<WorkerContext, "policy">,
+): number {
+  const approvedAt = approvalsIn(votes).map(({ at }) => at);
+  if (approvedAt.length === 0 || (change && isOpenedByRequester(change.command)))
+    return record.runsUntil;
+  return Math.min(record.runsUntil, Math.max(...approvedAt) + policy.timing.staleAfterMs);
 }
 
 /** Ends or puts off a request that isn't sent now. */
@@ -297,9 +317,14 @@ interface Safe {
   snapshot?: SafetySnapshot;
 }
 
+/** After this time a safety snapshot is old, because too much may have been written since (ms). */
+const freshMs = 60_000;
+/** How many safety snapshots are taken for one request at most. */
+const mostTakes = 3;
+
 /**
  * Takes a snapshot before data is replaced, unless the dialog declined it. It is a request of its own, made once however
- * often this runs.
+ * often this runs. It holds no lock for the request that waits for it, so an outdated one is taken again.
  */
 async function withSafetySnapshot(
   request: Waiting,
@@ -308,32 +333,72 @@ async function withSafetySnapshot(
 ): Promise<Safe | Stop> {
   if (command.safetyFirst?.(args) !== true) return { is: "safe" };
   const no = (why: string): Stop => ({ is: "closed", why, hint: withoutSnapshot });
-  const id = request.stage.safetyRequest ?? (await submitSnapshot(request, by));
+  const id = request.stage.safetyRequest ?? (await submitSnapshot(request, 1, by));
   if (id === undefined) return no("this version can't take a safety snapshot");
   const taken = await by.store.get(id);
   if (!taken) return no("its safety snapshot is lost");
   if (taken.state === "unknown") return no("whether the safety snapshot was taken is unknown");
-  if (!taken.final)
-    return { is: "later", why: "a safety snapshot is taken first", safetyRequest: id };
+  if (!taken.final) {
+    // The snapshot has no card, so the card of its request says what both wait for.
+    const holder = request.stage.safetyRequest === id ? holderOf(taken.stage) : undefined;
+    if (holder) return { is: "locked", holder: holder.request };
+    return { is: "later", why: takenFirst, safetyRequest: id };
+  }
   if (taken.state !== "done") {
     const reason = whyOf(taken.stage);
     const why = reason === undefined ? "" : `: ${reason}`;
     return no(`the safety snapshot was not taken${why}`);
   }
-  const { snapshotId } = taken.stage.call?.answer ?? {};
-  if (snapshotId === undefined) return no("the safety snapshot got no ID, so it can't be restored");
-  return { is: "safe", snapshot: { request: id, snapshotId } };
+  const { call } = taken.stage;
+  if (call?.answer?.snapshotId === undefined)
+    return no("the safety snapshot got no ID, so it can't be restored");
+  const take = takeOf(taken);
+  if (take < mostTakes && (await isOutdated(taken, call, request, by))) {
+    const safetyRequest = await submitSnapshot(request, take + 1, by);
+    if (safetyRequest !== undefined) return { is: "later", why: takenFirst, safetyRequest };
+  }
+  const { snapshotId } = call.answer;
+  return { is: "safe", snapshot: { request: id, snapshotId, at: call.sentAt } };
+}
+
+const takenFirst = "a safety snapshot is taken first";
+
+const takeOf = ({ record: { origin } }: StoredRequest): number =>
+  (origin.kind === "safety" && origin.take) || 1;
+
+/** How many of the newest requests on the target are read to find one that was sent since. */
+const readOfTarget = 20;
+
+/**
+ * Whether an undo would lose what happened after the snapshot: another request was sent to the
+ * target since, or the snapshot is old. Age counts once, because a second snapshot that is old again
+ * shows that the compute service is slow, and a third would be as old.
+ */
+async function isOutdated(
+  taken: StoredRequest,
+  { sentAt, endedAt = sentAt }: Call,
+  { record }: Waiting,
+  { store }: Pick<WorkerContext, "store">,
+): Promise<boolean> {
+  if (takeOf(taken) === 1 && (await store.now()) - endedAt > freshMs) return true;
+  const ids = await store.recentIds({ targetId: record.target.id }, readOfTarget);
+  const others = ids.filter((id) => id !== record.id && id !== taken.record.id);
+  return (await store.getMany(others)).some(
+    ({ stage }) => (callOf(stage)?.sentAt ?? -Infinity) > sentAt,
+  );
 }
 
 async function submitSnapshot(
   request: StoredRequest,
+  take: number,
   by: WorkerContext,
 ): Promise<string | undefined> {
   const { record } = request;
   const snapshot = by.commands.find((one) => one.on === "vm" && one.snapshot === "takes");
   if (!snapshot) return undefined;
-  const permit = permitSafetySnapshot(record, snapshot, by);
-  const origin = { kind: "safety", request: record.id } as const;
+  const permit = permitSafetySnapshot(record, snapshot, by, take);
+  const again = take > 1 ? { take } : {};
+  const origin = { kind: "safety", request: record.id, ...again } as const;
   const { staleAfterMs } = by.policy.timing;
   const submitted = await submit(permit, origin, {}, { ...by, staleAfterMs });
   return submitted.id;

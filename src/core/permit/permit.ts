@@ -485,18 +485,19 @@ interface ReplacingRequest {
 
 /**
  * Makes the permit for the snapshot that Gatehouse takes right before a permitted request replaces
- * data. The right of that request covers it. The gate asks again, as for any request. Throws for a
- * command that takes no snapshot.
+ * data. The right of that request covers it. The gate asks again, as for any request. `take` tells a
+ * later snapshot for the same request from the first. Throws for a command that takes no snapshot.
  */
 export function permitSafetySnapshot(
   { id, target, input, requester, channelId, breakGlass = false }: ReplacingRequest,
   command: ChangeCommand,
   rules: Rules,
+  take = 1,
 ): Permit {
   if (!takesSnapshot(command)) throw new Error(`${command.name} takes no snapshot`);
   const before = { target, input, basis: breakGlass ? breakGlassBasis : usualBasis };
   const basis: Basis = { kind: "safety", before };
-  const own = { vm: target.id, name: `before-${id}` };
+  const own = { vm: target.id, name: `before-${id}${take > 1 ? `-${take}` : ""}` };
   return permitAlreadyGiven({ requester, command, channelId, input: own, target, basis }, rules, {
     why: safetyNeedsNone,
   });

@@ -71,8 +71,11 @@ export type Origin =
   | ButtonOrigin
   /** One target of a rollout. `request`: the ID that was claimed for it. */
   | { kind: "rollout"; rollout: string; request: string }
-  /** The snapshot that is taken before `request` replaces data. */
-  | { kind: "safety"; request: string };
+  /**
+   * The snapshot that is taken before `request` replaces data. `take` counts those that replace an
+   * outdated one: 2 for the second. The first has none.
+   */
+  | { kind: "safety"; request: string; take?: number };
 
 /** Two requests with the same key are one: the second finds the first. */
 export function originKey(origin: Origin): string {
@@ -94,7 +97,7 @@ export function originKey(origin: Origin): string {
     case "rollout":
       return `rollout ${origin.rollout} ${origin.request}`;
     case "safety":
-      return `safety ${origin.request}`;
+      return `safety ${origin.request}${origin.take ? ` ${origin.take}` : ""}`;
     default:
       return origin satisfies never;
   }

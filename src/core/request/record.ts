@@ -41,7 +41,7 @@ export interface RequestRecord extends Traced {
   createdAt: number;
   /**
    * The request expires at this time unless it has started, because a late command is worse than
-   * none.
+   * none. One that was approved early expires earlier.
    */
   runsUntil: number;
 }

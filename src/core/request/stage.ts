@@ -71,6 +71,11 @@ export interface SafetySnapshot {
   /** The request that takes it. */
   request: string;
   snapshotId: string;
+  /**
+   * When its call was sent (Redis, ms): what was written later isn't in it. Undefined where an older
+   * release took it.
+   */
+  at?: number;
 }
 
 /** The one call of a claim, which may have left. All times are Redis time (ms). */

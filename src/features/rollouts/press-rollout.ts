@@ -1,5 +1,5 @@
 import { UserError } from "../../errors.ts";
-import { md, name, plainWords } from "../../messages/message.ts";
+import { type Markdown, md, name, plainWords } from "../../messages/message.ts";
 import { type Permit, needingApproval, permitEach } from "../../core/permit/permit.ts";
 import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import { cancelUnsentOpen } from "./advance-rollout.ts";
@@ -82,8 +82,8 @@ export async function authorizePlan(
 }
 
 /**
- * Starts a planned rollout. False when it has begun already. Throws if the permit doesn't cover
- * every target.
+ * Starts a planned rollout on its targets as given, in place of those that were planned. False when
+ * it has begun already. Throws if the permit doesn't cover every target.
  */
 export async function begin(
   permit: Permit,
@@ -97,7 +97,8 @@ export async function begin(
     throw new Error(`${record.id} has targets that were not permitted`);
   const actor = permit.person.id;
   const progress = { ...rollout.progress, startedAt: await rollouts.now() };
-  const to = { state: "running" as const, progress, record, why, actor };
+  const { targets } = rollout;
+  const to = { state: "running" as const, progress, record, targets, why, actor };
   return (await rollouts.move(rollout, to)) !== undefined;
 }
 
@@ -198,19 +199,26 @@ async function goOnWithRest(
     createdAt: gateway.now(),
   };
   await rollouts.plan(rest, targets);
+  // A process may have planned the rest and died before it began. What begins now is what this press
+  // chose, because that plan may have been for the other button.
   const standing = await rollouts.get(id);
-  // A process may have planned the rest and died before it began. Then that plan begins now.
   const isBegun =
     standing?.state === "planned" &&
-    (await begin(
-      permit,
-      standing,
-      { ...rest, total: standing.targets.length },
-      `the rest of ${record.id}`,
-      rollouts,
-    ));
-  if (!isBegun)
-    await reply.privately(say(md`The rest of this rollout was already started: ${name(id)}.`));
+    (await begin(permit, { ...standing, targets }, rest, `the rest of ${record.id}`, rollouts));
+  if (isBegun) return;
+  const begun = await rollouts.get(id);
+  if (!begun || begun.state === "planned")
+    throw new UserError("Its state just changed.", "Press the button again.");
+  await reply.privately(say(alreadyBegun(planned.rollout, begun)));
+}
+
+/** Says who chose how to go on, and what, because the other button may have been pressed. */
+function alreadyBegun(stopped: StoredRollout, rest: StoredRollout): Markdown {
+  const { id, requester } = rest.record;
+  const culprit = stopped.targets[stopped.progress.culprit ?? -1];
+  const isAgain = rest.targets.some((target) => target.id === culprit?.id);
+  const how = culprit && md`, ${isAgain ? "with" : "without"} ${calledName(culprit)}`;
+  return md`The rest of this rollout was already started by ${requester.name}${how ?? ""}: ${name(id)}.`;
 }
 
 /** Opens the form from a button, for mentions and for forms that Slack didn't open in time. */

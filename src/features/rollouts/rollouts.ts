@@ -48,6 +48,7 @@ interface RolloutMove {
   actor?: string;
   /** The plan as the person confirmed it. */
   record?: RolloutRecord;
+  targets?: readonly Target[];
 }
 
 export type Rollouts = ReturnType<typeof createRollouts>;
@@ -91,10 +92,12 @@ export function createRollouts(redis: RedisClient, key: Keys) {
       const { id } = rollout.record;
       const final = isFinalState(to.state);
       const { state, progress, record = rollout.record, outcomes = [] } = to;
+      const { targets = rollout.targets } = to;
       const audit = to.why === undefined ? undefined : auditRecord(record, to, rollout.state);
       const fields = {
         progress: JSON.stringify(progress),
         ...(to.record ? { record: JSON.stringify(record) } : {}),
+        ...(to.targets ? { targets: JSON.stringify(targets) } : {}),
         ...Object.fromEntries(outcomes.map((one) => [`ended:${one.n}`, JSON.stringify(one)])),
       };
       const how = { id, revision: rollout.revision, state, final, keptMs: keepFinalMs };
@@ -102,7 +105,7 @@ export function createRollouts(redis: RedisClient, key: Keys) {
       if (moved === undefined) return undefined;
       const all = new Map([...rollout.outcomes, ...outcomes.map((one) => [one.n, one] as const)]);
       const { revision } = moved;
-      return { ...rollout, record, state, progress, outcomes: all, final, revision };
+      return { ...rollout, record, targets, state, progress, outcomes: all, final, revision };
     },
 
     /** Notes that a worker looked at the rollout. The revision stays, because nothing changes. */

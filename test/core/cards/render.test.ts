@@ -389,7 +389,7 @@ describe("a result says what changed", () => {
   it("is one sentence on the card, and below it only what that doesn't say", () => {
     const mark = { status: "REBOOTING", at: at + 1_000 };
     const last = { status: "RUNNING", at: at + 5_000, print: "" };
-    const safety = { request: "r-safe", snapshotId: "snap-7" };
+    const safety = { request: "r-safe", snapshotId: "snap-7", at: at - 1_000 };
     const before = vm("RUNNING", 2, 8);
     const { approval: _none, ...free } = record;
     const origin = {
@@ -408,8 +408,8 @@ describe("a result says what changed", () => {
     ]);
     const proof = `Sent ${time(0)}, REBOOTING seen ${time(1_000)}, RUNNING read ${time(5_000)}.`;
     const settled = "Undid the restore of `db-1` in 5 s.";
-    const undoes =
-      "The snapshot's ID is `snap-42`.\nUndo restores the safety snapshot `snap-7`, taken right before.";
+    const taken = when(at - 1_000, "{time}").value;
+    const undoes = `The snapshot's ID is \`snap-42\`.\nUndo restores the safety snapshot \`snap-7\`, taken at ${taken}.`;
     expect(below(restored, restore)).toBe(`✅ <@U0OLIVIA> ${settled} ${proof}\n${undoes}`);
     expect(below(restored, restore, "several")).toBe(
       `✅ <@U0OLIVIA> ${settled} ${proof}\n${undoes}`,

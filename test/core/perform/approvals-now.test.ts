@@ -6,6 +6,8 @@ import type { StoredRequest } from "../../../src/core/request/stored-request.ts"
 import { advance } from "../../../src/core/perform/perform.ts";
 import { gate } from "../../../src/core/perform/gate.ts";
 import { fingerprintOf } from "../../../src/core/permit/fingerprint.ts";
+import { requestable } from "../../../src/registry/define.ts";
+import { console } from "../../support/commands.ts";
 import { policyOf } from "../permit/sample.ts";
 import {
   called,
@@ -52,6 +54,15 @@ async function verdict(here: WorkerHere, id: string) {
   return gate(request, asChange(restart, { vms: [request.record.target.id] }), here.by);
 }
 
+const anHour = { required: 1, expiresMs: 3_600_000, evidence: [] };
+
+/** Advances the request as if so much time had passed (ms). */
+async function advancedAfter(ms: number, { record: { id } }: StoredRequest, here: WorkerHere) {
+  const { store } = here.by;
+  await advance(id, { ...here.by, store: { ...store, now: async () => (await store.now()) + ms } });
+  return store.get(id);
+}
+
 const alarms = async (here: WorkerHere) =>
   (await here.audit()).filter(({ what }) => what === "alarm");
 
@@ -86,6 +97,34 @@ describe("approvals, counted again right before the send", () => {
       return how?.fresh || who !== "U0AMIR" ? known : { ...known, id: "U0NOBODY", groups: [] };
     };
     expect((await verdict(here, id)).is).toBe("open");
+  });
+
+  it("are worth as long as a request waits that needs none, though there was more time to give them", async () => {
+    await using here = await workerHere();
+    const asked = restartOf(await here.vm("web-2"), { approval: anHour });
+    const request = await storeRequest(here.by.store, asked);
+    await vote(here, request, "U0AMIR");
+    const { staleAfterMs } = here.by.policy.timing;
+    here.compute.weather({ match: "*", status: 503 });
+    expect((await advancedAfter(staleAfterMs - 30_000, request, here))?.state).toBe("authorized");
+    expect(await advancedAfter(staleAfterMs, request, here)).toMatchObject({
+      state: "expired",
+      stage: { why: expect.stringMatching(/^it did not start in time: /) },
+    });
+    expect(here.compute.writes()).toEqual([]);
+  });
+
+  it("of what its requester opens are worth as long as its record says, because no worker starts it late", async () => {
+    await using here = await workerHere();
+    const [opening] = requestable([console]);
+    if (!opening) throw new Error("a console can't be requested");
+    here.by.commands = [...here.by.commands, opening];
+    const vm = await here.vm("web-2");
+    const what = { command: opening, input: { vm: vm.id }, approval: anHour };
+    const request = await storeRequest(here.by.store, restartOf(vm, what));
+    await vote(here, request, "U0AMIR");
+    expect((await advancedAfter(1_800_000, request, here))?.state).toBe("authorized");
+    expect((await advancedAfter(3_700_000, request, here))?.state).toBe("expired");
   });
 
   it("don't count of who asked for the request that this one repeats, whatever this one says", async () => {

@@ -281,6 +281,8 @@ describe("a permit that was given before", () => {
     };
     const given = permitSafetySnapshot(request, snapshot, rulesOf());
     expect(given).toMatchObject({ input: { name: "before-r-1" }, isBreakGlass: false });
+    const next = permitSafetySnapshot(request, snapshot, rulesOf(), 2);
+    expect(next.input["name"]).toBe("before-r-1-2");
     const emergency = permitSafetySnapshot({ ...request, breakGlass: true }, snapshot, rulesOf());
     expect(emergency.isBreakGlass).toBe(true);
     expect(() => permitSafetySnapshot(request, restore, rulesOf())).toThrow("takes no snapshot");

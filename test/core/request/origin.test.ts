@@ -27,6 +27,7 @@ const all: readonly Origin[] = [
   { kind: "proposal", proposal: "p-1" },
   { kind: "rollout", rollout: "roll-1", request: "r-1" },
   { kind: "safety", request: "r-1" },
+  { kind: "safety", request: "r-1", take: 2 },
 ];
 
 it("has another key for each thing that makes a request", () => {

@@ -94,20 +94,24 @@ describe("several VMs in one command", () => {
     expect(rest).toContain("Restarted 3 VMs");
     await world.olivia.presses("Skip vm-0000-001, continue with 3", { in: card.ts });
     await world.olivia.presses("Try vm-0000-001 again, then the other 3", { in: card.ts });
-    await hears(world.olivia, "ops", /The rest of this rollout was already started/);
+    await hears(
+      world.olivia,
+      "ops",
+      /The rest of this rollout was already started by olivia, without vm-0000-001: roll-/,
+    );
     expect(touched(world)).toEqual(numbered(0, 5));
   });
 
-  it("go on with the rest, although the process died that planned it, and a plan replaces nothing", async () => {
+  it("go on with the rest as the button says, although the process died that planned it, and a plan replaces nothing", async () => {
     await using world = await startWorld(fleetOf(3));
     world.compute.weather({ match: "POST /v1/vms/vm-0000-000/restart", goesTo: "ERROR" });
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "3" });
     await hears(world.olivia, "ops", ended);
     const stored = rollStore(world);
     const { record, targets } = await theRollout(world);
-    const rest = { ...record, id: restIdOf(record.id), total: 2 };
-    await world.store.useOnce(`rest:${record.id}`, 60_000);
-    await stored.plan(rest, targets.slice(1));
+    // Somebody pressed Try again, and the process died before it began.
+    const rest = { ...record, id: restIdOf(record.id), total: 3 };
+    await stored.plan(rest, targets);
     const card = await hears(world.olivia, "ops", /Stopped at [^]*\[Skip vm-0000-000/);
     await world.olivia.presses("Skip vm-0000-000, continue with 2", { in: card.ts });
     await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 2 VMs/);
@@ -164,6 +168,10 @@ describe("several VMs in one command", () => {
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
     const card = await hears(world.olivia, "ops", /\[Try vm-0000-001 again, then the other 2\]/);
     world.compute.edit.setMachine({ vm: "vm-0000-001", debug: false });
+    // Somebody pressed Skip, and the process died before it began.
+    const { record, targets } = await theRollout(world);
+    const skipping = { ...record, id: restIdOf(record.id), total: 2 };
+    await rollStore(world).plan(skipping, targets.slice(2));
     await world.olivia.presses("Try vm-0000-001 again, then the other 2", { in: card.ts });
     await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 3 VMs/);
     expect(touched(world)).toEqual(numbered(0, 4));
