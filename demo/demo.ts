@@ -1,3 +1,4 @@
+// npm run demo: a whole world on this machine and its page; Ctrl-C stops everything.
 import { killableRedis } from "../sandbox/killable.ts";
 import { startPage } from "../sandbox/page/index.ts";
 import { demoWorld } from "./demo-world.ts";
@@ -7,7 +8,6 @@ import { apiPortOf, linesToPropose } from "./programs.ts";
 import { createDemoWeather } from "./weather.ts";
 import { buildWorld } from "./world.ts";
 
-/** `npm run demo`: a whole world on this machine and its page; Ctrl-C stops everything. */
 const began = performance.now();
 const isVerbose = process.argv.includes("--verbose");
 const stopping = Promise.withResolvers<void>();

@@ -1,3 +1,5 @@
+// A worker as a process of its own, on this machine only, so that the demo can kill it. It ends on SIGTERM, or when whoever holds
+// its input is gone; Ctrl-C is for them.
 import { loadConfig } from "../src/config/config.ts";
 import { createLog, hideSecret } from "../src/log/log.ts";
 import { demoPace } from "./demo-world.ts";
@@ -5,10 +7,6 @@ import { sandboxRoots } from "../sandbox/evidence/index.ts";
 import { start } from "../src/operate/start.ts";
 import { features, policyTerms } from "../src/features/index.ts";
 
-/**
- * A worker as a process of its own, on this machine only, so that the demo can kill it. It ends on SIGTERM, or when
- * whoever holds its input is gone; Ctrl-C is for them.
- */
 const config = loadConfig({ role: "worker", terms: policyTerms, pace: demoPace });
 for (const secret of config.secrets) hideSecret(secret);
 const log = createLog({ level: config.logLevel, base: { role: config.role } });

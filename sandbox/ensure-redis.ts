@@ -147,7 +147,7 @@ async function start(
   };
 }
 
-/** Of what it printed the line that says most. */
+/** Returns the line of its output that says why Redis didn't start. */
 function complaint(output: string): string {
   const lines = output.trim().split("\n");
   const line = lines.find((text) => /bind:|Bad directive|can't/i.test(text)) ?? lines.at(-1);

@@ -1,3 +1,4 @@
+// npm run derive: writes the derived files; with --check it only names stale ones.
 import { readFile, writeFile } from "node:fs/promises";
 import { commands, features } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
@@ -6,7 +7,6 @@ import { renderRights } from "./rights-table.ts";
 
 const hasHome = features.some((feature) => feature.showsHome);
 
-/** Writes the derived files; with `--check` it only names stale ones. */
 const files = [
   { path: "manifest.yml", make: () => renderManifest(commands, { hasHome }) },
   // Only its table is derived: a missing README stays missing

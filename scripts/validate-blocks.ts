@@ -1,3 +1,9 @@
+// Asks Slack whether it takes every message, modal, and Home tab of the stories. Slack answers anybody who can reach it, without a
+// token; nothing is posted.
+//
+//     node run.mjs scripts/validate-blocks.ts [--api URL] [FILE…]
+//
+// A FILE has one of them in each line, as the tests write them where RENDERED_MESSAGES names a file; without one the stories run.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -5,14 +11,6 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Rendered, validateBlocks } from "../src/slack/validate-blocks.ts";
 
-/**
- * Asks Slack whether it takes every message, modal, and Home tab of the stories. Slack answers anybody who can reach it, without a
- * token; nothing is posted.
- *
- *     node run.mjs scripts/validate-blocks.ts [--api URL] [FILE…]
- *
- * A FILE has one of them in each line, as the tests write them where RENDERED_MESSAGES names a file; without one the stories run.
- */
 const words = process.argv.slice(2);
 const api = words.indexOf("--api");
 const apiUrl = api < 0 ? "https://slack.com/api/" : (words[api + 1] ?? "");

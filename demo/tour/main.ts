@@ -1,13 +1,11 @@
+// npm run tour: the demo's world without a browser. Plays an on-call story, prints each step as a person would see it, and ends
+// with 0 only when every step held.
 import { messageOf } from "../../src/errors.ts";
 import { demoWorld } from "../demo-world.ts";
 import { buildWorld, type World } from "../world.ts";
 import { steps } from "./steps.ts";
 import { createTour, print } from "./tour.ts";
 
-/**
- * `npm run tour`: the demo's world without a browser. Plays an on-call story, prints each step as a person would see it,
- * and ends with 0 only when every step held.
- */
 const began = performance.now();
 const lines: string[] = [];
 const { prepare, slack, ...demo } = demoWorld({ restartExpires: "40s" });

@@ -3,7 +3,7 @@ import { fieldsOf } from "./checks.ts";
 import type { Edits } from "./edits.ts";
 import type { SandboxCall } from "./journal.ts";
 import type { Truth } from "./truth.ts";
-import type { Weather, WeatherState } from "./weather.ts";
+import type { Storm, StormState } from "./weather.ts";
 
 /** What tests look at and change, in this process or over the control port. */
 export interface Controlled {
@@ -17,10 +17,10 @@ export interface Controlled {
   /** Resolves once nothing is under way. */
   settled(): Promise<void>;
   /** Returns its id. */
-  weather(weather: Weather): number;
+  weather(weather: Storm): number;
   /** One, or all. */
   clear(id?: number): void;
-  forecast(): WeatherState[];
+  forecast(): StormState[];
   edit: Edits;
 }
 

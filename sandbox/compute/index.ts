@@ -8,4 +8,4 @@ export { evidenceWeather, type EvidenceWeatherName } from "./evidence-weather.ts
 export { launchMeasurement } from "./records.ts";
 export { ledgerImage, seedLedger } from "./seed.ts";
 export type { ProjectTruth, Truth, VmTruth } from "./truth.ts";
-export type { Weather } from "./weather.ts";
+export type { Storm } from "./weather.ts";

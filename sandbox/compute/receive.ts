@@ -5,7 +5,7 @@ import type { SandboxEndpoint } from "./endpoints.ts";
 import type { Journal, SandboxCall } from "./journal.ts";
 import { Refusal } from "./records.ts";
 import { send } from "./send.ts";
-import type { Effect, Skies } from "./weather.ts";
+import type { Effect, Weather } from "./weather.ts";
 
 const mostBodyBytes = 1024 * 1024;
 
@@ -13,7 +13,7 @@ export interface ReceiveSettings {
   /** Those that are accepted now. */
   keys: ReadonlySet<string>;
   endpoints: readonly SandboxEndpoint[];
-  skies: Skies;
+  weather: Weather;
   journal: Journal;
   latencyMs: number;
   /** For effects that come later. */
@@ -54,7 +54,7 @@ export function createReceiver(settings: ReceiveSettings) {
     if (parsed instanceof Refusal) return refuse(parsed);
     if (parsed.value !== undefined) call.body = parsed.value;
 
-    const { effect, ids } = settings.skies.strike(method, path);
+    const { effect, ids } = settings.weather.strike(method, path);
     call.weather = ids;
     const slowMs = settings.latencyMs + (effect.slowMs ?? 0);
     if (slowMs > 0) await wait(slowMs);

@@ -11,7 +11,7 @@ import { createReceiver } from "./receive.ts";
 import { type Fleet, seedDemo, seedFleet } from "./seed.ts";
 import { projectTruth, type ProjectTruth, truthOf, vmTruth, type VmTruth } from "./truth.ts";
 import { createVmOperations } from "./vm-operations.ts";
-import { compileMatch, createSkies } from "./weather.ts";
+import { compileMatch, createWeather } from "./weather.ts";
 import { createWorld, type Operation, type Span } from "./world.ts";
 
 export interface SandboxComputeOptions {
@@ -44,7 +44,7 @@ export interface SandboxCompute extends Controlled, AsyncDisposable {
   /** One VM or project, by id, name or `project/name`. */
   vm(words: string): VmTruth;
   project(words: string): ProjectTruth;
-  /** Resolves once `count` (default 1) calls that match have been answered, with them; `match` as in Weather. */
+  /** Resolves once `count` (default 1) calls that match have been answered, with them; `match` as in Storm. */
   called(match: string, count?: number): Promise<SandboxCall[]>;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export async function startSandboxCompute(
   const kind = options.world ?? "demo";
   if (kind === "demo") seedDemo(world);
   else if (kind !== "empty") seedFleet(world, kind);
-  const skies = createSkies(seed);
+  const weather = createWeather(seed);
   const journal = createJournal();
   const edit = createEdits(world);
   const endpoints = createEndpoints({
@@ -85,7 +85,7 @@ export async function startSandboxCompute(
   const receive = createReceiver({
     keys,
     endpoints,
-    skies,
+    weather,
     journal,
     latencyMs: options.latencyMs ?? 0,
     after: (ms, work) => world.after(ms, work),
@@ -109,9 +109,9 @@ export async function startSandboxCompute(
       return journal.until((call) => matches(call.method, call.path), count);
     },
     settled: () => world.settled(),
-    weather: (weather) => skies.add(weather),
-    clear: (id) => skies.clear(id),
-    forecast: () => skies.list(),
+    weather: (storm) => weather.add(storm),
+    clear: (id) => weather.clear(id),
+    forecast: () => weather.list(),
     edit,
   };
   const control =

@@ -63,7 +63,8 @@ export interface Effect extends Fate {
   extra?: Record<string, unknown>;
 }
 
-export interface Weather extends Effect {
+/** Something that goes wrong, or is different, with some calls. */
+export interface Storm extends Effect {
   /**
    * Which calls: "*", "reads", "writes", or method and path like "POST /v1/vms/:id/restart", "GET /v1/*", "* /v1/vms/:id";
    * a path may hold real ids.
@@ -77,33 +78,34 @@ export interface Weather extends Effect {
   probability?: number;
 }
 
-export interface WeatherState extends Weather {
+export interface StormState extends Storm {
   id: number;
   struck: number;
 }
 
-export interface Skies {
-  add(weather: Weather): number;
+/** All that goes wrong now. The same seed and the same calls give the same weather. */
+export interface Weather {
+  add(storm: Storm): number;
   /** One, or all. */
   clear(id?: number): void;
   /** What strikes this call. */
   strike(method: string, path: string): { effect: Effect; ids: number[] };
-  list(): WeatherState[];
+  list(): StormState[];
 }
 
-export function createSkies(seed: number): Skies {
+export function createWeather(seed: number): Weather {
   const random = createRandom(seed);
   let lastId = 0;
   let rules: {
-    state: WeatherState;
+    state: StormState;
     matches: (method: string, path: string) => boolean;
     passed: number;
   }[] = [];
   return {
-    add(weather) {
+    add(storm) {
       lastId += 1;
-      const state = { ...weather, id: lastId, struck: 0 };
-      rules.push({ state, matches: compileMatch(weather.match ?? "*"), passed: 0 });
+      const state = { ...storm, id: lastId, struck: 0 };
+      rules.push({ state, matches: compileMatch(storm.match ?? "*"), passed: 0 });
       return lastId;
     },
     clear(id) {

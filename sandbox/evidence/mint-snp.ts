@@ -24,7 +24,7 @@ export async function createAmdKeys(): Promise<AmdKeys> {
   return { ark, ask, vek: generateKeyPairSync("ec", { namedCurve: "P-384" }) };
 }
 
-/** What is to be otherwise than in a good report. */
+/** How a report differs from a good one. */
 export interface SnpChanges {
   product?: Product;
   kind?: "VCEK" | "VLEK";

@@ -10,13 +10,12 @@ import {
 } from "./mint-certificates.ts";
 import type { IntelEndorsements, TrustedRoots } from "./trust.ts";
 
-const roles = ["root", "ca", "pck", "signer", "attestation"] as const;
 /** The keys of an Intel of our own. */
-export type IntelKeys = Record<(typeof roles)[number], Keys>;
+export type IntelKeys = Record<"root" | "ca" | "pck" | "signer" | "attestation", Keys>;
 
 export function createIntelKeys(): IntelKeys {
   const make = () => generateKeyPairSync("ec", { namedCurve: "P-256" });
-  return Object.fromEntries(roles.map((role) => [role, make()])) as unknown as IntelKeys;
+  return { root: make(), ca: make(), pck: make(), signer: make(), attestation: make() };
 }
 
 interface TcbLevel {
@@ -55,7 +54,7 @@ export interface QeIdentityJson {
   tcbLevels: TcbLevel[];
 }
 
-/** What is to be otherwise than in a good quote. */
+/** How a quote differs from a good one. */
 export interface TdxChanges {
   isTd15?: boolean;
   root?: Partial<CertificateFields>;

@@ -22,7 +22,7 @@ export interface Machine {
   isDebug: boolean;
 }
 
-/** What is to be otherwise than in good evidence, and in what vouches for it. */
+/** How evidence, and what vouches for it, differ from good ones. */
 export interface Minted {
   on: Platform;
   snp?: SnpChanges;
@@ -72,7 +72,7 @@ const sandboxIntel = once((): IntelKeys => ({ ...createIntelKeys(), root: read()
 
 const strangeIntel = once(createIntelKeys);
 
-/** Of when all of a process's evidence and endorsements are: what is minted once is used again. */
+/** All evidence and endorsements of a process carry this time, so what was minted is used again. */
 const mintedAt = once(() => Math.floor(Date.now() / hourMs) * hourMs);
 
 function amdRoots(product: Product): AmdRoots {
@@ -82,9 +82,11 @@ function amdRoots(product: Product): AmdRoots {
   return mintSnp(sandboxAmd(), mintedAt(), { product }).roots(roots).amd[product];
 }
 
-const [milan, genoa, turin] = (["Milan", "Genoa", "Turin"] as const).map((product) =>
-  once(() => amdRoots(product)),
-);
+const rootsOf = {
+  Milan: once(() => amdRoots("Milan")),
+  Genoa: once(() => amdRoots("Genoa")),
+  Turin: once(() => amdRoots("Turin")),
+};
 
 /** Whom a sandbox trusts instead of the vendors; production never does. Minted when first looked at: RSA takes its time. */
 export const sandboxRoots: TrustedRoots = {
@@ -93,13 +95,13 @@ export const sandboxRoots: TrustedRoots = {
   },
   amd: {
     get Milan() {
-      return milan?.() ?? amdRoots("Milan");
+      return rootsOf.Milan();
     },
     get Genoa() {
-      return genoa?.() ?? amdRoots("Genoa");
+      return rootsOf.Genoa();
     },
     get Turin() {
-      return turin?.() ?? amdRoots("Turin");
+      return rootsOf.Turin();
     },
   },
 };

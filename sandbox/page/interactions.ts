@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Outcome, PersonActions, TypeOptions, Where } from "../slack/actions.ts";
 
-/** What the page may do: the functions of `PersonActions`, each with its words. */
 const place = {
   in: z.string().optional(),
   channel: z.string().optional(),
@@ -9,6 +8,7 @@ const place = {
 };
 const choice = z.union([z.string(), z.array(z.string()), z.number(), z.null()]);
 
+/** The page may call these functions of `PersonActions`, each with its words. */
 const interactions = z.discriminatedUnion("action", [
   action("types", { channel: z.string(), text: z.string(), threadTs: z.string().optional() }),
   action("presses", { button: z.string(), ...place }),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { SandboxCompute } from "../compute/start-sandbox-compute.ts";
 import type { VmTruth } from "../compute/truth.ts";
-import type { Weather } from "../compute/weather.ts";
+import type { Storm } from "../compute/weather.ts";
 import type { Killable } from "../killable.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
 import type { Attempt, Forecast, StrangersDo } from "./around.ts";
@@ -81,13 +81,13 @@ export function createPageWeather({
 type Moving = Pick<Lever, "isOn" | "turn">;
 
 /** For a lever: the compute service's weather while it is on. */
-export function strikeCompute(compute: SandboxCompute, weather: Weather): Moving {
+export function strikeCompute(compute: SandboxCompute, storm: Storm): Moving {
   let id: number | undefined;
   return {
     isOn: () => id !== undefined,
     turn: (on) => {
       if (id !== undefined) compute.clear(id);
-      id = on ? compute.weather(weather) : undefined;
+      id = on ? compute.weather(storm) : undefined;
     },
   };
 }

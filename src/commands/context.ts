@@ -41,11 +41,6 @@ export interface Surroundings extends WithServices {
   learnNames(ids: readonly string[]): Promise<void>;
   /** Posts to the audit channel once per ID, if the policy names one. */
   tell(where: "audit", id: string, message: Message): Promise<void>;
-  /**
-   * Posts to the audit channel, and to each channel where a request is open or was made within the
-   * last hour.
-   */
-  tellBusy(id: string, message: Message): Promise<void>;
   now(): number;
 }
 
@@ -65,6 +60,11 @@ export interface ReadContext extends Surroundings {
   /** The right by which names are looked up. */
   asking: Asking | ServiceAsking;
   person: Person;
+  /**
+   * The act in Slack that asks, and when it was received (ms). It may be answered twice, and late,
+   * when a gateway dies. Undefined when a program asks.
+   */
+  interaction?: { id: string; at: number } | undefined;
   /** Empty when there is no channel. */
   channelId: string;
   /**

@@ -365,8 +365,8 @@ const ownSections = {
     .default([]),
   teams: z.record(teamName, section(ofTeam)).default({}),
   /**
-   * Globs over VM and project names. A command that interrupts such a target while it runs is
-   * confirmed once.
+   * Globs over VM and project names. A command that interrupts such a VM is confirmed once, whatever
+   * the status of the VM.
    */
   confirm: z.array(glob).default([]),
   /**

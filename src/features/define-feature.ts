@@ -38,7 +38,8 @@ import type {
   Rehearsal,
   SeveralHandler,
 } from "../talk/gateway-context.ts";
-import type { Announce, OwedNotices, Source } from "../core/deliver/deliver.ts";
+import type { Source } from "../core/deliver/deliver.ts";
+import type { Announce, OwedNotices } from "../core/deliver/notices.ts";
 import type { Web } from "../slack/web.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
@@ -157,8 +158,8 @@ export interface RunningFeature {
   /** Called at least once for each event on VMs and for each change. */
   follow?: Follow;
   /**
-   * Called when changes were frozen or allowed again, because the feature's messages now offer
-   * something else.
+   * Called at least once when changes were frozen or allowed again, because the feature's messages
+   * now offer something else.
    */
   afterFreeze?(): Promise<unknown>;
   /** Routes that the feature adds to the API for programs. */

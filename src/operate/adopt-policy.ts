@@ -7,7 +7,7 @@ import { pendingList } from "../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../redis/redis.ts";
 import type { Journal } from "../core/request/journal.ts";
 import { type PolicyNewsFacts, policyNews } from "../core/cards/policy-news.ts";
-import { announceLua, noticeKeptMs, noticeKey } from "../core/deliver/deliver.ts";
+import { announceLua, noticeKeptMs, noticeKey } from "../core/deliver/notices.ts";
 import { linkTo } from "../core/deliver/permalink.ts";
 import { readNames } from "../slack/people/names.ts";
 import type { People } from "../slack/people/people.ts";

@@ -1,9 +1,10 @@
 import type { Config } from "../config/config.ts";
 import type { Message } from "../messages/message.ts";
-import { busyChannels, freezeNews } from "../core/deliver/after-result.ts";
+import { busyChannels, freezeNews, thawNews } from "../core/deliver/after-result.ts";
 import { type Command, freezeEnder } from "../registry/define.ts";
+import type { PendingWork } from "../queue/pending-work.ts";
 import type { Journal } from "../core/request/journal.ts";
-import type { Announce } from "../core/deliver/deliver.ts";
+import type { Announce } from "../core/deliver/notices.ts";
 
 /**
  * Announces messages in the audit channel, and in channels where people wait for something, each
@@ -32,34 +33,30 @@ export function createAnnouncements(on: {
 }
 
 /**
- * A journal that announces freezes where people wait. `changed` is called when a freeze begins or
- * ends.
+ * Tells people where they wait that changes were frozen or are allowed again, and then has messages
+ * say so. News stay on the list until both is done, in their order, so a process that dies between
+ * only delays them. `changed` is called at least once for each.
  */
-export function withFreezesAnnounced(
-  journal: Journal,
-  {
-    commands,
-    tellBusy,
-    changed,
-  }: {
-    commands: readonly Command[];
-    tellBusy: (id: string, message: Message) => Promise<void>;
-    changed: () => Promise<unknown>;
-  },
-): Journal {
+export function freezeNewsWork(on: {
+  journal: Pick<Journal, "freezeNews">;
+  commands: readonly Command[];
+  tellBusy: (id: string, message: Message) => Promise<void>;
+  changed: () => Promise<unknown>;
+}): PendingWork {
+  const { pending, owed, forget } = on.journal.freezeNews;
+  const ender = freezeEnder(on.commands);
   return {
-    ...journal,
-    async freeze(freeze) {
-      const isNew = await journal.freeze(freeze);
-      if (isNew)
-        await tellBusy(`freeze-${await journal.now()}`, freezeNews(freeze, freezeEnder(commands)));
-      if (isNew) await changed();
-      return isNew;
-    },
-    async thaw(by) {
-      const isThawed = await journal.thaw(by);
-      if (isThawed) await changed();
-      return isThawed;
+    pending,
+    async handle(all, mark) {
+      for (const one of await owed()) {
+        const { id, news } = one;
+        const message =
+          news.is === "frozen" ? freezeNews(news, ender) : thawNews(news.by, news.ended);
+        await on.tellBusy(`freeze-${id}`, message);
+        await on.changed();
+        await forget(one);
+      }
+      await pending.release(all, mark);
     },
   };
 }

@@ -26,7 +26,7 @@ const drainMs = 5000;
 type Records = "store" | "inventory" | "snapshots" | "services";
 type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "log";
 type Words = "emergency" | "status" | "standstill" | "attestationNote";
-type Told = "tell" | "tellBusy" | "announce" | "answerNotices";
+type Told = "tell" | "announce" | "answerNotices";
 
 /**
  * Starts a gateway, which receives from Slack and answers people. Workers, not gateways, make

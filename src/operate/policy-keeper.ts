@@ -14,7 +14,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import type { Journal } from "../core/request/journal.ts";
 import { policyKeptNews } from "../core/cards/policy-news.ts";
-import type { Announce } from "../core/deliver/deliver.ts";
+import type { Announce } from "../core/deliver/notices.ts";
 import type { People } from "../slack/people/people.ts";
 import {
   type Claim,

@@ -21,13 +21,14 @@ import { createJournal } from "../core/request/journal.ts";
 import { observeTold, observed } from "../core/request/observe-journal.ts";
 import { createPolls } from "../core/request/polls.ts";
 import { askingAbout as askingAboutTarget, changesSince } from "../core/cards/since-request.ts";
-import { createNotices, deliveryWork } from "../core/deliver/deliver.ts";
+import { deliveryWork } from "../core/deliver/deliver.ts";
+import { createNotices } from "../core/deliver/notices.ts";
 import { type SlackLimits, createRateLimiter } from "../core/deliver/rate-limiter.ts";
 import { requestSource } from "../core/deliver/requests.ts";
 import { sharedCardSource } from "../core/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
-import { createAnnouncements, withFreezesAnnounced } from "./announcements.ts";
+import { createAnnouncements, freezeNewsWork } from "./announcements.ts";
 import { redisProblem } from "./checks/redis.ts";
 import { createClock, createTaking } from "./clock.ts";
 import { connectCompute } from "./connect-compute.ts";
@@ -107,15 +108,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     render: (facts) => renderPolicyNews(facts, { ...people, ...slack, store, log }),
   });
   const { announce, owed } = notices;
-  const journal = observed(createJournal(redis, key), { log, telemetry });
-  const { tell, tellBusy } = createAnnouncements({ config, journal, announce });
+  const store = observed(createJournal(redis, key), { log, telemetry });
+  const { tell, tellBusy } = createAnnouncements({ config, journal: store, announce });
   const tellAudit = (id: string, message: Message) => tell("audit", id, message);
-  const store = withFreezesAnnounced(journal, {
-    commands,
-    tellBusy,
-    changed: () => running.afterFreeze(),
-  });
-  const polls = createPolls(redis, key, journal.latest);
+  const polls = createPolls(redis, key, store.latest);
 
   const drift = createDriftRecords(redis, key);
   const appraiser = withAppraisalsTold(judge, (vm, appraisal) =>
@@ -199,11 +195,17 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     now: store.now,
     us: identity.known,
   });
+  const freezes = freezeNewsWork({
+    journal: store,
+    commands,
+    tellBusy,
+    changed: running.afterFreeze,
+  });
   const delivering = await startDelivery({
     ...on,
     connected,
     queues,
-    messages: [...delivery, ...running.pending],
+    messages: [...delivery, freezes, ...running.pending],
     steps: [store.steps, ...running.steps.map(({ pending }) => pending)],
     polls: [polls.pending, store.lates],
   });
@@ -252,7 +254,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands,
     services: new Map<symbol, unknown>(running.services),
     tell,
-    tellBusy,
     announce,
     answerNotices: notices.answer,
   };

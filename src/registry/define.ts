@@ -476,7 +476,7 @@ export const runButton = (
 });
 
 /** The end of the action of a button with a confirm dialog. Pressing it confirms the command. */
-export const asked = ":asked";
+export const confirmedSuffix = ":asked";
 
 export function isChange(command: Command): command is ChangeCommand {
   return command.kind === "change";
@@ -491,6 +491,9 @@ export const restoresSnapshot = (command: ChangeCommand) =>
  */
 export const isOpenedByRequester = (command: ChangeCommand) =>
   command.on === "vm" && command.openedBy !== undefined;
+
+/** Whether a request of the command locks its target. Only what a worker sends does. */
+export const locksTarget = (command: ChangeCommand) => !isOpenedByRequester(command);
 
 /** The label of the command's button on a card about a VM. */
 export const labelOnCard = (command: Command): string =>

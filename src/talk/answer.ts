@@ -77,12 +77,12 @@ export async function jsonAnswerOf(
   );
 }
 
-/** The channel that a read is asked in, and the view of Gatehouse that its reader has. */
-type AskedIn = BeforeAck<Pick<Interaction, "channelId">>;
+/** Where a read is asked, by which act if not by a program, and what its reader sees. */
+type AskedIn = BeforeAck<Pick<Interaction, "channelId"> & Partial<Pick<Interaction, "id" | "at">>>;
 
 function readContext(
   asking: Asking | ServiceAsking,
-  { interaction: { channelId }, gateway }: AskedIn,
+  { interaction: { channelId, id, at }, gateway }: AskedIn,
   { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
 ): ReadContext {
   const { inventory } = gateway;
@@ -92,6 +92,7 @@ function readContext(
     ...gateway,
     asking,
     person,
+    ...(id === undefined || at === undefined ? {} : { interaction: { id, at } }),
     channelId,
     isShared,
     takesSeveral: gateway.contributed.several !== undefined,

@@ -12,7 +12,7 @@ import {
   mayView,
   permit,
   permitEach,
-  stopRefusal,
+  refusalByLists,
 } from "../core/permit/permit.ts";
 import type { PolicyRefusal } from "../core/permit/refusal.ts";
 import { withNames } from "../core/permit/with-names.ts";
@@ -168,16 +168,45 @@ export async function authorizeRequest(
 }
 
 /**
- * Asks both questions for an act that only cancels or delays a request. An old policy or `protect`
- * never refuses it, because it changes no target. Throws Refused.
+ * Asks whether the lists allow an act that changes no target, such as a cancellation. An old policy,
+ * `channels`, or `protect` never refuses it. Throws Refused.
  */
-export async function authorizeStop(
-  { targets, ...question }: Question & { targets: readonly Target[] },
+export async function authorizeByLists(
+  about: Pick<Question, "person" | "command" | "input"> & { targets: readonly Target[] },
+  gateway: GatewayContext,
+  noted: Noted = {},
+): Promise<void> {
+  const { targets, ...asked } = about;
+  const question = { ...asked, channelId: "", changesNothing: true };
+  const asking = await ask(question, gateway, { ...noted, asksNobody: true });
+  const refused = refusalByLists(asking, targets);
+  if (refused) await refuse({ ...question, ...noted, targets }, refused, gateway);
+}
+
+/** Asks the lists about a stored request, for a person who cancels, delays, or watches it. */
+export async function authorizeOnRequest(
+  { record: { target, input } }: StoredRequest,
+  command: ChangeCommand,
+  person: Person,
+  gateway: GatewayContext,
+  noted: Noted = {},
+): Promise<void> {
+  await authorizeByLists({ command, input, person, targets: [target] }, gateway, noted);
+}
+
+/**
+ * Asks whether a person may record how a request ended. The rules of today for changes don't matter,
+ * because it changes no target, and an outcome that nobody can record would lock its target for
+ * good. An old policy refuses it, because its lists may be old. Throws Refused and UserError.
+ */
+export async function authorizeRecording(
+  request: StoredRequest,
+  command: ChangeCommand,
+  person: Person,
   gateway: GatewayContext,
 ): Promise<void> {
-  const asking = await ask(question, gateway, { asksNobody: true });
-  const refused = stopRefusal(asking, targets);
-  if (refused) await refuse({ ...question, targets }, refused, gateway);
+  refuseUnderOldPolicy(gateway);
+  await authorizeOnRequest(request, command, person, gateway, { notedAs: "verdict: " });
 }
 
 /**

@@ -14,7 +14,7 @@ import type { ChangeInvocation, Input, Person } from "../registry/invocation.ts"
 import type { Several } from "../core/submit/resolve-targets.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { ButtonOrigin, Origin } from "../core/request/origin.ts";
-import type { Announce, AnswerNotices } from "../core/deliver/deliver.ts";
+import type { Announce, AnswerNotices } from "../core/deliver/notices.ts";
 import type {
   Interaction,
   Press,

@@ -1,4 +1,4 @@
-import type { Announce } from "../core/deliver/deliver.ts";
+import type { Announce } from "../core/deliver/notices.ts";
 import { stateWords } from "../core/request/stage.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import {

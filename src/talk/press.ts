@@ -1,28 +1,38 @@
 import { UserError } from "../errors.ts";
-import { md, when } from "../messages/message.ts";
+import { type Message, md, when, withFullStop } from "../messages/message.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
 import type { Permit } from "../core/permit/permit.ts";
 import {
   type ChangeCommand,
   dottedName,
+  locksTarget,
   requestable,
   restoresSnapshot,
   snapshotLister,
 } from "../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
+import { findAsker } from "../core/request/asker.ts";
 import { type ButtonOrigin, undoneBy } from "../core/request/origin.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
 import { lookAt } from "../core/perform/judge.ts";
 import { readTarget } from "../core/perform/read-target.ts";
 import { lacksId, mayRetry, mayUndo, renderCard, withResult } from "../core/cards/render-card.ts";
-import { isChannel, renderResult } from "../core/cards/render-result.ts";
+import { endWords, isChannel, renderResult } from "../core/cards/render-result.ts";
+import { deedOf } from "../core/cards/asking.ts";
 import { say } from "../slack/error-reply.ts";
 import { type Press, isDirect } from "../slack/receive/interaction.ts";
+import { upperFirst } from "../text/letter-case.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { answer } from "./answer.ts";
-import { authorize, authorizeRequest, authorizeStop, authorizeTargets } from "./authorize.ts";
+import {
+  authorize,
+  authorizeOnRequest,
+  authorizeRecording,
+  authorizeRequest,
+  authorizeTargets,
+} from "./authorize.ts";
 import { openForm, refreshForm } from "./form.ts";
 import {
   type Act,
@@ -45,7 +55,7 @@ import {
   reasonModal,
   vote,
 } from "./vote.ts";
-import { holderOf, noSetbacks, sentWords } from "../core/request/stage.ts";
+import { callOf, deciderOf, holderOf, noSetbacks, sentWords } from "../core/request/stage.ts";
 
 /**
  * Handlers of presses by action. Buttons of commands are `run:…`; features add their own
@@ -55,12 +65,12 @@ const presses: Readonly<Record<string, PressHandler>> = {
   "vote:approve": vote,
   "vote:deny": vote,
   "request:show": onRequest(showRequest),
-  "request:cancel": onRequest(byRightToStop(cancel)),
-  "request:look": onRequest(byRightToStop(lookAgain)),
-  "request:later": onRequest(byRightToStop(askLater)),
+  "request:cancel": onRequest(byLists(cancel)),
+  "request:look": onRequest(byLists(lookAgain)),
+  "request:later": onRequest(byLists(askLater)),
   "request:record": onRequest(showBlocking),
   "request:happened": onRequest(askHappened),
-  "request:not-happened": onRequest(byRight(askOutcome)),
+  "request:not-happened": onRequest(askOutcome),
   "request:retry": onRequest(oncePerButton("retry", retry)),
   "request:again": onRequest(oncePerButton("again", requestAgain)),
   "request:undo": onRequest(oncePerButton("undo", undo)),
@@ -172,23 +182,23 @@ export function byRight(
   };
 }
 
-/** Wraps a handler that cancels or delays the request, for people who may stop it. */
-function byRightToStop(
+/** Wraps a handler that changes no target, for people whom the lists let run the command on it. */
+function byLists(
   handle: (pressed: Pressed, person: Person) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, command, act } = pressed;
     const person = await personOf(act);
-    const { target, input, channelId } = request.record;
-    await authorizeStop({ command, input, person, channelId, targets: [target] }, act.gateway);
+    await authorizeOnRequest(request, command, person, act.gateway);
     await handle(pressed, person);
   };
 }
 
-type RequestPress = Extract<ButtonOrigin, { kind: "request" }>["press"];
+type RequestButton = Extract<ButtonOrigin, { kind: "request" }>;
+type RequestPress = RequestButton["press"];
 
 /** Origin of a request that a button of this request makes. */
-function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): ButtonOrigin {
+function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Input): RequestButton {
   const undoes = button === "undo" ? record.id : button === "retry" ? undoneBy(record) : undefined;
   return {
     kind: "request",
@@ -211,12 +221,14 @@ function oncePerButton(
     const { request, value, act } = pressed;
     const { interaction, reply, gateway } = act;
     const { userId } = interaction;
-    const origin = buttonOf(request, button, value);
-    const first = await gateway.store.madeBy(origin);
+    const buttonOrigin = buttonOf(request, button, value);
+    const first = await gateway.store.madeBy(buttonOrigin);
     if (first) {
       const used = "This button was already used.";
       return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     }
+    const asker = await findAsker({ origin: buttonOrigin }, gateway.store);
+    const origin = asker === undefined ? buttonOrigin : { ...buttonOrigin, asker };
     const { requester, channelId, threadTs } = request.record;
     const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);
     // The requester presses in a direct message, but requested in a channel: go on in the channel,
@@ -307,8 +319,11 @@ function noLongerUndone(
   return new UserError("This can no longer be undone from here.", way);
 }
 
-async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Person): Promise<void> {
+async function cancel({ request, command, act }: Pressed, { id, name }: Person): Promise<void> {
+  const { reply, gateway } = act;
   if (request.state !== "authorized" && request.state !== "draft") {
+    if (callOf(request.stage) === undefined)
+      return reply.privately(alreadyOver(request, command, id));
     throw new UserError(
       "It is too late to cancel: it was already sent.",
       "The result will appear in the thread.",
@@ -318,6 +333,19 @@ async function cancel({ request, act: { gateway } }: Pressed, { id, name }: Pers
   const decidedBy = { id, name };
   const to = { state: "cancelled", why: sentWords(setbacks), setbacks, decidedBy } as const;
   await orJustChanged(gateway.store.move(request, { to, why: "cancelled", actor: id }));
+}
+
+/** Says why there is nothing to cancel, for a request that ended without a call. */
+function alreadyOver(request: StoredRequest, command: ChangeCommand, personId: string): Message {
+  const { record, stage, state } = request;
+  const isTheirs = state === "cancelled" && deciderOf(stage)?.id === personId;
+  const how = isTheirs ? md`you canceled it` : endWords(request);
+  // A denial keeps no setbacks, so after a claim it isn't known whether a call left before.
+  const setbacks = "setbacks" in stage ? stage.setbacks : noSetbacks;
+  const isKnown = "setbacks" in stage || request.attempt === 0;
+  const sent = isKnown ? md` ${upperFirst(sentWords(setbacks))}.` : md``;
+  const sign = isTheirs ? "✓ " : "";
+  return say(md`${sign}${deedOf(record, command)}: ${withFullStop(how)}${sent}`);
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */
@@ -338,13 +366,16 @@ async function lookAgain({ request, act: { reply, gateway } }: Pressed): Promise
  */
 const asksAgainMs = 30 * 60_000;
 
-async function askLater({ request, act }: Pressed, { id }: Person): Promise<void> {
+async function askLater({ request, command, act }: Pressed, { id }: Person): Promise<void> {
   const { reply, gateway } = act;
   if (request.state !== "unknown") throw alreadyResolved(request);
   const asksAgainAt = (await gateway.store.now()) + asksAgainMs;
   const to = { ...request.stage, asksAgainAt };
   await orJustChanged(gateway.store.move(request, { to, why: "can't be told yet", actor: id }));
-  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}. Until it is recorded, ${request.record.target.name} stays locked for changes.`;
+  const locked = locksTarget(command)
+    ? md` Until it is recorded, ${request.record.target.name} stays locked for changes.`
+    : md``;
+  const text = md`Gatehouse asks again in its thread at ${when(asksAgainAt, "{time}")}.${locked}`;
   await reply.privately(say(text));
 }
 
@@ -355,7 +386,7 @@ async function showBlocking({ request: { stage }, act }: Pressed): Promise<void>
   const command = changeNamed(blocking?.record.command, act.gateway);
   if (!blocking || !command) throw outdated();
   if (blocking.state !== "unknown") throw alreadyResolved(blocking);
-  await authorizeRequest(blocking, command, await personOf(act), act.gateway);
+  await authorizeRecording(blocking, command, await personOf(act), act.gateway);
   await act.reply.privately(renderCard(blocking, command));
 }
 
@@ -365,7 +396,7 @@ async function showBlocking({ request: { stage }, act }: Pressed): Promise<void>
  */
 async function askHappened(pressed: Pressed): Promise<unknown> {
   const { request, command, act } = pressed;
-  if (!lacksId(request, command)) return byRight(askOutcome)(pressed);
+  if (!lacksId(request, command)) return askOutcome(pressed);
   const person = await personOf(act);
   await authorizeAddingId(request, command, person, act.gateway);
   const seesAll = scopeOfPerson(act.gateway.policy, person, act.gateway.ourTeamId) === undefined;
@@ -373,7 +404,9 @@ async function askHappened(pressed: Pressed): Promise<unknown> {
 }
 
 /** Asks for a reason before a person resolves an unknown outcome. */
-async function askOutcome({ request, command, act }: Pressed, { person }: Permit): Promise<void> {
+async function askOutcome({ request, command, act }: Pressed): Promise<void> {
+  const person = await personOf(act);
+  await authorizeRecording(request, command, person, act.gateway);
   if (request.state !== "unknown") throw alreadyResolved(request);
   const { policy, ourTeamId } = act.gateway;
   const happened = act.interaction.action === "request:happened";

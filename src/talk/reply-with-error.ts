@@ -30,5 +30,5 @@ export async function openOr({ reply }: Pick<Act, "reply">, view: ModalView): Pr
 }
 
 export function tooSlow(): UserError {
-  return new UserError("That took too long to open.", "Press the button again.");
+  return new UserError("That took too long to open. Nothing was done.", "Press the button again.");
 }

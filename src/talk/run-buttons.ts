@@ -16,7 +16,7 @@ import {
   type ChangeCommand,
   type Command,
   type Target,
-  asked,
+  confirmedSuffix,
   calledName,
   dottedName,
   isChange,
@@ -41,7 +41,7 @@ export function guessButton(
   if (command.class !== "disrupt" || hasForm(command)) return [base];
   const text = `${words}. What runs there is interrupted.`;
   const confirm = { title: `${verb}?`, text, confirm: verb, style: "danger" as const };
-  return [{ ...base, action: `${base.action}${asked}`, confirm }];
+  return [{ ...base, action: `${base.action}${confirmedSuffix}`, confirm }];
 }
 
 /**
@@ -63,7 +63,9 @@ export function pressToGoOn(
   const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
   const { confirm: _asked, ...button } = targetButton(command, input, target);
-  const once = hasForm(command) ? button : { ...button, action: `${button.action}${asked}` };
+  const once = hasForm(command)
+    ? button
+    : { ...button, action: `${button.action}${confirmedSuffix}` };
   return sentence(text, buttons([once]));
 }
 

@@ -2,7 +2,7 @@ import { UserError } from "../errors.ts";
 import { Markdown, buttons, hintOf, md, message, name } from "../messages/message.ts";
 import { type Asking, breakGlassBasis, forChange, specify } from "../core/permit/permit.ts";
 import { isToConfirm } from "../core/permit/refusal.ts";
-import { type ChangeCommand, asked, calledName, isPin } from "../registry/define.ts";
+import { type ChangeCommand, confirmedSuffix, calledName, isPin } from "../registry/define.ts";
 import {
   type ChangeInvocation,
   type Invocation,
@@ -28,6 +28,7 @@ import { answer } from "./answer.ts";
 import { authorize, authorizeTargets, refuseWhileFrozen } from "./authorize.ts";
 import { requestApprovalOfRead } from "./request-approval-of-read.ts";
 import { openForm } from "./form.ts";
+import { tooSlow } from "./reply-with-error.ts";
 import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { noEmergency } from "../registry/emergency.ts";
@@ -155,6 +156,9 @@ async function change(
     if (await openForm(specify(permit, exact), act, more)) return;
     if (isEmergency)
       throw new UserError("Its form took too long to open. Nothing was done.", "Type it again.");
+    // The button that was pressed makes one request, however often it is pressed. Another button for
+    // the same change would make a second one, which knows nothing of the first.
+    if (act.origin) throw tooSlow();
     return reply.privately(pressToGoOn(command, input, target, gateway.commands));
   }
   const caution = await cautionNow();
@@ -173,5 +177,5 @@ async function change(
  */
 function isConfirmed(interaction: Interaction): boolean {
   if (interaction.kind === "submission") return true;
-  return interaction.kind === "button" && interaction.action.endsWith(asked);
+  return interaction.kind === "button" && interaction.action.endsWith(confirmedSuffix);
 }

@@ -5,11 +5,11 @@ import { type Project, checkSnapshotId } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { md, name, plain, section } from "../messages/message.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
-import { askerIn } from "../core/request/open-seats.ts";
+import { findAsker } from "../core/request/asker.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
 import { isListed } from "../core/permit/permit.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
-import type { ChangeCommand, Seen } from "../registry/define.ts";
+import { type ChangeCommand, type Seen, locksTarget } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import { type Moved } from "../core/request/journal.ts";
 import { stateWords, callOf, type StageIn, type State, type Call } from "../core/request/stage.ts";
@@ -21,7 +21,7 @@ import { say } from "../slack/error-reply.ts";
 import { at, textAt } from "../slack/json.ts";
 import { type Press, type ViewSubmission, isDirect } from "../slack/receive/interaction.ts";
 import { parseJson } from "../text/parse-json.ts";
-import { authorizeRequest, refuseUnderOldPolicy } from "./authorize.ts";
+import { authorizeRecording, refuseUnderOldPolicy } from "./authorize.ts";
 import { checkedInput, modal, textInput } from "./form-view.ts";
 import {
   type Act,
@@ -140,7 +140,8 @@ async function accountsOf(
   gateway: GatewayContext,
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "asker" | "approvers">> {
   const { requester, approval } = record;
-  const { asker } = askerIn(record);
+  const askerId = await findAsker(record, gateway.store);
+  const asker = askerId === undefined ? undefined : { id: askerId };
   const approved = approvalsIn(votes).map(({ voterId: id }) => ({ id }));
   // The earlier approvers' groups matter only if one person could meet more than one need.
   const isPlain = (approval?.votes?.length ?? 1) < 2;
@@ -170,9 +171,6 @@ async function requestWithCard(id: string, gateway: GatewayContext) {
 }
 
 export const outcomeCallback = "verdict";
-
-/** Prefix of refusals to resolve an outcome in the audit trail. */
-const outcomeRecorded = { notedAs: "verdict: " };
 
 /** What a command makes whose ID a person can add; undefined when it makes nothing. */
 function madeBy(command: ChangeCommand): string | undefined {
@@ -222,7 +220,7 @@ export async function authorizeAddingId(
 ): Promise<void> {
   const over = [ownerOf(request.record.target)];
   if (isListed(person, "administer", gateway, over)) return;
-  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
+  await authorizeRecording(request, command, person, gateway);
 }
 
 /**
@@ -236,7 +234,10 @@ export function reasonModal(
 ): ModalView {
   const made = happened ? madeBy(command) : undefined;
   const result = happened ? "done" : "not done";
-  const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name, and ${name(target.name)} can be changed again.`;
+  const unlocked = locksTarget(command)
+    ? md`, and ${name(target.name)} can be changed again`
+    : md``;
+  const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name${unlocked}.`;
   const reason = checkedInput();
   const needed = "Without it, it can't be restored by its name.";
   const hint = made !== "snapshot" ? "If you see it." : seesAll ? needed : confirmedLater;
@@ -263,7 +264,7 @@ export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   if (happened && lacksId(request, command)) return recordId(request, command, reason, act);
   if (request.state !== "unknown") throw alreadyResolved(request);
   const person = await personOf(act, { fresh: true });
-  await authorizeRequest(request, command, person, gateway, outcomeRecorded);
+  await authorizeRecording(request, command, person, gateway);
   const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
   const found = made === "" ? {} : await foundAs(made, request, command, person, gateway);
   const decidedBy = { id: person.id, name: person.name, reason };

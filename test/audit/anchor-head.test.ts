@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { openSigningKey } from "../../src/audit/signing-key.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
-import { createNotices } from "../../src/core/deliver/deliver.ts";
+import { createNotices } from "../../src/core/deliver/notices.ts";
 import { announceHead } from "../../src/operate/trail.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";

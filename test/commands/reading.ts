@@ -141,7 +141,6 @@ export async function startReading(
     status: async () => [],
     post: async (channelId, { text }) => void told.push(`${channelId}: ${text}`),
     tell: async (where, _id, { text }) => void told.push(`${where}: ${text}`),
-    tellBusy: async (_id, { text }) => void told.push(`busy: ${text}`),
     now: Date.now,
     ...rest,
   };

@@ -118,6 +118,7 @@ const tellsNothing = [
   "countAgainstLimits",
   "create",
   "freeze",
+  "freezeNews",
   "freezeState",
   "giveReason",
   "holds",

@@ -9,7 +9,7 @@ import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { freezeNews } from "../../src/core/deliver/after-result.ts";
+import { freezeNews, thawNews } from "../../src/core/deliver/after-result.ts";
 import type { RequestRecord } from "../../src/core/request/record.ts";
 import type { Stage } from "../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
@@ -29,7 +29,7 @@ import { type About, type Kind, judgeOnLockedPhone, usual } from "./locked-phone
 import { shownText } from "../commands/shown-text.ts";
 import { knownVm } from "../support/known-vm.ts";
 import { type Rest, called, stageOf, storedIn, vmTarget } from "../core/asking.ts";
-import { thaw, thawNews } from "../../src/features/freeze/thaw.ts";
+import { thaw } from "../../src/features/freeze/thaw.ts";
 import { reviewNotice, tellEnd } from "../../src/features/break-glass/tell-audit.ts";
 import { reviewSigned } from "../../src/features/break-glass/sign-review.ts";
 
@@ -274,8 +274,8 @@ const kinds: readonly Kind[] = [
   [
     "a thaw",
     "channels that wait",
-    ({ who }) => thawNews(who),
-    "Changes are allowed again: olivia ended the freeze. Requests that it canceled have Request again on their messages.",
+    ({ who, why }) => thawNews(who, { by: "Gatehouse", reason: why }),
+    "Changes are allowed again: olivia ended the freeze by Gatehouse (bad migration). Requests that it canceled have Request again on their messages.",
   ],
   [
     "a broken glass",

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { md, sentence } from "../../src/messages/message.ts";
 import { createJournal } from "../../src/core/request/journal.ts";
-import { createNotices } from "../../src/core/deliver/deliver.ts";
+import { createNotices } from "../../src/core/deliver/notices.ts";
 import { createMeasure } from "../../src/operate/measure.ts";
 import { claimedBy, storeRequest, restartOf, vmTarget, movedBy, stageOf } from "../core/asking.ts";
 import { testRedis } from "../support/with-redis.ts";

@@ -260,21 +260,6 @@ describe("between the last approval and the send", () => {
     await hears(world.olivia, "ops", /ml changed since the request: fresh-1 added/);
     expect(writes(world)).toEqual([]);
   });
-
-  it("somebody sets a request to authorized in Redis: it is refused, with an alarm in the trail and in the log", async () => {
-    await using world = await startWorld({ policy: restartsNeedOne });
-    await waits(world, "web-2");
-    const { id } = (await waiting(world)).record;
-    await world.client.hset(world.key("request", id), "state", "authorized");
-    expect((await world.ended()).state).toBe("cancelled");
-    expect(await trail(world)).toContainEqual(
-      expect.objectContaining({ what: "alarm", request: id }),
-    );
-    expect(
-      world.lines.some((line) => line.includes("approval.forged") && line.includes('"error"')),
-    ).toBe(true);
-    expect(writes(world)).toEqual([]);
-  });
 });
 
 describe("a request that waits for approval", () => {
@@ -389,6 +374,34 @@ ${testTiming}`;
     expect(writes(world)).toEqual([]);
   });
 
+  it("is told to whoever cancels from an older list how it ended, and that nothing was sent", async () => {
+    await using world = await startWorld({ policy: restartsNeedOne });
+    const { olivia, ada } = world;
+    const listed = async (vm: string) => {
+      await olivia.types("ops", "/gatehouse jobs");
+      return hears(olivia, "ops", new RegExp(`1 request is open[^]*${vm}[^]*\\[Cancel\\]`));
+    };
+    const card = await waits(world, "web-2");
+    const older = await listed("web-2");
+    await ada.presses("Deny", { in: card.ts });
+    await world.ended("vm restart");
+    await olivia.presses("Cancel", { in: older.ts });
+    const over = await hears(olivia, "ops", /too late|Restart web-2 .*: ada denied it/);
+    expect(wordsOf(over)).toBe("Restart web-2 (payments): ada denied it. Nothing was sent.");
+
+    const next = await waits(world, "db-1");
+    const newer = await listed("db-1");
+    await olivia.presses("Cancel", { in: next.ts });
+    expect((await world.ended("vm restart")).state).toBe("cancelled");
+    await olivia.presses("Cancel", { in: newer.ts });
+    await hears(
+      olivia,
+      "ops",
+      /^✓ Restart db-1 \(payments\): you canceled it\. Nothing was sent\.$/,
+    );
+    expect(writes(world)).toEqual([]);
+  });
+
   it("calls those who may decide once, and nobody else", async () => {
     await using world = await startWorld({ policy: restartsNeedOne });
     const card = await waits(world, "web-2");
@@ -416,6 +429,9 @@ ${testTiming}`;
     expect(first.state).toBe("expired");
     const card = await hears(world.olivia, "ops", /Delete of ml expired[^]*Request again/);
     expect(JSON.stringify(card.blocks)).not.toContain("vote:");
+    world.slack.weather.add({ method: "views.open", kind: "error", error: "trigger", times: 1 });
+    await world.olivia.presses("Request again", { in: card.ts });
+    await hears(world.olivia, "ops", /took too long to open\. Nothing was done\./);
     await world.olivia.presses("Request again", { in: card.ts });
     await interactions();
     const again = await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);

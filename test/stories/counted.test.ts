@@ -116,7 +116,7 @@ describe("how often an act is told", () => {
       }),
     ).toBe("4 shared, 0 own, 0 files, 1 pushes");
   });
-  it("a proposal that somebody runs has its request in its thread", async () => {
+  it("a proposal that somebody runs is three messages and one push", async () => {
     await using world = await startWorld({ env: apiEnv, policy: deployPolicy() });
     expect(
       await counted(world, async () => {

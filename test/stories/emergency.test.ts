@@ -71,13 +71,6 @@ describe("freezing all changes", () => {
     await hears(ada, "ops", /Changes are allowed again/);
     expect(await world.store.freezeState()).toBeUndefined();
   });
-
-  it("is not for everybody", async () => {
-    await using world = await startWorld();
-    await world.vera.types("ops", "/gatehouse freeze for fun");
-    await world.vera.until((seen) => describeSeen(seen).includes("can run /gatehouse freeze"));
-    expect(await world.store.freezeState()).toBeUndefined();
-  });
 });
 
 describe("a limit an hour", () => {

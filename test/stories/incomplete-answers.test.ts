@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Weather } from "../../sandbox/compute/weather.ts";
+import type { Storm } from "../../sandbox/compute/weather.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -14,13 +14,13 @@ async function told(world: TestWorld, words: string, answer: RegExp): Promise<st
 }
 
 /** The list is read again under this weather, and the one before it is known. */
-async function broken(world: TestWorld, weather: Weather): Promise<void> {
+async function broken(world: TestWorld, weather: Storm): Promise<void> {
   await told(world, "/vm list", /8 VMs/);
   world.compute.weather(weather);
 }
 
 describe("a service that gives one record in a form that can't be read", () => {
-  it.each<[what: string, weather: Weather]>([
+  it.each<[what: string, weather: Storm]>([
     ["a VM without a status", { match: "GET /v1/*", spoils: { "web-2": noStatus } }],
     ["a VM without an ID", { match: lists, spoils: { "web-2": noId } }],
     [
@@ -87,7 +87,7 @@ describe("a guard", () => {
   const policy = `${testPolicy}approvals: [{ operations: ["project.delete"], required: 1 }]\n`;
   const confirm = { "Type ml to confirm": "ml", Reason: "over and done" };
 
-  it.each<[what: string, weather: Weather]>([
+  it.each<[what: string, weather: Storm]>([
     ["an ID", { match: lists, spoils: { "train-7": noId } }],
     ["a name", { match: lists, spoils: { "train-7": noName } }],
   ])(

@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { deployJob, deployPolicy, apiEnv } from "../features/proposals/deploy-job.ts";
 import { auditOf, snapshotIdOf } from "../core/asking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { expire } from "../features/proposals/expire.ts";
+import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 
 const startApi = (more: Parameters<typeof startWorld>[0] = {}) =>
@@ -158,6 +160,68 @@ describe("a deploy job that proposes", () => {
     const other = record.requester.name === "olivia" ? world.amir : world.olivia;
     await hears(other, "ops", /Someone already ran this\./);
   });
+
+  it("stays with its card where Slack opens no form in time: the same button makes its one request", async () => {
+    await using world = await startApi();
+    const { olivia } = world;
+    await olivia.types("ops", "/vm snapshot db-1 nightly");
+    await world.ended("vm snapshot");
+    await expect.poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
+    const { id, card, state } = await proposed(world, "vm restore db-1 nightly");
+    world.slack.weather.add({
+      method: "views.open",
+      kind: "error",
+      error: "expired_trigger_id",
+      times: 1,
+    });
+    await olivia.presses("Run", { in: card });
+    const late = await hears(olivia, "ops", /took too long|Restore db-1[^]*Press the button/);
+    expect(wordsOf(late)).toBe(
+      "That took too long to open. Nothing was done.\nPress the button again.",
+    );
+    expect(await state()).toBe("open");
+    await olivia.presses("Run", { in: card });
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Request approval"));
+    await olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
+    await expect.poll(state).toBe("draft");
+    const requests = await world.store.getMany(await world.store.recentIds({ open: true }, 10));
+    expect(requests.map(({ record }) => record.origin)).toEqual([
+      { kind: "proposal", proposal: id },
+    ]);
+  });
+
+  it("is told of a request that came after it had expired, from a process that was held up", async () => {
+    const { promise: heldUp, resolve: goOn } = Promise.withResolvers<void>();
+    await using world = await startApi({
+      receive: "http",
+      at: async (point) => (point === "proposal-taken" ? heldUp : undefined),
+    });
+    const { job, id, card } = await proposed(world);
+    const asking = await hears(world.olivia, "ops", /deploy proposes/);
+    await world.olivia.presses("Run", { in: card });
+    await expire(world, id);
+    await hears(world.vera, "ops", /Expired: no one ran it in time/, 10_000);
+    expect((await job.asks(id)).body).toMatchObject({ state: "expired", final: true });
+    goOn();
+    const { record } = await world.ended("vm snapshot");
+    expect(record.origin).toEqual({ kind: "proposal", proposal: id });
+    expect((await job.asks(id)).body).toMatchObject({
+      state: "done",
+      request: record.id,
+      by: "olivia",
+    });
+    const ran = await hears(world.vera, "ops", /✅ Took a snapshot of db-1 .*\(olivia\)/);
+    expect(ran.ts).toBe(card);
+    expect(wordsOf(ran)).not.toContain("Expired");
+    // As if that process had died before it told the proposal, and the press were handled again.
+    const stored = world.key("proposal", id);
+    await world.client.hset(stored, "state", "expired");
+    await world.client.hdel(stored, "request");
+    await sendSigned(world, pressPayload(world, "olivia", asking, buttonOn(asking, "Run")));
+    await hears(world.olivia, "ops", /Someone already ran this\./);
+    await expect.poll(() => world.client.hget(stored, "request")).toBe(record.id);
+    expect(writes(world)).toHaveLength(1);
+  }, 30_000);
 
   it("is told by whom and why it was dismissed; nobody runs it afterwards", async () => {
     await using world = await startApi();

@@ -3,7 +3,7 @@ import { startWorld } from "../support/start-world.ts";
 import { wordsOf } from "./words.ts";
 
 describe("restarting a VM from Slack", () => {
-  it("calls restart once, waits until the VM runs again, and tells the story in three calls", async () => {
+  it("calls restart once, waits until the VM runs again, and tells the story in at most four calls", async () => {
     await using world = await startWorld();
     world.slack.forgetCalls();
     const typed = await world.olivia.types("ops", "/vm restart web-2");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { requestIn, snapshotIdOf } from "../core/asking.ts";
+import { auditOf, requestIn, snapshotIdOf } from "../core/asking.ts";
 import { policyWith, startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -127,8 +127,42 @@ it("a request whose call was refused with 429 says when it is canceled that a ca
   await world.compute.called("POST /v1/vms/vm-payments-web-2/restart");
   await expect.poll(async () => (await newestOf(world)).state).toBe("authorized");
   const card = await hears(world.olivia, "ops", /\[Cancel\]/);
+  await world.olivia.types("ops", "/gatehouse jobs");
+  const list = await hears(world.olivia, "ops", /1 request is open[^]*\[Cancel\]/);
   await world.olivia.presses("Cancel", { in: card.ts });
   await hears(world.olivia, "ops", /canceled by olivia: the earlier call was not applied\./);
+  await world.olivia.presses("Cancel", { in: list.ts });
+  await hears(world.olivia, "ops", /: you canceled it\. The earlier call was not applied\.$/);
+});
+
+describe("an unknown outcome where no change is accepted", () => {
+  it("is looked at, put off, and recorded by those who may operate, and by nobody else", async () => {
+    const policy = policyWith({}, "channels: [C01OPS]");
+    await using world = await startWorld({ policy });
+    world.compute.weather({ match: "POST /v1/vms/:id/restart", lost: "before", times: 1 });
+    await world.ada.types("status", '/vm restart web-2 --break-glass "it hangs"');
+    await world.ada.until(({ modals }) =>
+      modals.some(({ title }) => title.startsWith("Break-glass")),
+    );
+    await world.ada.submits({ "Type web-2 to confirm": "web-2" });
+    const words = /Outcome unknown[^]*\[It happened\]/;
+    const card = await hears(world.olivia, "status", words, 10_000);
+    await world.olivia.types("status", "/vm restart db-1");
+    await hears(world.olivia, "status", /it can't be run in this channel/);
+    await world.vera.presses("It happened", { in: card.ts });
+    await hears(world.vera, "status", /Only @\S*oncall can restart/);
+    await world.olivia.presses("Check again", { in: card.ts });
+    await hears(world.olivia, "status", /web-2 is RUNNING now/);
+    await world.olivia.presses("I can't tell yet", { in: card.ts });
+    await hears(world.olivia, "status", /Gatehouse asks again in its thread/);
+    await world.olivia.presses("It happened", { in: card.ts });
+    await dialog(world);
+    expect((await world.olivia.submits({ reason: "its uptime says so" })).errors).toBeUndefined();
+    await hears(world.olivia, "status", /Restarted web-2, says olivia/);
+    const noted = await auditOf(world.client, world.key("audit"));
+    const rules = noted.filter(({ what }) => what === "refusal").map(({ rule }) => rule);
+    expect(rules).toEqual(["channels", "verdict: access.operate"]);
+  });
 });
 
 describe("what waits behind an unknown outcome", () => {

@@ -10,6 +10,7 @@ import { usageOfPrograms } from "../../src/cli/command-line.ts";
 import { programsFor } from "../../src/cli/programs.ts";
 import { readSources, root } from "./sources.ts";
 import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { faultyShare } from "../faults/campaign/weather.ts";
 
 const programs = programsFor(handedToPrograms);
 
@@ -183,6 +184,23 @@ describe("the documents", () => {
     expect(events.filter((event) => !sources.includes(`"${event}"`))).toEqual([]);
   });
 
+  it("name every reason for which a process isn't ready", async () => {
+    const telemetry = createTelemetry();
+    telemetry.setUnready([]);
+    const { text } = await telemetry.render();
+    const reasons = [...text.matchAll(/^gatehouse_ready\{.*reason="([^"]+)"/gm)].map(
+      ([, reason = ""]) => reason,
+    );
+    expect(reasons.length).toBeGreaterThan(5);
+    const [row = ""] = /^\| `gatehouse_ready` .*$/m.exec(textOf("docs/operate.md")) ?? [];
+    expect(reasons.filter((reason) => !row.includes(`\`${reason}\``))).toEqual([]);
+  });
+
+  it("say how many calls the campaign makes go wrong", () => {
+    const share = Math.round(faultyShare() * 100);
+    expect(textOf("docs/promise.md")).toContain(`and ${share}% of the\nchanging calls go wrong`);
+  });
+
   it("quote what Gatehouse really says when something is wrong", () => {
     const plain = (text: string) => text.replaceAll(/[`*\\]/g, "");
     const said = plain(
@@ -280,5 +298,11 @@ describe("docs/policy.md", () => {
       return [`${key}Ms`, all.length > 1 ? all : all[0]];
     });
     expect({ ...usualPace, ...Object.fromEntries(lengths) }).toEqual(timing);
+    const service = `services: { deploy: { tokens: ["sha256:${"0".repeat(64)}"] } }`;
+    const read = parsePolicy(service, "policy.md", policyTerms);
+    const [, expires = ""] = /^\| `expires` .*a proposal.*default `(\w+)`/m.exec(text) ?? [];
+    expect("policy" in read && read.policy.services["deploy"]?.expires).toBe(
+      parseDuration(expires),
+    );
   });
 });

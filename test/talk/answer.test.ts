@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createNotices } from "../../src/core/deliver/deliver.ts";
+import { createNotices } from "../../src/core/deliver/notices.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { buttons, md, message, news, section } from "../../src/messages/message.ts";
 import { patiently } from "../../src/redis/redis.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
-import type { Notice } from "../../src/core/deliver/deliver.ts";
+import type { Notice } from "../../src/core/deliver/notices.ts";
 import type { Interaction } from "../../src/slack/receive/interaction.ts";
 import { createLostReplies } from "../../src/talk/lost-replies.ts";
 import type { GatewayContext } from "../../src/talk/gateway-context.ts";

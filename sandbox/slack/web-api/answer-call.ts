@@ -52,7 +52,7 @@ export async function inWeather(
   response: ServerResponse,
   carryOut: () => Fields | Answer,
 ): Promise<void> {
-  const storm = parts.weather.hits(method, args);
+  const storm = parts.weather.strike(method, args);
   const at = parts.workspace.now();
   const log = (record: { ok: boolean; status: number; error?: string }) =>
     parts.calls.add({ method, args, at, ...record, ...(storm ? { weather: storm.kind } : {}) });

@@ -55,7 +55,7 @@ export class Weather {
   }
 
   /** The storm that hits this call, if any; one of its times is used up. */
-  hits(method: string, args: Fields): Storm | undefined {
+  strike(method: string, args: Fields): Storm | undefined {
     const storm = this.#storms.find(
       (one) =>
         (one.method === "*" || one.method === method) &&

@@ -37,6 +37,7 @@ import {
   helpersInError,
   labelOnCard,
   dottedName,
+  locksTarget,
 } from "../../registry/define.ts";
 import { type StoredRequest, sentAtOf, type RequestIn } from "../request/stored-request.ts";
 import { isReviewed } from "../request/record.ts";
@@ -266,7 +267,9 @@ function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Ma
   return lines(
     md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request.record, command)}, sent at ${when(sentAt)}. Then record what you found.`,
     md`• ${said}${why === undefined ? "" : md`; ${why}`}${lastRead}.`,
-    md`• It is not sent again, and ${target} stays locked for changes until someone records it.`,
+    locksTarget(command)
+      ? md`• It is not sent again, and ${target} stays locked for changes until someone records it.`
+      : md`• It is not sent again. ${target} isn't locked for changes.`,
     asksAgainAt !== undefined && md`• Gatehouse asks again at ${when(asksAgainAt, "{time}")}.`,
   );
 }

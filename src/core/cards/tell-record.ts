@@ -51,6 +51,13 @@ function targetsOf(record: AuditRecord, called: Called): Markdown | undefined {
   return own || id ? name(own || called.vm(id)) : undefined;
 }
 
+/** The freeze that a thaw ended. Earlier releases didn't record it. */
+function endedFreeze(ended: unknown, called: Called): Markdown {
+  if (typeof ended !== "object" || ended === null) return md``;
+  const { by, why }: { by?: unknown; why?: unknown } = ended;
+  return md`, which ended the freeze by *${called.person(recordedText(by))}*${quoted(recordedText(why))}`;
+}
+
 const quoted = (why: string): Markdown => (why ? md`: “${why.replace(/\.$/, "")}”` : md``);
 
 /**
@@ -69,7 +76,9 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "freeze":
       return withFullStop(md`🧊 ${by} froze all changes${quoted(why)}`);
     case "thaw":
-      return md`🧊 ${by} allowed changes again.`;
+      return withFullStop(
+        md`🧊 ${by} allowed changes again${endedFreeze(record["ended"], called)}`,
+      );
     case "refusal":
       return md`⛔ ${by} was refused ${name(command)}${onIt("of")}${text("rule") ? ` (rule: ${text("rule")})` : ""}.`;
     case "vote-refused":
@@ -104,6 +113,10 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
         : md`${text("move") === "verified" ? "🟢" : "⚪"} ${on ?? "A VM"}: attestation ${why}.`;
     case "console":
       return md`🖥️ ${by} opened a console${onIt("on")}.`;
+    case "console-opening":
+      return md`🖥️ ${by} asked the compute service for a console${onIt("on")}.`;
+    case "console-unopened":
+      return md`🖥️ The compute service opened no console${onIt("on")} for ${by}.`;
     case "alert": {
       const firing = Number(record["firing"]);
       const from = md`from ${name(text("source"))}`;

@@ -174,6 +174,18 @@ export async function busyChannels(store: Journal): Promise<string[]> {
   return [...new Set(channels)].filter(isChannel);
 }
 
+/** Which freeze it is, within a sentence: by whom, and why. */
+export function freezeName({ by, reason }: { by: string; reason: string }): Markdown {
+  return md`the freeze by ${by}${reason && ` (${reason})`}`;
+}
+
+/** Renders the news that a freeze has ended, for channels where people wait for something. */
+export function thawNews(by: string, ended: { by: string; reason: string }): Message {
+  return notice(
+    md`Changes are allowed again: ${by} ended ${freezeName(ended)}. Requests that it canceled have *Request again* on their messages.`,
+  );
+}
+
 /**
  * Renders the news of a freeze, for channels where people wait for something. `endCommand` is the
  * command that ends the freeze, if there is one.

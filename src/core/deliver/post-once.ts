@@ -8,7 +8,9 @@ import { textAt } from "../../slack/json.ts";
 import type { SharedChannels } from "../../slack/shared-channels.ts";
 import { type WebAnswer } from "../../slack/web-answer.ts";
 import { type Place, type Web, postMessage } from "../../slack/web.ts";
+import { createDirectChannels } from "./direct-channels.ts";
 import { type Says, type Sought, createLookUp, metadataOf } from "./look-up.ts";
+import { createMarkAges } from "./mark-ages.ts";
 import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
 import {
   isOfContent,
@@ -219,7 +221,7 @@ export function createPostOnce(options: {
   us: Parameters<typeof createLookUp>[0]["us"];
 }) {
   const { web, rateLimiter, log } = options;
-  const directs = createDirects(web);
+  const directs = createDirectChannels(web);
   const lookUpIn = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
@@ -437,75 +439,4 @@ export function createPostOnce(options: {
     const since = /^(?:posting|editing) (\d+)$/.exec(mark)?.[1];
     return since === undefined || since === "0" ? 0 : ages.leftOf(Number(since));
   }
-}
-
-/**
- * A larger difference counts as a step of Redis's clock, not as a slow answer (ms). A false alarm
- * only costs a wait.
- */
-const stepMs = 1000;
-
-/**
- * Tells the age of marks that processes left in Redis before their calls. A step of Redis's clock
- * must not make a mark look old. The monotonic clock detects the step, and then no mark counts as
- * old until a call must have ended (`withinMs`).
- */
-export function createMarkAges(redisNow: () => Promise<number>, withinMs: number) {
-  let apart: number | undefined;
-  let steppedAt = -Infinity;
-
-  function saw(at: number): void {
-    const own = performance.now();
-    if (apart !== undefined && Math.abs(at - own - apart) > stepMs) steppedAt = own;
-    apart = at - own;
-  }
-
-  async function now(): Promise<number> {
-    const at = await redisNow();
-    saw(at);
-    return at;
-  }
-  // This first comparison lets a step be detected before the first message, too.
-  now().catch(() => undefined);
-
-  return {
-    now,
-    /** Compares the clocks with a Redis time that was read just now. */
-    saw,
-    /** How long until the call of a mark from `since` must have ended (ms); 0 when it has ended. */
-    async leftOf(since: number): Promise<number> {
-      const at = await now();
-      const sinceStep = performance.now() - steppedAt;
-      const age = sinceStep < withinMs ? sinceStep : at - since;
-      return age >= 0 && age < withinMs ? withinMs - age : 0;
-    },
-  };
-}
-
-/** The most conversations that a process remembers. */
-const maxKept = 1_000;
-
-/**
- * Finds the conversations of direct messages. Slack takes a person's ID for a post, but a look-up
- * and an edit need the ID of the conversation.
- */
-export function createDirects(web: Web): { of(channelId: string): Promise<string | undefined> } {
-  const known = new Map<string, string>();
-  return {
-    /**
-     * Resolves with the ID of the conversation, or with the given ID when it isn't a person's, or
-     * when Slack refuses to open a conversation. Undefined while Slack doesn't answer.
-     */
-    async of(channelId) {
-      if (!/^[UW]/.test(channelId)) return channelId;
-      const before = known.get(channelId);
-      if (before !== undefined) return before;
-      const answer = await web.call("conversations.open", { users: channelId });
-      if (!answer.ok) return answer.kind === "refused" ? channelId : undefined;
-      const id = textAt(answer.data, "channel", "id") || channelId;
-      if (known.size >= maxKept) known.clear();
-      known.set(channelId, id);
-      return id;
-    },
-  };
 }

@@ -27,11 +27,8 @@ export async function gate(
   by: WorkerContext,
 ): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
   const { record } = request;
-  if (record.policyVersion !== by.policyVersion) {
-    if (await by.store.isPolicyInForce(by.policyVersion))
-      return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
-    return { is: "later", why: "it waits for a worker that has the new policy" };
-  }
+  const stopped = await policyStop(record, by);
+  if (stopped) return stopped;
   let person;
   try {
     person = await by.person(record.requester.id, record.requester.teamId);
@@ -102,6 +99,20 @@ export async function gate(
   if (isTransitional(statusOf(seen)))
     return { is: "later", why: `${record.target.name} is ${statusOf(seen)} and must settle first` };
   return { is: "open", before: seen, vmIds };
+}
+
+/**
+ * Stops a request that was made under another policy than this worker's. Only a worker whose policy
+ * is in force closes it, because any other worker may have the policy that was replaced.
+ */
+export async function policyStop(
+  { policyVersion }: RequestRecord,
+  by: Pick<WorkerContext, "policyVersion" | "store">,
+): Promise<ClosedOrLater | undefined> {
+  if (policyVersion === by.policyVersion) return undefined;
+  if (await by.store.isPolicyInForce(by.policyVersion))
+    return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
+  return { is: "later", why: "it waits for a worker that has the new policy" };
 }
 
 /** Says a refusal by policy on a card that others read, too: who may no longer do it, and the rule. */

@@ -22,7 +22,7 @@ import type { RequestIn, StoredRequest } from "../request/stored-request.ts";
 import { pollKeyOf } from "../request/record.ts";
 import { submit } from "../submit/submit.ts";
 import { backoff, jitter } from "./back-off.ts";
-import { gate, underNewPolicy } from "./gate.ts";
+import { gate, policyStop } from "./gate.ts";
 import { claimAndSend } from "./send.ts";
 import {
   type Change,
@@ -180,10 +180,8 @@ async function stop(request: Waiting, stopped: Stop | Next, by: WorkerContext): 
 /** Has a request wait until its requester opens it, or until it expires. No worker opens it. */
 async function untilOpened(request: Waiting, now: number, by: WorkerContext): Promise<Next> {
   const { record, stage } = request;
-  if (record.policyVersion !== by.policyVersion) {
-    const why = "the policy changed since this request";
-    return endUnsent(request, { state: "cancelled", why, hint: underNewPolicy }, by);
-  }
+  const stopped = await policyStop(record, by);
+  if (stopped) return stop(request, stopped, by);
   const why = "its requester has not opened it yet";
   if (stage.why !== why) await by.store.move(request, { to: { ...stage, why }, why });
   return waitFor(record.runsUntil - now + 1);

@@ -2,12 +2,13 @@ import { type Accepted, ComputeError } from "../../fleet/compute/compute.ts";
 import { messageOf } from "../../errors.ts";
 import { patiently } from "../../redis/redis.ts";
 import type { Seen } from "../../registry/define.ts";
-import { newNonce } from "../request/journal.ts";
+import { type Journal, newNonce } from "../request/journal.ts";
 import {
   type Call,
   type SafetySnapshot,
   type Setbacks,
   type StageIn,
+  type State,
   isPolled,
   noReads,
 } from "../request/stage.ts";
@@ -138,7 +139,7 @@ async function claimOnce(
   if (!isFirst) {
     call.mayHaveLeft = true;
     const why = "this attempt is already in the ledger";
-    return moveIfStillOurs(claimed, (now) => unclear(now, {}), why, by);
+    return moveAndPoll(claimed, (now) => unclear(now, {}), why, by);
   }
   await by.at?.("ledger", record.id);
   if (needsMark)
@@ -239,7 +240,7 @@ async function takeAnswer(
       const unreachable = setbacks.unreachable + 1;
       const why = "the compute service could not be reached; nothing was sent";
       if (unreachable > mostUnreachable)
-        return moveIfStillOurs(claimed, (now) => rejected(now, learned, why), why, by);
+        return moveAndPoll(claimed, (now) => rejected(now, learned, why), why, by);
       const inMs = backoff(unreachable + 1, by.policy.timing);
       return returnToAuthorized(claimed, { unreachable }, why, inMs, by);
     }
@@ -252,7 +253,7 @@ async function takeAnswer(
     }
     case "unclear":
     case "unexpected":
-      return moveIfStillOurs(claimed, (now) => unclear(now, learned), "no clear answer", by);
+      return moveAndPoll(claimed, (now) => unclear(now, learned), "no clear answer", by);
     default:
       return recordRefusal(claimed, change, learned, answer, by);
   }
@@ -278,10 +279,10 @@ async function recordAcceptance(
     ...(began ? { mark: { status: statusOf(told), at: endedAt } } : {}),
   };
   return effect.provenBy?.(answer)
-    ? moveIfStillOurs(claimed, (now) => done(now, learned), "the answer proves it", by)
-    : moveIfStillOurs(
+    ? moveAndPoll(claimed, (now) => done(now, learned), "the answer proves it", by)
+    : moveAndPoll(
         claimed,
-        (now) => ({ state: "accepted", ...after(now, learned) }),
+        (now) => ({ state: "accepted", ...withLearned(now, learned) }),
         "accepted by the compute service",
         by,
       );
@@ -308,13 +309,13 @@ async function recordRefusal(
     if (seen && effect.already?.(seen, args)) {
       const already = { after: seen, already: true } as const;
       const why = "already in that state";
-      return moveIfStillOurs(claimed, (now) => ({ ...done(now, learned), ...already }), why, by);
+      return moveAndPoll(claimed, (now) => ({ ...done(now, learned), ...already }), why, by);
     }
   }
   const why = answer.serviceMessage
     ? `the compute service refused: ${answer.serviceMessage}`
     : `the compute service refused (${answer.status ?? answer.kind})`;
-  return moveIfStillOurs(claimed, (now) => rejected(now, learned, why), why, by);
+  return moveAndPoll(claimed, (now) => rejected(now, learned, why), why, by);
 }
 
 /**
@@ -337,7 +338,7 @@ async function returnToAuthorized(
       notBefore,
       ...(safety ? { safetyRequest: safety.request } : {}),
     }) as const;
-  await moveIfStillOurs(claimed, authorized, why, by);
+  await moveAndPoll(claimed, authorized, why, by);
   return waitFor(inMs);
 }
 
@@ -348,49 +349,62 @@ type Claimed = RequestIn<"sending" | "unclear">;
 type Learned = Partial<Pick<Call, "endedAt" | "answer" | "mark">>;
 
 /**
- * Returns the stage with the facts that were learned. Reads after a quiet period that began too
+ * Returns the facts of a stage with those that were learned. Reads after a quiet period that began too
  * early no longer count.
  */
-function after({ call, reads, setbacks }: Claimed["stage"], learned: Learned) {
+export function withLearned({ call, reads, setbacks }: Claimed["stage"], learned: Learned) {
   const { quietSince: _early, quietLooks: _few, ...noted } = reads;
   return { call: { ...call, ...learned }, reads: noted, setbacks };
 }
 
 const unclear = (now: Claimed["stage"], learned: Learned) =>
-  ({ state: "unclear", ...after(now, learned) }) as const;
+  ({ state: "unclear", ...withLearned(now, learned) }) as const;
 
 const done = (now: Claimed["stage"], learned: Learned) =>
-  ({ state: "done", ...after(now, learned) }) as const;
+  ({ state: "done", ...withLearned(now, learned) }) as const;
 
 const rejected = (now: Claimed["stage"], learned: Learned, why: string) =>
-  ({ state: "rejected", ...after(now, learned), why }) as const;
+  ({ state: "rejected", ...withLearned(now, learned), why }) as const;
 
-/**
- * Moves a request as its owner, the worker with the claim. This wins over a decision that another
- * worker made before the call ended (`unclear`), if attempt, nonce, and owner are still the same.
- * Reads since the claim are kept, because `to` is given the present stage.
- */
-async function moveIfStillOurs(
+/** Where the end of a call moves a request, from its present stage. */
+type AfterCall = (
+  now: Claimed["stage"],
+) => StageIn<"accepted" | "rejected" | "unclear" | "authorized" | "done">;
+
+/** Moves a request as its owner, and has its target read at once where reads decide what follows. */
+async function moveAndPoll(
   claimed: Claimed,
-  to: (
-    now: Claimed["stage"],
-  ) => StageIn<"accepted" | "rejected" | "unclear" | "authorized" | "done">,
+  to: AfterCall,
   why: string,
   by: WorkerContext,
 ): Promise<Next> {
+  const reached = await moveIfStillOurs(claimed, to, { why }, by.store);
+  if (reached && isPolled(reached)) await by.polls.pollSoon(pollKeyOf(claimed.record));
+  return ended;
+}
+
+/**
+ * Moves a request as its owner, who made the claim. This wins over reads, and over a decision that
+ * a worker made before the call ended (`unclear`), if attempt, nonce, and owner are still the same.
+ * Reads since the claim are kept, because `to` is given the present stage. Resolves with the state
+ * that it moved to; undefined when the request is no longer the owner's.
+ */
+export async function moveIfStillOurs(
+  claimed: Claimed,
+  to: AfterCall,
+  how: { why: string; actor?: string },
+  store: Pick<Journal, "get" | "move">,
+): Promise<State | undefined> {
   let now: StoredRequest | undefined = claimed;
-  let isRead = false;
   for (let tries = 0; tries < 20 && now; tries++) {
     const isOurs =
-      now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === by.workerId;
+      now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === claimed.owner;
     if (!isOurs || (now.state !== "sending" && now.state !== "unclear")) break;
     const next = to(now.stage);
-    isRead = isPolled(next.state);
-    if ((await by.store.move(now, { to: next, why })).is !== "changed") break;
-    now = await by.store.get(claimed.record.id);
+    if ((await store.move(now, { to: next, ...how })).is !== "changed") return next.state;
+    now = await store.get(claimed.record.id);
   }
-  if (isRead) await by.polls.pollSoon(pollKeyOf(claimed.record));
-  return ended;
+  return undefined;
 }
 
 /**

@@ -92,6 +92,11 @@ export interface Question<C extends Command = Command> {
   input?: Input | undefined;
   /** Undefined means the usual basis. */
   basis?: Basis | undefined;
+  /**
+   * Asks for an act about such a command that changes no target, such as a cancellation. The lists
+   * alone decide, and no permit follows.
+   */
+  changesNothing?: boolean;
 }
 
 /** The targets of the command, whose names and IDs are known by now. */
@@ -112,15 +117,18 @@ class AskingMade<C extends Command> {
   readonly channelId: string;
   readonly input: Input;
   readonly basis: Basis;
+  readonly changesNothing: boolean;
   readonly rules: Rules;
 
   constructor(question: Question<C>, { policy, ourTeamId, nameOf }: Rules) {
     const { person, command, channelId, input = {}, basis = usualBasis } = question;
+    const { changesNothing = false } = question;
     this.person = person;
     this.command = command;
     this.channelId = channelId;
     this.input = input;
     this.basis = basis;
+    this.changesNothing = changesNothing;
     this.rules = { policy, ourTeamId, nameOf };
   }
 
@@ -265,9 +273,9 @@ export function mayAsk<C extends Command>(
 }
 
 /** Returns the same asking, typed for a change. Throws for any other command. */
-export function forChange({ person, command, channelId, input, basis, rules }: Asking) {
+export function forChange({ command, rules, ...question }: Asking) {
   if (command.kind !== "change") throw new Error(`${command.name} changes no target`);
-  return new AskingMade<ChangeCommand>({ person, command, channelId, input, basis }, rules);
+  return new AskingMade<ChangeCommand>({ ...question, command }, rules);
 }
 
 /**
@@ -279,6 +287,7 @@ export function permit<C extends Command>(
   about: About,
 ): { permit: Permit<C>; refused?: never } | (Refused & { permit?: never }) {
   if (!AskingMade.isMade(asking)) throw new Error("only a person who may ask gets a permit");
+  if (asking.changesNothing) throw new Error("an act that changes nothing needs no permit");
   const asked = judgedBy(asking, about);
   const refused = refusalByRules(asked);
   if (refused) return { refused };
@@ -351,11 +360,16 @@ export function needingApproval(
 }
 
 /**
- * Returns why the person may not cancel or delay a request or a rollout on these targets. Undefined
- * when they may. `protect` doesn't apply, because nothing is changed.
+ * Returns why the person may not do something about a request or a rollout on these targets that
+ * changes none of them: cancel it, delay it, or record its outcome. Undefined when they may. Throws
+ * for an asking about anything else.
  */
-export function stopRefusal(asking: Asking, targets: readonly Target[]): PolicyRefusal | undefined {
+export function refusalByLists(
+  asking: Asking,
+  targets: readonly Target[],
+): PolicyRefusal | undefined {
   checkAsking(asking);
+  if (!asking.changesNothing) throw new Error("this may change something");
   return targets.length === 0 ? undefined : accessRefusal(judgedBy(asking, { targets }));
 }
 
@@ -559,7 +573,7 @@ export function isListed(
 
 /** Puts a question into the form in which rules judge it. */
 function judgedBy(asking: Asking, { targets, input = asking.input, vms }: About): Asked {
-  const { person, command, channelId, basis, rules } = asking;
+  const { person, command, channelId, basis, changesNothing, rules } = asking;
   return {
     policy: rules.policy,
     ourTeamId: rules.ourTeamId,
@@ -573,6 +587,7 @@ function judgedBy(asking: Asking, { targets, input = asking.input, vms }: About)
     breakGlass: isBreakGlass(basis),
     isUndo: isUndo(basis, targets, input),
     isSafety: basis.kind === "safety",
+    changesNothing,
   };
 }
 

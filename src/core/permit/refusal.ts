@@ -108,6 +108,11 @@ export interface Asked extends Judged {
    * covers it.
    */
   isSafety?: boolean;
+  /**
+   * The act changes no target: it cancels or delays, or records an outcome. Only the lists decide
+   * then, and neither `channels` nor `protect`.
+   */
+  changesNothing?: boolean;
   /** Names of people and groups by ID, for the hint. */
   nameOf?: (id: string) => string | undefined;
 }
@@ -147,6 +152,7 @@ const changes: ReadonlySet<CommandClass> = new Set(["change", "disrupt", "destro
  */
 export function refusal(asked: Asked): PolicyRefusal | undefined {
   const refused = accessRefusal(asked);
+  if (asked.changesNothing) return refused;
   if (!refused) return protectRefusal(asked);
   const forbidden = refused.allowed && protection(asked.policy, asked);
   return forbidden?.glob === undefined ? refused : protectRefusal(asked);
@@ -381,9 +387,11 @@ export function isRunIn({
   return channels === undefined || !changes.has(command.class) || channels.includes(channelId);
 }
 
-function channelRefusal({ policy, command, channelId }: Asked): PolicyRefusal | undefined {
+function channelRefusal(asked: Asked): PolicyRefusal | undefined {
+  const { policy, command, channelId } = asked;
   const { channels } = policy;
-  if (channels === undefined || isRunIn({ policy, command, channelId })) return undefined;
+  if (asked.changesNothing || channels === undefined) return undefined;
+  if (isRunIn({ policy, command, channelId })) return undefined;
   return {
     rule: "channels",
     text: `/${command.name} changes something, so ${channelId === "" ? "it must be run in a channel" : "it can't be run in this channel"}.`,

@@ -1,8 +1,10 @@
 import { createTrail } from "../../audit/trail.ts";
+import { createPending } from "../../redis/pending.ts";
 import {
   type Keys,
   type RedisClient,
   defineScript,
+  isBeforeSetBack,
   redisNow,
   redisTimeLua,
 } from "../../redis/redis.ts";
@@ -30,23 +32,73 @@ export interface Freeze {
   cause?: Cause;
   reason: string;
   at: number;
+  /**
+   * When its present reason was found (Redis, ms). Undefined in a freeze that an earlier release
+   * wrote.
+   */
+  changedAt?: number;
   /** The reason of a person who froze before Gatehouse did, in words. It is part of `reason`. */
   before?: string;
 }
 
-interface NewFreeze extends Omit<Freeze, "at" | "before"> {
+interface NewFreeze extends Omit<Freeze, "at" | "changedAt" | "before"> {
   sends?: readonly string[];
+  /** The interaction that freezes. When it is handled again, that counts as the same freeze. */
+  act?: string | undefined;
 }
 
+/** Who ends a freeze, and with which interaction, so that handling it again ends no other one. */
+interface ThawRequest {
+  id: string;
+  name: string;
+  act?: string | undefined;
+  /** How long ago the person asked (ms). What began since then is a freeze they don't know of. */
+  askedAgoMs?: number;
+}
+
+type Thawed =
+  | { is: "thawed"; ended: Freeze }
+  /** The freeze that stands began after the person asked, or got another reason since. */
+  | { is: "newer"; stands: Freeze }
+  | { is: "not-frozen" };
+
+/** What people must be told, and messages must show: a freeze, or the end of one. */
+type FreezeNews =
+  | { is: "frozen"; by: string; reason: string }
+  | { is: "thawed"; by: string; ended: Pick<Freeze, "by" | "reason"> };
+
+/** The kind of pending work with this one ID: the list of news that nobody has announced yet. */
+const newsKind = "freeze-news";
+const newsId = "all";
+
+/** How long an interaction is known to have frozen or thawed (ms): longer than it is recovered. */
+const actKeptMs = 24 * 3600_000;
+
 /**
- * KEYS freeze, audit, missing sends
- * ARGV the freeze that stands, or '', the new one, its audit record, ...sends that it names → 1, or 0 when another one stands
+ * Freezes, changes the reason, or thaws. The audit record and what people must be told are written
+ * in the same step, because the process may die right after it. An act that already changed
+ * something changes nothing more.
+ *
+ * KEYS freeze, audit, pending, news, act, missing sends, checked sends
+ * ARGV the freeze that stands, or ''; the next one, or '' for none; audit record; news; pending
+ *      member; how long the act is known (ms), 0 for none; ...sends that the freeze names
+ * → 1, or 0 when another freeze stands
  */
-const freezeScript = `${redisTimeLua}
+const swapScript = `${redisTimeLua}
+if redis.call('EXISTS', KEYS[5]) == 1 then return 1 end
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2])
-redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[3])
-for n = 4, #ARGV do redis.call('SADD', KEYS[3], ARGV[n]) end
+if ARGV[2] == '' then
+  redis.call('DEL', KEYS[1])
+  redis.call('SUNIONSTORE', KEYS[7], KEYS[7], KEYS[6])
+  redis.call('DEL', KEYS[6])
+else
+  redis.call('SET', KEYS[1], ARGV[2])
+  for n = 7, #ARGV do redis.call('SADD', KEYS[6], ARGV[n]) end
+end
+local id = redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[3])
+redis.call('RPUSH', KEYS[4], id .. ' ' .. ARGV[4])
+redis.call('ZADD', KEYS[3], now, ARGV[5])
+if ARGV[6] ~= '0' then redis.call('SET', KEYS[5], ARGV[1], 'PX', ARGV[6]) end
 return 1
 `;
 
@@ -72,13 +124,57 @@ function outweighing(stands: Freeze, next: Omit<Freeze, "at">): Omit<Freeze, "at
 
 /** Stops every change that was not sent yet, for all processes. */
 export function createFreeze(redis: RedisClient, key: Keys) {
-  const swapFreeze = defineScript(redis, "gatehouseFreeze", freezeScript);
+  const runSwap = defineScript(redis, "gatehouseFreeze", swapScript);
+  const pending = createPending(redis, key, newsKind);
+  const newsKey = key("freeze", "news");
+  const actKey = (kind: "freeze" | "thaw", act = "") => key("used", kind, act);
 
   /**
-   * Adds an audit record of something that moves no request: a refusal, a freeze, a read of the
-   * audit itself.
+   * Adds an audit record of something that moves no request: a refusal, a read of the audit itself.
    */
   const note = createTrail(redis, key).append;
+
+  /**
+   * Reads the freeze that stands, as text. `found` is the one that this act found when it was
+   * handled before, and undefined when it wasn't or changed nothing.
+   */
+  async function readFreeze(kind: "freeze" | "thaw", act: string | undefined) {
+    const [stands, found] = await redis.mget(key("freeze"), actKey(kind, act));
+    return { text: stands ?? "", found: found ?? undefined };
+  }
+
+  /** Puts `next` in the place of a freeze. False when another one stands there by now. */
+  async function swapFreeze(swap: {
+    before: string;
+    next?: Freeze;
+    act: string | undefined;
+    record: { what: "freeze" | "thaw"; who: string } & Readonly<Record<string, unknown>>;
+    news: FreezeNews;
+    sends?: readonly string[];
+  }): Promise<boolean> {
+    const { before, next, act, record, news, sends = [] } = swap;
+    const keys = [
+      key("freeze"),
+      key("audit"),
+      pending.list,
+      newsKey,
+      actKey(record.what, act),
+      key("sends", "missing"),
+      key("sends", "looked-at"),
+    ];
+    const args = [
+      before,
+      next ? JSON.stringify(next) : "",
+      JSON.stringify(record),
+      JSON.stringify(news),
+      pending.memberOf(newsId),
+      act === undefined ? 0 : actKeptMs,
+      ...sends,
+    ];
+    const isSwapped = (await runSwap(keys, args)) === 1;
+    if (isSwapped) pending.wake(newsId);
+    return isSwapped;
+  }
 
   return {
     note,
@@ -93,27 +189,61 @@ export function createFreeze(redis: RedisClient, key: Keys) {
      * is kept, whichever was found first; false when the freeze that stands weighs as much. `sends`
      * are in a ledger and not in the journal, and a thaw marks them as checked.
      */
-    async freeze({ sends = [], ...freeze }: NewFreeze): Promise<boolean> {
-      const record = { what: "freeze", who: freeze.id ?? freeze.by, why: freeze.reason };
-      const keys = [key("freeze"), key("audit"), key("sends", "missing")];
+    async freeze({ sends = [], act, ...freeze }: NewFreeze): Promise<boolean> {
+      const { by, reason } = freeze;
+      const record = { what: "freeze", who: freeze.id ?? by, why: reason } as const;
       for (;;) {
-        const text = (await redis.get(key("freeze"))) ?? "";
+        const { text, found } = await readFreeze("freeze", act);
+        if (found !== undefined) return true;
         const stands = text === "" ? undefined : (JSON.parse(text) as Freeze);
         const kept = stands ? outweighing(stands, freeze) : freeze;
         if (kept === undefined) return false;
-        const next = { ...kept, at: stands?.at ?? (await redisNow(redis)) };
-        const args = [text, JSON.stringify(next), JSON.stringify(record), ...sends];
-        if ((await swapFreeze(keys, args)) === 1) return true;
+        const changedAt = await redisNow(redis);
+        const next = { ...kept, at: stands?.at ?? changedAt, changedAt };
+        const news = { is: "frozen", by, reason } as const;
+        if (await swapFreeze({ before: text, next, act, record, news, sends })) return true;
       }
     },
 
-    async thaw(by: string): Promise<boolean> {
-      const [missing, looked] = [key("sends", "missing"), key("sends", "looked-at")];
-      const ended = redis.multi().del(key("freeze"));
-      const [frozen] = (await ended.sunionstore(looked, looked, missing).del(missing).exec()) ?? [];
-      if (frozen?.[1] !== 1) return false;
-      await note({ what: "thaw", who: by });
-      return true;
+    /**
+     * Ends the freeze that the person could know of when they asked, and marks the sends that it
+     * names as checked.
+     */
+    async thaw({ id, name, act, askedAgoMs = 0 }: ThawRequest): Promise<Thawed> {
+      const began = performance.now();
+      for (;;) {
+        const { text, found } = await readFreeze("thaw", act);
+        if (found !== undefined) return { is: "thawed", ended: JSON.parse(found) as Freeze };
+        if (text === "") return { is: "not-frozen" };
+        const stands = JSON.parse(text) as Freeze;
+        const { by, reason, at, changedAt = at } = stands;
+        // Rounded down, like Redis's time, so that a freeze of the same millisecond was before.
+        const agoMs = Math.floor(askedAgoMs + performance.now() - began);
+        const now = await redisNow(redis);
+        if (changedAt > now - agoMs && !isBeforeSetBack(changedAt, now))
+          return { is: "newer", stands };
+        const ended = { by: stands.id ?? by, at, why: reason };
+        const record = { what: "thaw", who: id, ended } as const;
+        const news = { is: "thawed", by: name, ended: { by, reason } } as const;
+        if (await swapFreeze({ before: text, act, record, news }))
+          return { is: "thawed", ended: stands };
+      }
+    },
+
+    freezeNews: {
+      pending,
+      /** What nobody has announced yet, oldest first. Each has an ID of its own. */
+      async owed(): Promise<readonly { id: string; news: FreezeNews; text: string }[]> {
+        const texts = await redis.lrange(newsKey, 0, "-1");
+        return texts.map((text) => {
+          const end = text.indexOf(" ");
+          const news = JSON.parse(text.slice(end + 1)) as FreezeNews;
+          return { id: text.slice(0, end), news, text };
+        });
+      },
+      async forget({ text }: { text: string }): Promise<void> {
+        await redis.lrem(newsKey, 1, text);
+      },
     },
 
     /**

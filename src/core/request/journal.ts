@@ -106,8 +106,10 @@ export function createJournal(redis: RedisClient, key: Keys) {
 
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record, state } = request;
-    const { requester, command, target, input, origin } = record;
-    const parts = [requester.id, command, target.id, target.name, input];
+    const { requester, command, target, input, origin, breakGlass } = record;
+    const asked = [requester.id, command, target.id, target.name, input];
+    // A request that waits for approval must not stand in for one that skips approvals.
+    const parts = breakGlass === true ? [...asked, "break-glass"] : asked;
     const audit = auditRecord(
       record,
       { team: requester.teamId, move: state, why: "requested" },

@@ -126,10 +126,13 @@ export function observed(
       return isNew;
     },
 
-    async thaw(by) {
-      const isNew = await journal.thaw(by);
-      if (isNew) log.warn("changes.thawed", { person: by });
-      return isNew;
+    async thaw(request) {
+      const thawed = await journal.thaw(request);
+      if (thawed.is === "thawed") {
+        const { by, reason } = thawed.ended;
+        log.warn("changes.thawed", { person: request.id, frozenBy: by, reason });
+      }
+      return thawed;
     },
 
     async note(entry) {

@@ -1,11 +1,32 @@
-import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { type Keys, type RedisClient, defineScript } from "../../redis/redis.ts";
+import type { Freeze } from "./freeze.ts";
+
+/**
+ * Uses a name up, unless changes are frozen.
+ *
+ * KEYS name, freeze   ARGV how long it is remembered (ms) → {'first'} | {'again'} | {'frozen', freeze}
+ */
+const useOnce = `
+local freeze = redis.call('GET', KEYS[2])
+if freeze then return {'frozen', freeze} end
+return {redis.call('SET', KEYS[1], '1', 'PX', ARGV[1], 'NX') and 'first' or 'again'}
+`;
+
+type Use = { is: "first" } | { is: "again" } | { is: "frozen"; freeze: Freeze };
 
 /** Lets something happen once, in whichever process it comes up first. */
 export function createOnce(redis: RedisClient, key: Keys) {
+  const runUseOnce = defineScript(redis, "gatehouseUseOnce", useOnce);
   return {
-    /** True for the first caller within this time, across all processes. */
-    async useOnce(name: string, forMs: number): Promise<boolean> {
-      return (await redis.set(key("used", name), "1", "PX", forMs, "NX")) !== null;
+    /**
+     * Resolves with `first` for the first caller within this time, across all processes. Nobody is
+     * the first while changes are frozen.
+     */
+    async useOnce(name: string, forMs: number): Promise<Use> {
+      const keys = [key("used", name), key("freeze")];
+      const [is, freeze] = (await runUseOnce(keys, [forMs])) as [Use["is"], string?];
+      if (is === "frozen") return { is, freeze: JSON.parse(freeze ?? "") as Freeze };
+      return { is };
     },
   };
 }

@@ -17,6 +17,8 @@ const requestButton = z.object({
   command: id.exactOptional(),
   /** The request whose safety snapshot it restores. */
   undoes: id.exactOptional(),
+  /** The person who asked others to make the request that it repeats, and so can't approve it. */
+  asker: id.exactOptional(),
 });
 
 const alertButton = z.object({
@@ -120,9 +122,22 @@ export function undoneBy({ origin }: { origin: Origin }): string | undefined {
   return origin.kind === "request" ? origin.undoes : undefined;
 }
 
-/** Returns the person who asked others to make this request, who can't approve it. */
+/**
+ * Returns the person who asked others to make this request, as the origin itself says. Where votes
+ * are judged, `findAsker` also asks the request that this one repeats.
+ */
 export function askerOf({ origin }: { origin: Origin }): string | undefined {
-  return origin.kind === "proposal" ? origin.asker : undefined;
+  return origin.kind === "proposal" || origin.kind === "request" ? origin.asker : undefined;
+}
+
+/**
+ * Returns the request that this one repeats, so that whoever asked for that one asked for this one
+ * too. Nobody asked for an undo, or for another command on the same target.
+ */
+export function repeatedBy({ origin }: { origin: Origin }): string | undefined {
+  const isRepeat =
+    origin.kind === "request" && (origin.press === "again" || origin.press === "retry");
+  return isRepeat ? origin.request : undefined;
 }
 
 /**

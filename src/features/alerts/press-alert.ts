@@ -1,4 +1,4 @@
-import { asked, isChange } from "../../registry/define.ts";
+import { confirmedSuffix, isChange } from "../../registry/define.ts";
 import { withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
@@ -31,8 +31,10 @@ export const pressAlert =
     const found = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
     if (!("found" in found) || found.found.id !== vm.id) throw outdated();
     const target = targetOf(found.found);
-    const isAsked = interaction.action.endsWith(asked);
-    const action = isAsked ? interaction.action.slice(0, -asked.length) : interaction.action;
+    const isConfirmed = interaction.action.endsWith(confirmedSuffix);
+    const action = isConfirmed
+      ? interaction.action.slice(0, -confirmedSuffix.length)
+      : interaction.action;
     const command = commandNamed(action.slice("alert:".length), gateway);
     const threadTs = place?.ts;
     const origin = {
@@ -51,7 +53,7 @@ export const pressAlert =
     if (first) await alerts.note(alert.id, first.record.id);
     const used = "This button was already used.";
     if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
-    if (mustAsk(command, target, policy) === "here" && !isAsked) {
+    if (mustAsk(command, target, policy) === "here" && !isConfirmed) {
       const { commands, now } = gateway;
       // What the person may see is limited by their own journal.
       const on = { store, commands, remedies: remedies(), scope: undefined, now: now() };

@@ -36,7 +36,7 @@ import {
   isChange,
   projectOf,
   type Target,
-  asked,
+  confirmedSuffix,
 } from "../../registry/define.ts";
 import { hasForm } from "../../registry/invocation.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
@@ -427,7 +427,7 @@ function controlsOf({ alert, offered, frozen, policy }: View, vm: Vm): ButtonSpe
     if (!button.confirm) return [button];
     const text = [button.confirm.text, ...knownBefore(command, vm, alert)].join(" ");
     const confirm = { ...button.confirm, text };
-    return [{ ...button, confirm, action: `${spec.action}${asked}` }];
+    return [{ ...button, confirm, action: `${spec.action}${confirmedSuffix}` }];
   });
 }
 
@@ -453,7 +453,7 @@ function knownBefore(
  */
 export function menuOf(view: View, vm: Vm): ButtonSpec[] | undefined {
   const all = controlsOf(view, vm).map(({ label, about, action, value }) => {
-    return { label, about, action: action.replace(asked, ""), value };
+    return { label, about, action: action.replace(confirmedSuffix, ""), value };
   });
   const specs = all.slice(0, limits.menu);
   return specs.length > 0 && fitsMenu(specs) ? specs : undefined;
@@ -482,7 +482,13 @@ export function renderConfirm(
     ...advice.flatMap((one) => (one.command === command.name ? [md`${one.text}.`] : [])),
   );
   const about = calledName(target);
-  const button = { label, about, value, action: `${action}${asked}`, style: "danger" } as const;
+  const button = {
+    label,
+    about,
+    value,
+    action: `${action}${confirmedSuffix}`,
+    style: "danger",
+  } as const;
   return sentence(text, buttons([button]));
 }
 

@@ -6,7 +6,7 @@ import { type NamedVm, namesOf } from "../../attestation/pins.ts";
 import type { Trail } from "../../audit/trail.ts";
 import type { Pin } from "../../config/policy-file.ts";
 import type { SeenTarget } from "../../core/permit/sight.ts";
-import type { OwedNotices } from "../../core/deliver/deliver.ts";
+import type { OwedNotices } from "../../core/deliver/notices.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import type { Alarms } from "../../monitor/alarms.ts";
 import {

@@ -22,10 +22,9 @@ export function createReviews(redis: RedisClient, key: Keys) {
       await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
       return true;
     },
-    /** False when it was already signed. */
-    async close(request: string): Promise<boolean> {
+    async close(request: string): Promise<void> {
       await redis.sadd(key("reviews-signed"), request);
-      return (await redis.hdel(key("reviews"), request)) === 1;
+      await redis.hdel(key("reviews"), request);
     },
     /** Those that nobody has signed, the oldest first. */
     async unsigned(): Promise<Review[]> {

@@ -13,6 +13,7 @@ import {
   dayAndTime,
   withFullStop,
 } from "../../messages/message.ts";
+import { isSamePerson } from "../../core/permit/approval-rule.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
 import type { Input } from "../../registry/invocation.ts";
@@ -43,7 +44,11 @@ async function reviewOf(id: string, act: BeforeAck<Signing>, reviews: Reviews) {
   const isIn = (list: "administer" | "approve") => isListed(person, list, gateway, over);
   if (!isIn("administer") && !isIn("approve"))
     throw new UserError("Only an administrator or an approver can sign a review.");
-  if (review.by === person.id) throw new UserError("You used break-glass; someone else must sign.");
+  const { requester } = request?.record ?? { requester: { id: review.by, teamId: person.teamId } };
+  if (isSamePerson(person, await gateway.person(requester.id, requester.teamId))) {
+    const who = requester.id === person.id ? "You" : "An account with your e-mail address";
+    throw new UserError(`${who} used break-glass; someone else must sign.`);
+  }
   return { review, person };
 }
 

@@ -17,12 +17,15 @@ import { type Permit, permitAsRequest } from "../../core/permit/permit.ts";
 import type { Command, Seen, Target } from "../../registry/define.ts";
 import { type Input, type Person } from "../../registry/invocation.ts";
 import { parseInput } from "../../registry/parse.ts";
+import type { Journal } from "../../core/request/journal.ts";
 import type { StoredRequest, RequestIn } from "../../core/request/stored-request.ts";
 import { stateWords, type Call, noReads } from "../../core/request/stage.ts";
 import { approvalProblem } from "../../core/perform/approvals-now.ts";
 import { targetChange, underNewPolicy } from "../../core/perform/gate.ts";
+import { moveIfStillOurs, withLearned } from "../../core/perform/send.ts";
 import { asNamedNow, readTarget } from "../../core/perform/read-target.ts";
 import { resolveTarget } from "../../core/submit/resolve-targets.ts";
+import { patiently } from "../../redis/redis.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { say } from "../../slack/error-reply.ts";
 import type { Press } from "../../slack/receive/interaction.ts";
@@ -75,31 +78,24 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
   // Run the command's checks again: what was offered may not be allowed now.
   await answerOf({ command: console, args }, asking, act);
   const approved = await approvedRequest(value, permit, gateway);
-  const frozen = await gateway.store.freezeState();
-  if (frozen) throw new UserError(`All changes are frozen by ${frozen.by}, consoles too.`);
   await countAgainstLimits(
     { command: console, person, target: vm, origin: originOf(act) },
     gateway,
   );
-  if (!(await gateway.store.useOnce(`console:${String(once)}`, rememberMs)))
-    await no("console.once", "This button was already used.");
-  const session = await openOnce(vm, person, approved, gateway);
-  const now = gateway.now();
-  const told = parseTime(session.expiresAt) ?? 0;
-  const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
-  const by = { who: person.id, team: person.teamId };
-  const { id, name: called, projectId, projectName } = vm;
-  const target = { kind: "vm", id, name: called, projectId, projectName };
+  const used = await gateway.store.useOnce(`console:${String(once)}`, rememberMs);
+  if (used.is === "frozen")
+    throw new UserError(`All changes are frozen by ${used.freeze.by}, consoles too.`);
+  if (used.is === "again") await no("console.once", "This button was already used.");
   const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
-  await gateway.store.note({ what: "console", ...by, target, until, ...insisted });
-  const isShown = await reply.replace(addressMessage(vm.name, session.url, until));
+  const { url, until } = await openOnRecord({ vm, person, approved, insisted }, gateway);
+  const isShown = await reply.replace(addressMessage(vm.name, url, until));
   await postIn(interaction, consoleOpened(vm.name, person.name, until), gateway);
   const gone = say(
     md`The console on ${name(vm.name)} has expired. ${name("/vm console")} opens another.`,
   );
   // Hide the address even if Slack didn't confirm showing it, because it may be shown.
   const hide = () => (isShown ? reply.instead(gone) : reply.replace(gone));
-  setTimeout(() => void hide(), until - now).unref();
+  setTimeout(() => void hide(), until - gateway.now()).unref();
   if (!isShown) {
     // The address can't go into another message, because it couldn't be removed there when it
     // expires.
@@ -197,45 +193,92 @@ function noLonger(request: StoredRequest): UserError {
   );
 }
 
-/** Opens the console. The only record is that it was opened, and by which approved request. */
-async function openOnce(
-  vm: Target,
-  person: Person,
-  approved: Approved | undefined,
+interface Opening {
+  vm: Target;
+  person: Person;
+  approved: Approved | undefined;
+  /** Why an administrator opens it although the VM isn't verified. */
+  insisted: { insisted?: string };
+}
+
+/**
+ * Opens the console. The audit trail has a record before the call leaves, so that no console opens
+ * without a trace when the process dies or Redis fails, and another one of what came of it. An
+ * opening without a second record may have happened.
+ */
+async function openOnRecord(
+  { vm, person, approved, insisted }: Opening,
   gateway: GatewayContext,
-): Promise<ConsoleSession> {
-  if (!approved) return gateway.compute.vms.console(vm.id);
-  const { store } = gateway;
-  const { request, before } = approved;
-  const { setbacks } = request.stage;
-  const read = before === undefined ? {} : { before };
-  const call: Call = { sentAt: await store.now(), ...read };
-  const actor = person.id;
-  // This move is the claim: from here on no vote counts, and nobody opens it a second time.
-  const claimed = await orJustChanged(
-    store.move(request, {
-      to: { state: "sending", call, reads: noReads, setbacks },
-      attempt: request.attempt + 1,
-      why: "opened by its requester",
-      actor,
-    }),
-  );
-  const endRequest = async (state: "done" | "rejected" | "unclear", why: string) => {
-    const after = state === "done" && before ? { after: before } : {};
-    const to = { state, why, call, reads: noReads, setbacks, ...after };
-    await store.move(claimed, { to, why, actor });
-  };
+): Promise<{ url: string; until: number }> {
+  const { store, compute } = gateway;
+  const { id, name: called, projectId, projectName } = vm;
+  const target = { kind: "vm", id, name: called, projectId, projectName };
+  const by = { who: person.id, team: person.teamId, target, ...insisted };
+  const claimed = approved && (await claimApproved(approved, person, store));
+  const opening = await store.note({ what: "console-opening", ...by });
+  let session: ConsoleSession;
   try {
-    const session = await gateway.compute.vms.console(vm.id);
-    await endRequest("done", "the compute service returned an address");
-    return session;
+    session = await compute.vms.console(vm.id);
   } catch (error) {
     const isUnclear =
       !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
-    if (isUnclear) await endRequest("unclear", "the compute service gave no clear answer");
-    else await endRequest("rejected", "the compute service didn't open a console");
+    if (!isUnclear) await store.note({ what: "console-unopened", ...by, opening });
+    if (claimed) await endApproved(claimed, isUnclear ? "unclear" : "rejected", person, store);
     throw error;
   }
+  const now = gateway.now();
+  const told = parseTime(session.expiresAt) ?? 0;
+  const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
+  // The answer is nowhere else, so a Redis that is slow or fails over must not make it unknown.
+  await patiently(() => store.note({ what: "console", ...by, until, opening }));
+  if (claimed) await patiently(() => endApproved(claimed, "done", person, store));
+  return { url: session.url, until };
+}
+
+/**
+ * Claims an approved request: from here on no vote counts, and nobody opens it a second time. Throws
+ * UserError when something else moved it first.
+ */
+async function claimApproved(
+  { request, before }: Approved,
+  { id: actor }: Person,
+  store: Journal,
+): Promise<RequestIn<"sending">> {
+  const { setbacks } = request.stage;
+  const read = before === undefined ? {} : { before };
+  const call: Call = { sentAt: await store.now(), ...read };
+  const moving = store.move(request, {
+    to: { state: "sending", call, reads: noReads, setbacks },
+    attempt: request.attempt + 1,
+    why: "opened by its requester",
+    actor,
+  });
+  return orJustChanged(moving);
+}
+
+const endedWhy = {
+  done: "the compute service returned an address",
+  rejected: "the compute service didn't open a console",
+  unclear: "the compute service gave no clear answer",
+} as const;
+
+/** Ends a claimed request by what came of its call. Polls may have saved reads meanwhile. */
+async function endApproved(
+  claimed: RequestIn<"sending">,
+  state: keyof typeof endedWhy,
+  { id: actor }: Person,
+  store: Journal,
+): Promise<void> {
+  const why = endedWhy[state];
+  const endedAt = await store.now();
+  const { before } = claimed.stage.call;
+  const after = state === "done" && before ? { after: before } : {};
+  await moveIfStillOurs(
+    claimed,
+    (now) => ({ state, why, ...withLearned(now, { endedAt }), ...after }),
+    { why, actor },
+    store,
+  );
 }
 
 export function consoleOpened(vmName: string, by: string, until: number): Message {

@@ -17,6 +17,7 @@ import {
   freezeEnder,
   helpersInError,
   labelOnCard,
+  locksTarget,
   runButton,
 } from "../../registry/define.ts";
 import type { Cause, Way } from "../cause.ts";
@@ -73,7 +74,7 @@ function unknownOutcomes({ vm, requests, now }: Facts): readonly Cause[] {
       {
         place: "outcome",
         sign: "❓",
-        text: md`${name(vm.name)} is locked for changes: nobody has recorded whether ${requestWords(request, command)}${its}, sent ${atTime(sentAtOf(request), now)}, happened.`,
+        text: md`${name(vm.name)} ${locksTarget(command) ? "is locked for changes" : "may have a console open"}: nobody has recorded whether ${requestWords(request, command)}${its}, sent ${atTime(sentAtOf(request), now)}, happened.`,
         next: md`Look in the compute service's own console, then record what you found.`,
         ways: [
           way("It happened", "request:happened"),

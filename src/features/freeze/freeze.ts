@@ -13,8 +13,9 @@ export const freeze = defineCommand({
   args: z.object({
     reason: rest(300, "shown with every refusal during the freeze").optional(),
   }),
-  async answer({ reason = "" }, { journal, person }: ReadContext) {
-    const isNew = await journal.freeze({ by: person.name, id: person.id, reason });
+  async answer({ reason = "" }, { journal, person, interaction }: ReadContext) {
+    const { name: by, id } = person;
+    const isNew = await journal.freeze({ by, id, reason, act: interaction?.id });
     return sentence(
       isNew
         ? md`🧊 All changes are frozen. Reads still work. ${name("/gatehouse thaw")} ends the freeze.`

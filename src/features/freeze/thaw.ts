@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { type Message, md, notice, sentence } from "../../messages/message.ts";
+import { md, name, sentence } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
+import { freezeName } from "../../core/deliver/after-result.ts";
 
 export const thaw = defineCommand({
   name: "gatehouse thaw",
@@ -10,18 +11,19 @@ export const thaw = defineCommand({
   class: "administer",
   endsFreeze: true,
   args: z.object({}),
-  async answer(_args, { journal, person, tellBusy }: ReadContext) {
-    if (!(await journal.thaw(person.id))) return sentence(md`Changes were not frozen.`);
-    await tellBusy(`thaw-${await journal.now()}`, thawNews(person.name));
+  async answer(_args, { journal, person, interaction }: ReadContext) {
+    const asked = interaction && {
+      act: interaction.id,
+      askedAgoMs: Math.max(0, Date.now() - interaction.at),
+    };
+    const thawed = await journal.thaw({ id: person.id, name: person.name, ...asked });
+    if (thawed.is === "not-frozen") return sentence(md`Changes were not frozen.`);
+    if (thawed.is === "newer")
+      return sentence(
+        md`🧊 Changes stay frozen, because ${freezeName(thawed.stands)} is newer than your command. To end it, type ${name("/gatehouse thaw")} again.`,
+      );
     return sentence(
-      md`Changes are allowed again. What was requested during the freeze won't run on its own; request again.`,
+      md`Changes are allowed again: you ended ${freezeName(thawed.ended)}. What was requested during the freeze won't run on its own; request again.`,
     );
   },
 });
-
-/** The message for channels where people wait for something. */
-export function thawNews(by: string): Message {
-  return notice(
-    md`Changes are allowed again: ${by} ended the freeze. Requests that it canceled have *Request again* on their messages.`,
-  );
-}

@@ -5,7 +5,13 @@ import {
   parts,
 } from "../../monitor/dependency-probe.ts";
 import { createPending } from "../../redis/pending.ts";
-import { type Keys, defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
+import {
+  type Keys,
+  defineScript,
+  type RedisClient,
+  redisTimeLua,
+  setBackMs,
+} from "../../redis/redis.ts";
 
 /** A time in which one part was unavailable (ms by Redis). */
 interface Outage {
@@ -40,6 +46,17 @@ local enough, quiet, gap = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7
 local got = redis.call('HMGET', KEYS[1], 'since', 'failed', 'answered', 'id')
 local since, failed, ok = tonumber(got[1] or ''), tonumber(got[2] or ''), tonumber(got[3] or '')
 local id = got[4] or ''
+-- Redis's clock was set back. Failures that were no outage yet can't be compared with an answer now, so
+-- they are forgotten; an outage goes on, and keeps how long it has lasted.
+if failed and failed > now + ${setBackMs} then
+  if id == '' then
+    redis.call('DEL', KEYS[1])
+    since, failed, ok = nil, nil, nil
+  else
+    local back = failed - now
+    since, failed, ok = since - back, now, ok and ok - back
+  end
+end
 if first and since and id == '' then
   -- Of a report with both, the answer may lie between what failed before and this failure
   local wasAnswered = answered and answered >= failed and answered < first

@@ -31,6 +31,7 @@ const maxLines = 15;
 const outcomes = {
   ran: { one: "request ran", several: "requests ran", place: 5 },
   failed: { one: "failed", several: "failed", place: 1 },
+  "may-run": { one: "may have been taken", several: "may have been taken", place: 1 },
   "did-not": { one: "did not", several: "did not", place: 2 },
   unknown: { one: "outcome unknown", several: "outcomes unknown", place: 0 },
   "under-way": { one: "still in progress", several: "still in progress", place: 3 },
@@ -54,9 +55,15 @@ export function renderRecap(
     ...requests.map((request) => ({
       is: outcomeOf(request),
       isFirst: isToKnowFirst(request, commands),
+      isRefused: false,
       line: lineOf(request, commands),
     })),
-    ...refused.map((one) => ({ is: "did-not" as const, isFirst: false, line: lineOfRefused(one) })),
+    ...refused.map((one) => ({
+      is: one.mayRun ? ("may-run" as const) : ("did-not" as const),
+      isFirst: false,
+      isRefused: true,
+      line: lineOfRefused(one),
+    })),
   ].toSorted((a, b) => placeOf(a) - placeOf(b));
   const { part, since, until } = outage;
   const lasted = duration(until - since);
@@ -65,7 +72,7 @@ export function renderRecap(
   const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
   const rest = (left: number) =>
-    md`… and ${left} more: each has its own message here. ${name("/gatehouse jobs")} lists what is open.`;
+    md`… and ${left} more: ${kindsOf(told.slice(-left))}. ${name("/gatehouse jobs")} lists what is open.`;
   const rows = lineList(shown, { beyond: told.length - shown.length, rest });
   return message(news(short), section(head), rows);
 }
@@ -97,6 +104,24 @@ function countsOf(told: readonly { is: Outcome }[]): string {
   return counts.join(", ");
 }
 
+/** What the lines that aren't shown are about. Only a request has a message of its own. */
+function kindsOf(told: readonly { is: Outcome; isRefused: boolean }[]): string {
+  const mayRun = told.filter(({ is }) => is === "may-run").length;
+  const refused = told.filter(({ isRefused }) => isRefused).length - mayRun;
+  const requests = told.length - refused - mayRun;
+  const kinds = [
+    requests > 0 &&
+      counted(
+        requests,
+        "request with its own message here",
+        "requests with their own messages here",
+      ),
+    mayRun > 0 && `${counted(mayRun, "command")} that may have been taken`,
+    refused > 0 && counted(refused, "refused command"),
+  ];
+  return kinds.filter((kind) => kind !== false).join(", ");
+}
+
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
   const { record, state, final, stage } = request;
   const why = whyOf(stage);
@@ -125,7 +150,7 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
 function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteraction): Markdown {
   const what = words === undefined ? md`A button or form` : name(words);
   if (mayRun)
-    return md`${signs.unknown} ${what} from ${person ?? name(userId)} may not have been stored: where no card appeared, nothing was done.`;
+    return md`${signs.unknown} ${what} from ${person ?? name(userId)} may have been taken: where no card appeared, nothing was done.`;
   return md`${signs.failed} ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
 }
 

@@ -12,7 +12,7 @@ import { openOr } from "../../talk/reply-with-error.ts";
 import { run } from "../../talk/run.ts";
 import { proposalsOf } from "./proposals.ts";
 import { findProposal } from "./take-proposal.ts";
-import { authorizeStop } from "../../talk/authorize.ts";
+import { authorizeByLists } from "../../talk/authorize.ts";
 
 export const dismissalCallback = "proposal-dismissal";
 
@@ -55,10 +55,9 @@ async function authorizeDismissal(
 ) {
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");
   const person = await personOf(act);
-  const { by, target, input, channelId } = proposal.record;
+  const { by, target, input } = proposal.record;
   if ("asker" in by && by.asker.id === person.id) return person;
-  const stop = { command, input, targets: [target], person, channelId };
-  await authorizeStop(stop, act.gateway);
+  await authorizeByLists({ command, input, targets: [target], person }, act.gateway);
   return person;
 }
 

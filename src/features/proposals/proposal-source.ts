@@ -53,11 +53,11 @@ export function proposalSource(options: {
     const proposal = parseProposal(fields);
     const command = options.commands.find(({ name }) => name === proposal?.record.command);
     if (!proposal || !command) return undefined;
-    const { record, state, delivered, revision, createdAt, changedAt } = proposal;
+    const { record, state, delivered, revision, createdAt, takenAt } = proposal;
     const now = await proposals.now();
     const request = await requestOf(proposal, store);
-    if (state === "running" && proposal.request === undefined && request) {
-      const isShown = request.delivered.card !== undefined || now > changedAt + linkWithinMs;
+    if (proposal.request === undefined && request) {
+      const isShown = request.delivered.card !== undefined || now > takenAt + linkWithinMs;
       if (!isShown) return { createdAt, revision, messages: [], waitMs: soonMs };
       if (await proposals.settle(proposal, request.record.id))
         return prepareProposal(id, await outbox.get(id));
@@ -115,7 +115,7 @@ export function proposalSource(options: {
       urgency: "decision",
     };
     const messages = [card, ...resultForAsker(proposal, command, { request, noteNow })];
-    const takenMs = now < changedAt + linkWithinMs ? soonMs : lookEveryMs;
+    const takenMs = now < takenAt + linkWithinMs ? soonMs : lookEveryMs;
     const waitMs = state === "open" ? untilEndMs : isOpen ? takenMs : 0;
     return { createdAt, revision, messages, waitMs };
   }
@@ -132,7 +132,7 @@ export function proposalSource(options: {
       noteNow(): Promise<AfterNote | undefined>;
     },
   ): Owed[] {
-    const { record, delivered } = proposal;
+    const { record, state, delivered } = proposal;
     const { request } = by;
     if (!("asker" in record.by)) return [];
     const { card } = delivered;
@@ -141,11 +141,13 @@ export function proposalSource(options: {
       renderResultForAsker(proposal, command, { request, note, isBelowCard });
     const result = renderWith();
     if (!result) return [];
+    // A request that was made after all is told although its end as expired was told before.
+    const key = request === undefined && state === "expired" ? "expired" : "result";
     const below = card && isBelowCard && { channelId: card.channelId, threadTs: card.ts };
     return [
       {
-        key: "result",
-        mark: delivered.said["result"],
+        key,
+        mark: delivered.said[key],
         place: below || { channelId: record.by.asker.id },
         render: async () => renderWith(await by.noteNow()) ?? result,
         urgency: "result",

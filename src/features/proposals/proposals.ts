@@ -59,15 +59,16 @@ export interface ProposalRecord {
  *
  *     open ──► running    a person runs it: one request is made of it, however often it is pressed
  *       ├────► dismissed  by a person, who gives a reason
- *       └────► expired    nobody did either in time; also from `running`, if its request was
- *                         never made
+ *       └────► expired    nobody did either in time; also from `running`, if its request wasn't
+ *                         made. A request that was on its way then leads back to `running`.
  */
 export interface StoredProposal {
   record: ProposalRecord;
   state: "open" | "running" | "dismissed" | "expired";
   revision: number;
   createdAt: number;
-  changedAt: number;
+  /** When it was last taken; before that, when it was proposed (Redis, ms). */
+  takenAt: number;
   /** ID of the request made of it, once that request is known to be stored. */
   request?: string;
   dismissal?: { id: string; name: string; reason: string };
@@ -77,22 +78,26 @@ export interface StoredProposal {
   closed: ClosedChannels;
 }
 
-/** Finds the request made of a proposal, if any. */
+/**
+ * Finds the request made of a proposal, if any. A process that took the proposal and was held up
+ * for long may have made its request after the proposal expired.
+ */
 export async function requestOf(
   { record, state, request }: StoredProposal,
   store: Pick<Journal, "get" | "madeBy">,
 ) {
   if (request !== undefined) return store.get(request);
-  return state === "running" ? store.madeBy({ kind: "proposal", proposal: record.id }) : undefined;
+  const mayHaveOne = state === "running" || state === "expired";
+  return mayHaveOne ? store.madeBy({ kind: "proposal", proposal: record.id }) : undefined;
 }
 
-/** The process that took the proposal has made its request by then, or died (ms). */
+/** The process that took the proposal last has made its request by then, or died (ms). */
 const takenForMs = 60_000;
 
 /** Whether a proposal without a request has expired (`now` in ms by Redis). */
-export function hasExpired({ record, state, changedAt }: StoredProposal, now: number): boolean {
+export function hasExpired({ record, state, takenAt }: StoredProposal, now: number): boolean {
   if (state !== "open" && state !== "running") return state === "expired";
-  return now >= record.expiresAt && (state === "open" || now >= changedAt + takenForMs);
+  return now >= record.expiresAt && (state === "open" || now >= takenAt + takenForMs);
 }
 
 /** Why this person can no longer run or dismiss the proposal; undefined when they can. */
@@ -204,7 +209,8 @@ export function createProposals(
 
     /** Takes the proposal, right before its request is made: from here on nobody can dismiss it. */
     async take(proposal: StoredProposal): Promise<boolean> {
-      const isTaken = await move(proposal, "running", { final: false });
+      const fields = { takenAt: String(await redisNow(redis)) };
+      const isTaken = await move(proposal, "running", { fields, final: false });
       if (isTaken) await at?.("proposal-taken", proposal.record.id);
       return isTaken;
     },
@@ -244,7 +250,8 @@ export function parseProposal(fields: Fields): StoredProposal | undefined {
     state: state as StoredProposal["state"],
     revision: Number(fields["revision"]),
     createdAt: Number(fields["createdAt"]),
-    changedAt: Number(fields["changedAt"]),
+    // An older release noted only when it was taken for the first time.
+    takenAt: Number(fields["takenAt"] ?? fields["changedAt"]),
     ...(request ? { request } : {}),
     ...(dismissal
       ? { dismissal: JSON.parse(dismissal) as NonNullable<StoredProposal["dismissal"]> }

@@ -1,6 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { ComputeError } from "../../fleet/compute/compute.ts";
-import { type ProposalRecord, decidedRefusal, proposalRefusal, proposalsOf } from "./proposals.ts";
+import {
+  type ProposalRecord,
+  decidedRefusal,
+  hasExpired,
+  proposalRefusal,
+  proposalsOf,
+  requestOf,
+} from "./proposals.ts";
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/message.ts";
 import type { Permit } from "../../core/permit/permit.ts";
@@ -30,10 +37,14 @@ export async function findProposal(
 ) {
   const { policy } = gateway;
   const proposals = proposalsOf(gateway);
-  const proposal = await proposals.get(id);
-  const command = changeNamed(proposal?.record.command, gateway);
-  if (!proposal || !command) throw outdated();
+  const stored = await proposals.get(id);
+  const command = changeNamed(stored?.record.command, gateway);
+  if (!stored || !command) throw outdated();
   const now = await proposals.now();
+  // A press that is handled again, after its process died, must not read that nothing was done.
+  const late = hasExpired(stored, now) ? await requestOf(stored, gateway.store) : undefined;
+  const proposal = late ? { ...stored, request: late.record.id } : stored;
+  if (late) await proposals.redraw(id);
   const { by, target } = proposal.record;
   if (isToDismiss) {
     const decided = decidedRefusal(proposal, { personId, now });

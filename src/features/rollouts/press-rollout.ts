@@ -18,7 +18,7 @@ import { type Rollouts, controlRollout } from "./rollouts.ts";
 import { say } from "../../slack/error-reply.ts";
 import type { Interaction, Press } from "../../slack/receive/interaction.ts";
 import { sendFile, unsent } from "../../talk/answer.ts";
-import { authorize, authorizeStop, authorizeTargets } from "../../talk/authorize.ts";
+import { authorize, authorizeByLists, authorizeTargets } from "../../talk/authorize.ts";
 import { textIn } from "../../talk/form.ts";
 import {
   type Act,
@@ -104,9 +104,8 @@ export async function begin(
 
 /** Authorizes an act that changes none of the rollout's VMs. Throws Refused. */
 async function authorizeHold({ rollout, command }: Planned, act: Act<Press>): Promise<void> {
-  const { targets, record } = rollout;
-  const asked = { command, person: await personOf(act), channelId: record.channelId };
-  await authorizeStop({ ...asked, targets }, act.gateway);
+  const person = await personOf(act);
+  await authorizeByLists({ command, person, targets: rollout.targets }, act.gateway);
 }
 
 type OnRollout = (

@@ -14,6 +14,11 @@ describe("a record of the audit trail in words", () => {
       { what: "freeze", who: "U1ADA", why: "odd things." },
       "🧊 *ada* froze all changes: “odd things”.",
     ],
+    [{ what: "thaw", who: "U1ADA" }, "🧊 *ada* allowed changes again."],
+    [
+      { what: "thaw", who: "U1ADA", ended: { by: "U2AMIR", at: 1, why: "odd things." } },
+      "🧊 *ada* allowed changes again, which ended the freeze by *amir*: “odd things”.",
+    ],
     [
       {
         what: "refusal",
@@ -39,6 +44,14 @@ describe("a record of the audit trail in words", () => {
     [
       { what: "console", who: "U1ADA", target: { kind: "vm", id: "vm-1" } },
       "🖥️ *ada* opened a console on `db-1`.",
+    ],
+    [
+      { what: "console-opening", who: "U1ADA", target: { kind: "vm", id: "vm-1" } },
+      "🖥️ *ada* asked the compute service for a console on `db-1`.",
+    ],
+    [
+      { what: "console-unopened", who: "U1ADA", target: { kind: "vm", id: "vm-1" } },
+      "🖥️ The compute service opened no console on `db-1` for *ada*.",
     ],
     [
       { what: "attestation", target: { id: "vm-1" }, move: "failed", why: "it is in debug mode" },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMarkAges } from "../../../src/core/deliver/post-once.ts";
+import { createMarkAges } from "../../../src/core/deliver/mark-ages.ts";
 
 const callMs = 10_000;
 

@@ -127,6 +127,28 @@ describe("approvals, counted again right before the send", () => {
     expect((await advancedAfter(3_700_000, request, here))?.state).toBe("expired");
   });
 
+  it("don't count of who asked for the request that this one repeats, whatever this one says", async () => {
+    await using here = await workerHere();
+    const { store } = here.by;
+    const asked = { kind: "proposal", proposal: "p-1", asker: "U0AMIR" } as const;
+    const vm = await here.vm("web-2");
+    const first = await storeRequest(store, restartOf(vm, { origin: asked }));
+    const again = { kind: "request", request: first.record.id, press: "again" } as const;
+    await store.vote(
+      first,
+      member("U0ADA"),
+      "deny",
+      first.record.approval?.digest.slice(0, 16) ?? "",
+    );
+    // As a release stored it that didn't know of askers.
+    const second = await storeRequest(store, restartOf(vm, { origin: again }));
+    await vote(here, second, "U0AMIR");
+    expect(await verdict(here, second.record.id)).toMatchObject({
+      is: "closed",
+      why: "0 of 1 approvals are still valid",
+    });
+  });
+
   it("wait while Slack can't be asked about an approver", async () => {
     await using here = await workerHere();
     const id = await requestApproved(here, ["U0AMIR"]);

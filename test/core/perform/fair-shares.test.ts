@@ -11,10 +11,8 @@ function simulateCrowd(load: { requests: number; stepMs: number; forMs: number }
   let at = 0;
   const shares = createShares(20, () => at);
   const due: { at: number; happens(): void }[] = [];
-  const [counts, push] = [
-    { turns: 0, done: 0, lastMs: 0 },
-    (inMs: number, happens: () => void) => void due.push({ at: at + inMs, happens }),
-  ];
+  const counts = { turns: 0, done: 0, lastMs: 0 };
+  const push = (inMs: number, happens: () => void) => void due.push({ at: at + inMs, happens });
   const comes = (request: string): void => {
     counts.turns += 1;
     const turn = shares.take("slow", request);

@@ -20,7 +20,7 @@ import {
   raiseForRestore,
   serviceMayAsk,
   specify,
-  stopRefusal,
+  refusalByLists,
 } from "../../../src/core/permit/permit.ts";
 import { console, restore, snapshot } from "../../support/commands.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
@@ -222,16 +222,28 @@ describe("what is added to a permit afterwards", () => {
   });
 });
 
-describe("what stops or holds something", () => {
+describe("what changes no target, such as a cancellation", () => {
+  const stopVm = { command: command("vm stop"), changesNothing: true };
+
   it("needs the right over its targets, and is no matter of what is protected", () => {
-    const stop = asking({ command: command("vm stop") });
-    expect(stopRefusal(stop, [vm("vault-1")])).toBeUndefined();
+    const stop = asking(stopVm);
+    expect(refusalByLists(stop, [vm("vault-1")])).toBeUndefined();
     const teams = policyOf(`
 access: { operate: [U0OLA] }
 teams: { payments: { projects: [payments], operate: [U0PAY] } }
 `);
-    const theirs = asking({ command: command("vm stop") }, teams);
-    expect(stopRefusal(theirs, [vm("web-1", "payments")])?.rule).toBe("teams.payments.operate");
+    const theirs = asking(stopVm, teams);
+    expect(refusalByLists(theirs, [vm("web-1", "payments")])?.rule).toBe("teams.payments.operate");
+  });
+
+  it("is no matter of the channels for changes, and gives nobody a permit for one", () => {
+    const elsewhere = policyOf("access: { operate: [U0OLA] }\nchannels: [C02OTHER]");
+    expect(() => asking({ command: command("vm stop") }, elsewhere)).toThrow(/in this channel/);
+    const stop = asking(stopVm, elsewhere);
+    expect(refusalByLists(stop, [vm("web-1")])).toBeUndefined();
+    expect(() => permit(stop, { targets: [vm("web-1")] })).toThrow("needs no permit");
+    expect(() => permit(forChange(stop), { targets: [vm("web-1")] })).toThrow("needs no permit");
+    expect(() => refusalByLists(asking({ command: command("vm stop") }), [])).toThrow();
   });
 });
 

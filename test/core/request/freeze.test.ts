@@ -4,6 +4,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
 import { createJournal, type Journal } from "../../../src/core/request/journal.ts";
+import type { RedisClient } from "../../../src/redis/redis.ts";
 import { checkLedger, openLedger } from "../../../src/core/request/ledger.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { auditOf } from "../asking.ts";
@@ -19,8 +20,10 @@ async function start() {
   const records = async (kind: string) =>
     (await auditOf(redis.redis, redis.key("audit"))).filter(({ what }) => what === kind);
   return {
+    ...redis,
     store,
     records,
+    owed: async () => (await store.freezeNews.owed()).map(({ news }) => news),
     frozenFor: async () => (await store.freezeState())?.reason,
     /**
      * Writes the ledger of a worker with a send that Redis doesn't know. Returns the check of it.
@@ -37,6 +40,20 @@ async function start() {
     },
   };
 }
+
+/** Loses the answer to the next script that Redis runs. */
+function loseAnswer(redis: RedisClient): void {
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = async (command, stream) => {
+    const answer = await send(command, stream);
+    if (!command.name.startsWith("eval")) return answer;
+    redis.sendCommand = send;
+    throw new Error("Command timed out");
+  };
+}
+
+const ada = { id: "U0ADA", name: "ada" };
+const vera = { by: "vera", id: "U0VERA", reason: "incident 4711" };
 
 const findsGap = (store: Journal) =>
   store.freeze({ by: "Gatehouse", cause: "records-lost", reason: gap });
@@ -68,7 +85,6 @@ describe("changes that freeze for two reasons", () => {
 
   it("keep what a person said behind each weightier reason, and take none of a person's for theirs", async () => {
     await using here = await start();
-    const vera = { by: "vera", id: "U0VERA", reason: "incident 4711" };
     expect(await here.store.freeze(vera)).toBe(true);
     expect(await findsGap(here.store)).toBe(true);
     expect(await here.frozenFor()).toBe(`${gap}; vera froze all changes before: incident 4711`);
@@ -94,8 +110,87 @@ describe("changes that freeze for two reasons", () => {
     const reason = await here.frozenFor();
     for (const id of ["r-1", "r-2"]) expect(reason?.split(`(${id})`)).toHaveLength(2);
     expect(await here.records("ledger-ahead")).toHaveLength(2);
-    await here.store.thaw("U0ADA");
+    await here.store.thaw(ada);
     for (const check of checks) expect(await check()).toEqual([]);
     expect(await here.frozenFor()).toBeUndefined();
+  });
+});
+
+describe("a freeze and a thaw", () => {
+  it("are on record and owed to people once each, however often one interaction is handled", async () => {
+    await using here = await start();
+    loseAnswer(here.redis);
+    await expect(here.store.freeze({ ...vera, act: "1" })).rejects.toThrow("Command timed out");
+    expect(await here.records("freeze")).toHaveLength(1);
+    expect(await here.store.freeze({ ...vera, act: "1" })).toBe(true);
+
+    loseAnswer(here.redis);
+    await expect(here.store.thaw({ ...ada, act: "2" })).rejects.toThrow("Command timed out");
+    const ended = { by: "U0VERA", why: "incident 4711" };
+    expect(await here.records("thaw")).toMatchObject([{ who: "U0ADA", ended }]);
+    for (let n = 0; n < 2; n++)
+      expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({
+        is: "thawed",
+        ended: { by: "vera", reason: "incident 4711" },
+      });
+
+    expect(await here.store.freeze({ ...vera, act: "1" })).toBe(true);
+    expect(await here.frozenFor()).toBeUndefined();
+    expect(await here.store.thaw({ ...ada, act: "3" })).toEqual({ is: "not-frozen" });
+    expect(await here.records("freeze")).toHaveLength(1);
+    expect(await here.records("thaw")).toHaveLength(1);
+    expect(await here.owed()).toEqual([
+      { is: "frozen", by: "vera", reason: "incident 4711" },
+      { is: "thawed", by: "ada", ended: { by: "vera", reason: "incident 4711" } },
+    ]);
+  });
+
+  it("by Gatehouse itself is owed to people, too, when Redis's answer is lost", async () => {
+    await using here = await start();
+    loseAnswer(here.redis);
+    await expect(findsGap(here.store)).rejects.toThrow("Command timed out");
+    expect(await findsGap(here.store)).toBe(false);
+    expect(await here.owed()).toEqual([{ is: "frozen", by: "Gatehouse", reason: gap }]);
+  });
+});
+
+describe("a thaw", () => {
+  it("leaves a freeze whose reason changed after the person asked, and the sends that it names", async () => {
+    await using here = await start();
+    await here.store.freeze(vera);
+    await new Promise((resolve) => void setTimeout(resolve, 20));
+    const asked = performance.now();
+    const check = await here.worker("w-1", "r-lost");
+    await check();
+    const reason = `${lost}; vera froze all changes before: incident 4711`;
+    const thaw = { ...ada, act: "1", askedAgoMs: performance.now() - asked };
+    expect(await here.store.thaw(thaw)).toMatchObject({ is: "newer", stands: { reason } });
+    expect(await here.frozenFor()).toBe(reason);
+    expect(await here.redis.exists(here.key("sends", "looked-at"))).toBe(0);
+    expect(await here.records("thaw")).toEqual([]);
+
+    expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({ is: "thawed" });
+    expect(await check()).toEqual([]);
+  });
+
+  it("that a dead gateway left ends no freeze that began since", async () => {
+    await using here = await start();
+    await here.store.freeze(vera);
+    const late = { ...ada, act: "1", askedAgoMs: 5 * 60_000 };
+    expect(await here.store.thaw(late)).toMatchObject({ is: "newer", stands: vera });
+    expect(await here.frozenFor()).toBe("incident 4711");
+  });
+
+  it("ends a freeze from before Redis's clock was set back, and one by an earlier release", async () => {
+    await using here = await start();
+    const at = (await here.store.now()) + 3600_000;
+    const older = { by: "vera", id: "U0VERA", reason: "", at: at - 7200_000 };
+    for (const freeze of [{ ...older, at, changedAt: at }, older]) {
+      await here.redis.set(here.key("freeze"), JSON.stringify(freeze));
+      expect(await here.store.thaw({ ...ada, askedAgoMs: 60_000 })).toEqual({
+        is: "thawed",
+        ended: freeze,
+      });
+    }
   });
 });

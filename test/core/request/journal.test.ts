@@ -155,7 +155,10 @@ describe("moving a request", () => {
       freeze: { by: "ada" },
     });
     expect(await here.store.freeze({ by: "bob", reason: "other" })).toBe(false);
-    expect(await here.store.thaw("U0ADA")).toBe(true);
+    expect(await here.store.thaw({ id: "U0ADA", name: "ada" })).toMatchObject({
+      is: "thawed",
+      ended: { by: "ada", reason: "storage" },
+    });
     expect((await here.store.move(request, claim)).is).toBe("moved");
   });
 

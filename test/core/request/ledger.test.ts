@@ -103,7 +103,7 @@ describe("the send ledger", () => {
     await ledger.write(entry("r-lost"));
     expect(await checkLedger(ledger, store, silentLog())).toHaveLength(1);
     expect((await store.freezeState())?.reason).toContain("vm restart of vm-1 (r-lost)");
-    await store.thaw("U0ADA");
+    await store.thaw({ id: "U0ADA", name: "ada" });
     expect(await checkLedger(ledger, store, silentLog())).toEqual([]);
     expect(await store.freezeState()).toBeUndefined();
     await ledger.close();

@@ -5,6 +5,7 @@ import {
   buttonOrigin,
   originKey,
   pressOf,
+  repeatedBy,
   undoneBy,
 } from "../../../src/core/request/origin.ts";
 
@@ -46,6 +47,19 @@ it("knows one button in one message again, whatever else is pressed", () => {
   expect(pressOf({ ...button })).toBe(pressOf(button));
   for (const other of [{ channelId: "C2" }, { messageTs: "1.2" }, { action: "b" }, { value: "[]" }])
     expect(pressOf({ ...button, ...other })).not.toBe(pressOf(button));
+});
+
+it("is the same button whoever asked for the request that it repeats, which a form carries", () => {
+  const again = { kind: "request", request: "r-1", press: "again" } as const;
+  const asked = { ...again, asker: "U0AMIR" };
+  expect(originKey(asked)).toBe(originKey(again));
+  expect(buttonOrigin.parse(asked)).toEqual(asked);
+  expect(buttonOrigin.parse(again)).toEqual(again);
+});
+
+it("tells what repeats a request from what follows it", () => {
+  const repeated = all.map((origin) => repeatedBy({ origin })).filter(Boolean);
+  expect(repeated).toEqual(["r-1", "r-1", "r-1", "r-2"]);
 });
 
 it("tells an undo from everything else", () => {

@@ -1,10 +1,10 @@
-import type { Weather } from "../../../sandbox/compute/weather.ts";
+import type { Storm } from "../../../sandbox/compute/weather.ts";
 
 /**
  * What goes wrong with calls in the campaign. The shares are of all calls that change something; together 26 %. Rules strike
  * one by one, so each is given as the share of what the ones before it left.
  */
-const onChanges: readonly (readonly [share: number, Weather])[] = [
+const onChanges: readonly (readonly [share: number, Storm])[] = [
   [0.035, { lost: "before" }],
   [0.045, { lost: "after" }],
   [0.03, { status: 500, errorShape: "html" }],
@@ -18,7 +18,7 @@ const onChanges: readonly (readonly [share: number, Weather])[] = [
 ];
 
 /** Reads fail as often; they are tried again. */
-const onReads: readonly (readonly [share: number, Weather])[] = [
+const onReads: readonly (readonly [share: number, Storm])[] = [
   [0.1, { lost: "before" }],
   [0.08, { status: 503 }],
   [0.04, { slowMs: 300 }],
@@ -28,12 +28,12 @@ const onReads: readonly (readonly [share: number, Weather])[] = [
 export const faultyShare = () => onChanges.reduce((sum, [share]) => sum + share, 0);
 
 /** 26 of 100 calls, exactly one fault each. */
-export function badWeather(): Weather[] {
+export function badWeather(): Storm[] {
   return [...exclusive(onChanges, "writes"), ...exclusive(onReads, "reads")];
 }
 
 /** Of rules with a probability at most one strikes: each is given as its share of what the ones before it left. */
-function exclusive(rules: typeof onChanges, match: string): Weather[] {
+function exclusive(rules: typeof onChanges, match: string): Storm[] {
   let left = 1;
   return rules.map(([share, weather]) => {
     const probability = share / left;

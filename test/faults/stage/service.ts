@@ -1,4 +1,4 @@
-import type { Weather } from "../../../sandbox/compute/weather.ts";
+import type { Storm } from "../../../sandbox/compute/weather.ts";
 
 export interface ServiceCall {
   n: number;
@@ -22,7 +22,7 @@ export interface VmFacts {
 
 /** The sandbox of the compute service, asked over its control port. */
 export interface Service {
-  weather(weather: Weather): Promise<number>;
+  weather(weather: Storm): Promise<number>;
   clear(id?: number): Promise<void>;
   edit(name: string, input: object): Promise<unknown>;
   writes(): Promise<ServiceCall[]>;

@@ -22,20 +22,20 @@ export async function runRows(
 ): Promise<void> {
   const deadline = performance.now() + budgetMs;
   const isAlone = (row: Row) => jobs > 1 && row.alone !== undefined;
-  const hands = Array.from({ length: jobs }, () => createHand());
-  const work = async (queue: Row[], hand: Hand) => {
+  const runners = Array.from({ length: jobs }, () => createRowRunner());
+  const work = async (queue: Row[], runner: RowRunner) => {
     for (let row = queue.shift(); row !== undefined; row = queue.shift()) {
       const since = performance.now();
       const outcome =
-        since > deadline ? notRun("the time was over") : await hand.run({ id: row.id, how });
+        since > deadline ? notRun("the time was over") : await runner.run({ id: row.id, how });
       onDone({ row, outcome, seconds: (performance.now() - since) / 1000 });
     }
   };
   const together = rows.filter((row) => !isAlone(row));
-  await Promise.all(hands.map((hand) => work(together, hand)));
+  await Promise.all(runners.map((runner) => work(together, runner)));
   const alone = rows.filter(isAlone);
-  await Promise.all(hands.slice(0, 1).map((hand) => work(alone, hand)));
-  for (const hand of hands) hand.close();
+  await Promise.all(runners.slice(0, 1).map((runner) => work(alone, runner)));
+  for (const runner of runners) runner.close();
 }
 
 export const notRun = (why: string): Outcome => ({
@@ -45,13 +45,13 @@ export const notRun = (why: string): Outcome => ({
   notes: [],
 });
 
-interface Hand {
+interface RowRunner {
   run(order: Order): Promise<Outcome>;
   close(): void;
 }
 
 /** One process that runs rows one after the other; another one takes over when it dies. */
-function createHand(): Hand {
+function createRowRunner(): RowRunner {
   let child: ChildProcess | undefined;
   return {
     async run(order) {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { auditOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
+import { expire } from "../proposals/expire.ts";
 import { policyWith, startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 
 const askOncall = "Ask @oncall to do it";
@@ -185,6 +186,26 @@ describe("a refusal for lack of the right", () => {
 });
 
 describe("who asked for a change", () => {
+  it("is told the result too where the request came after the proposal had expired", async () => {
+    const { promise: heldUp, resolve: goOn } = Promise.withResolvers<void>();
+    await using world = await startWorld({
+      at: async (point) => (point === "proposal-taken" ? heldUp : undefined),
+    });
+    const { vera, olivia } = world;
+    await asks(vera);
+    const asked = await card(olivia);
+    await olivia.presses("Run", { in: asked.ts });
+    const [id = ""] = /p-\w+/.exec(wordsOf(asked)) ?? [];
+    await expire(world, id);
+    await hears(vera, "ops", /^<@U0VERA> ⌛ Expired/, 10_000);
+    goOn();
+    await world.ended("vm stop");
+    const told = await hears(vera, "ops", /^<@U0VERA> ✅ Stopped web-2 in .* \(olivia\)$/);
+    expect(told.threadTs).toBe(asked.ts);
+    await hears(vera, "ops", /vera asked: [^]*✅ Stopped web-2/);
+    expect(writes(world)).toHaveLength(1);
+  }, 30_000);
+
   it("never counts among those who approve it", async () => {
     const policy = policyWith({}, `approvals: [{ operations: ["vm.stop"], required: 1 }]\n`);
     await using world = await startWorld({ policy });
@@ -198,8 +219,25 @@ describe("who asked for a change", () => {
     await amir.presses("Approve", { in: waiting.ts });
     await hears(amir, "ops", /You asked for this; someone else must decide\./);
     expect((await world.store.recentIds({ open: true }, 10)).length).toBe(1);
-    await ada.presses("Approve", { in: waiting.ts });
+    // Nor once it was denied, and requested again by whoever ran it.
+    await ada.presses("Deny", { in: waiting.ts });
     await world.ended("vm stop");
+    await ada.until(({ modals }) => modals.length > 0);
+    await ada.submits({});
+    const denied = await hears(olivia, "ops", /denied by ada[^]*\[Request again\]/);
+    await olivia.presses("Request again", { in: denied.ts });
+    const again = await hears(amir, "ops", /Stop web-2[^]*Waiting for approval/);
+    expect(again.ts).not.toBe(waiting.ts);
+    expect(wordsOf(again)).not.toMatch(/amir[^\n]* can\./);
+    await amir.presses("Approve", { in: again.ts });
+    await expect
+      .poll(() => amir.seesChannel("ops").messages.map(wordsOf).join().split("You asked for this;"))
+      .toHaveLength(3);
+    expect((await world.store.recentIds({ open: true }, 10)).length).toBe(1);
+    expect(writes(world)).toEqual([]);
+    await ada.presses("Approve", { in: again.ts });
+    const { record } = await world.ended("vm stop");
+    expect(record.origin).toMatchObject({ kind: "request", asker: "U0AMIR" });
     expect(writes(world)).toHaveLength(1);
   });
 });

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { attestationAtNight } from "../../../src/features/attest/tell-night.ts";
 import { consolesAtNight } from "../../../src/features/consoles/tell-night.ts";
+import type { NightPart } from "../../../src/features/night-part.ts";
 import type { SeenTarget } from "../../../src/core/permit/sight.ts";
 
 /** The VM was in `old`, and is called `web-2` in `new` now. */
@@ -36,3 +37,25 @@ it.each([
     expect(await readBy("prj-new", what)).toEqual([]);
   },
 );
+
+it("an opening is told together with what came of it, and as unknown where no record says that", async () => {
+  const opening = { id: "1-1", at: 1, record: { ...records.console, what: "console-opening" } };
+  const after = (what: string) => ({
+    id: "2-1",
+    at: 2,
+    record: { ...records.console, what, opening: "1-1" },
+  });
+  const told = async (...entries: Parameters<NightPart["read"]>[0]) => {
+    const part = consolesAtNight(async () => "olivia");
+    const sight = { vms, seesAll: true, only: async <One>(reading: Promise<One[]>) => reading };
+    const acts = await part.read(entries, sight as Parameters<NightPart["read"]>[1]);
+    return acts.map(({ text, records: of }) => `${text.value} ${of.join(" ")}`);
+  };
+  expect(await told(opening, after("console"))).toEqual([
+    "🖥️ *olivia* opened a console on `web-2`. 1-1 2-1",
+  ]);
+  expect(await told(opening, after("console-unopened"))).toEqual([]);
+  expect(await told(opening)).toEqual([
+    "🖥️ *olivia* asked for a console on `web-2`. Whether it opened is unknown. 1-1",
+  ]);
+});

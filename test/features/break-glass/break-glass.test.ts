@@ -3,6 +3,7 @@ import { keepSignature } from "../../../src/core/request/journal.ts";
 import { callOf } from "../../../src/core/request/stage.ts";
 import { createReviews } from "../../../src/features/break-glass/reviews.ts";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
+import { addPerson } from "../../../sandbox/slack/state/people.ts";
 import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
@@ -134,6 +135,20 @@ describe("break-glass", () => {
     expect(JSON.stringify(amir.seesChannel("audit"))).not.toContain("of ml: “");
   });
 
+  it("can't be signed with a second account of the person who used it", async () => {
+    await using world = await startWorld({ policy: policyWith({ administer }) });
+    const { workspace, edit } = world.slack;
+    workspace.app.scopes.push("users:read.email");
+    addPerson(workspace, { id: "U0ADA2", name: "ada2", email: "ada@confidential.example" });
+    await edit.setGroupMembers("leads", ["amir", "ada2"]);
+    const second = world.slack.person("ada2");
+    await breaksGlass(world, '/project delete staging --break-glass "it leaks"', "staging");
+    const notice = await hears(second, "audit", /Delete staging[^]*\[Sign review\]/);
+    await second.presses("Sign review", { in: notice.ts, channel: "audit" });
+    await hears(second, "audit", /An account with your e-mail address used break-glass/);
+    expect(await unsigned(world)).toHaveLength(1);
+  });
+
   it("shows who signed in every digest with its button, in those on request and in a shared handover, too", async () => {
     await using world = await startWorld({ policy: policyWith({ administer }) });
     const { amir, olivia } = world;
@@ -227,6 +242,22 @@ describe("break-glass", () => {
     await expect
       .poll(() => world.compute.writes().map(({ path }) => path))
       .toContain("/v1/projects/prj-ml");
+  });
+
+  it("runs beside a request of the same person for the same, which waits for approval", async () => {
+    const operate = ["S01ONCALL", "U0ADA"];
+    await using world = await startWorld({ policy: policyWith({ administer, operate }) });
+    await world.ada.types("ops", "/project delete ml");
+    await world.ada.until(({ modals }) =>
+      modals.some(({ submit }) => submit === "Request approval"),
+    );
+    await world.ada.submits({ "Type ml to confirm": "ml", Reason: "no longer used" });
+    await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
+    await breaksGlass(world, '/project delete ml --break-glass "it leaks"', "ml");
+    await expect
+      .poll(() => world.compute.writes())
+      .toMatchObject([{ method: "DELETE", path: "/v1/projects/prj-ml" }]);
+    await hears(world.ada, "audit", /ada started this without approval[^]*\[Sign review\]/);
   });
 
   it("is on no card if nobody may use it", async () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
 import { auditOf } from "../../core/asking.ts";
-import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
 import { hears } from "../../stories/words.ts";
 
-const policy = `${testPolicy}approvals: [{ operations: ["vm.console"], required: 1, expires: 1m }]\n`;
+const approvals = `approvals: [{ operations: ["vm.console"], required: 1, expires: 1m }]\n`;
+const policy = policyWith({}, approvals);
 
 const opened = (world: TestWorld) =>
   world.compute.writes().filter(({ path }) => path.endsWith("/console")).length;
@@ -108,5 +109,31 @@ describe("a console that needs approval", () => {
     await world.olivia.until(() => offers() > before);
     await world.olivia.presses("Open console");
     expect(await world.ended("vm console")).toMatchObject({ state: "unknown" });
+    const unknown = await hears(world.olivia, "ops", /Outcome unknown[^]*web-2 isn't locked/);
+    await world.olivia.types("ops", "/gatehouse why web-2");
+    await hears(world.olivia, "ops", /web-2 may have a console open: nobody has recorded whether/);
+    await world.olivia.presses("I can't tell yet", { in: unknown.ts });
+    await hears(world.olivia, "ops", /^Gatehouse asks again in its thread at [\d:]+ [AP]M UTC\.$/);
+    await world.olivia.presses("It happened", { in: unknown.ts });
+    await world.olivia.until(({ modals }) => modals.length > 0);
+    expect(describeSeen(world.olivia.sees())).toMatch(/recorded as done in your name\./);
+  });
+
+  it("is done although its call takes so long that its VM is read meanwhile", async () => {
+    const timing = { httpTimeout: "5s", quiesce: "11s", settleDeadline: "20s" };
+    await using world = await startWorld({
+      policy: policyWith({ timing }, approvals),
+    });
+    const card = await approved(world);
+    const match = "POST /v1/vms/vm-payments-web-2/console";
+    world.compute.weather({ match, slowMs: 3_000, times: 1 });
+    await world.olivia.presses("Open console", { in: card.ts });
+    await world.olivia.presses("Open console", { in: (await offered(world)).ts });
+    const [id = ""] = await world.store.openIds();
+    await expect
+      .poll(async () => (await world.store.get(id))?.stage, { timeout: 3_000 })
+      .toMatchObject({ state: "sending", reads: { last: { status: "RUNNING" } } });
+    await world.olivia.until((seen) => describeSeen(seen).includes("wss://"), 8_000);
+    expect(await world.ended("vm console")).toMatchObject({ state: "done", attempt: 1 });
   });
 });

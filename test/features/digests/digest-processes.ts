@@ -14,7 +14,7 @@ import { type ButtonSpec, type Message, md } from "../../../src/messages/message
 import { emptyPolicy, type Policy } from "../../../src/config/policy-file.ts";
 import { connectRedis } from "../../../src/redis/redis.ts";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
-import { createNotices } from "../../../src/core/deliver/deliver.ts";
+import { createNotices } from "../../../src/core/deliver/notices.ts";
 import { createPostDue } from "../../../src/features/digests/post-due.ts";
 import type { DigestRule } from "../../../src/features/digests/digests-section.ts";
 

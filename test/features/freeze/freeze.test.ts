@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
+import { hears } from "../../stories/words.ts";
+import { startWorld } from "../../support/start-world.ts";
 
 describe("/gatehouse freeze and thaw", () => {
   it("say what applies from now on", async () => {
@@ -12,13 +14,30 @@ describe("/gatehouse freeze and thaw", () => {
       "🧊 Changes are already frozen; the first reason remains. `/gatehouse status` shows it.",
     );
     expect(shownText(await at.reads("gatehouse thaw"))).toBe(
-      "Changes are allowed again. What was requested during the freeze won't run on its own; request again.",
+      "Changes are allowed again: you ended the freeze by U0VERA (storage is failing). What was requested during the freeze won't run on its own; request again.",
     );
-    expect(at.told).toEqual([
-      "busy: Changes are allowed again: U0VERA ended the freeze. Requests that it canceled have Request again on their messages.",
-    ]);
     expect(shownText(await at.reads("gatehouse thaw"))).toBe("Changes were not frozen.");
-    expect(at.told).toHaveLength(1);
+  });
+
+  it("say the same when a gateway died and another one handles them again", async () => {
+    await using at = await startReading({ world: "empty" });
+    for (const words of ["gatehouse freeze storage is failing", "gatehouse thaw"]) {
+      at.context.interaction = { id: words, at: Date.now() };
+      const first = shownText(await at.reads(words));
+      expect(first).toMatch(/All changes are frozen|Changes are allowed again/);
+      expect(shownText(await at.reads(words))).toBe(first);
+    }
+    expect(await at.journal.freezeNews.owed()).toHaveLength(2);
+  });
+
+  it("say which freeze stands when it is newer than the thaw", async () => {
+    await using at = await startReading({ world: "empty" });
+    await at.journal.freeze({ by: "Gatehouse", cause: "sends-lost", reason: "Redis lost sends" });
+    at.context.interaction = { id: "1", at: Date.now() - 60_000 };
+    expect(shownText(await at.reads("gatehouse thaw"))).toBe(
+      "🧊 Changes stay frozen, because the freeze by Gatehouse (Redis lost sends) is newer than your command. To end it, type `/gatehouse thaw` again.",
+    );
+    expect(await at.journal.freezeState()).toMatchObject({ by: "Gatehouse" });
   });
 
   it("show the reason as it was written", async () => {
@@ -31,5 +50,44 @@ describe("/gatehouse freeze and thaw", () => {
       expect(await at.journal.freezeState()).toMatchObject({ reason, by: "U0VERA" });
       await at.reads("gatehouse thaw");
     }
+  });
+
+  it("leave a freeze that began while a slow gateway had the thaw in hand, and are told once each", async () => {
+    const handled: string[] = [];
+    let held: PromiseWithResolvers<void> | undefined;
+    await using world = await startWorld({
+      async at(point, what) {
+        if (point !== "ack") return;
+        handled.push(what);
+        await held?.promise;
+      },
+    });
+    const { ada, store } = world;
+    await ada.types("ops", "/gatehouse freeze a drill");
+    await hears(ada, "audit", /ada froze all changes: a drill/);
+    held = Promise.withResolvers();
+    await ada.types("ops", "/gatehouse thaw");
+    await expect.poll(() => handled.length).toBe(2);
+    // The test's own journal wakes no process, as one that died right after it
+    await store.freeze({ by: "Gatehouse", cause: "sends-lost", reason: "Redis lost sends" });
+    held.resolve();
+    held = undefined;
+    await hears(
+      ada,
+      "ops",
+      /Changes stay frozen, because the freeze by Gatehouse \(Redis lost sends; ada froze all changes before: a drill\) is newer/,
+    );
+    expect(await store.freezeState()).toMatchObject({ cause: "sends-lost" });
+    await hears(ada, "audit", /Gatehouse froze all changes: Redis lost sends/);
+
+    await ada.types("ops", "/gatehouse thaw");
+    await hears(ada, "audit", /Changes are allowed again: ada ended the freeze by Gatehouse/);
+    const again = { id: "U0ADA", name: "ada", act: handled.at(-1) };
+    expect(await store.thaw(again)).toMatchObject({ is: "thawed", ended: { cause: "sends-lost" } });
+    await world.settled();
+    const news = ada
+      .seesChannel("audit")
+      .messages.filter(({ text }) => /froze all changes|allowed again/.test(text));
+    expect(news).toHaveLength(3);
   });
 });

@@ -72,7 +72,7 @@ describe("the night as one page", () => {
     await using world = await startWorld();
     for (let n = 0; n < 11; n++) {
       await world.store.freeze({ by: "ada", reason: `reason ${n}` });
-      await world.store.thaw("U0ADA");
+      await world.store.thaw({ id: "U0ADA", name: "ada" });
     }
     await world.vera.types("ops", "/gatehouse night 1h");
     const first = await hears(world.vera, "ops", /1 to 20 of 22 are shown/);

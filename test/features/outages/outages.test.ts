@@ -42,6 +42,35 @@ async function keeping() {
 }
 
 describe("an outage", () => {
+  it("doesn't come from one failure after Redis's clock was set back", async () => {
+    await using here = await keeping();
+    await here.saw(0);
+    await here.pass(-60 * minute);
+    await here.saw(undefined, 0);
+    await here.saw(0);
+    expect(await here.open()).toEqual([]);
+    await here.pass(20_000);
+    await here.saw(0);
+    expect(await here.open()).toEqual([]);
+    expect(await here.isPending()).toBe(false);
+  });
+
+  it("that was open when Redis's clock was set back goes on, and ends with an answer", async () => {
+    await using here = await keeping();
+    await here.saw(0);
+    await here.pass(31_000);
+    await here.saw(0);
+    await here.pass(-60 * minute);
+    await here.saw(undefined, 0);
+    expect(await here.open()).toEqual(["slack"]);
+    await here.pass(11_000);
+    await here.saw(undefined, 0);
+    expect(await here.open()).toEqual([]);
+    const [{ since, until } = { since: 0, until: 0 }] = await here.past();
+    expect(until - since).toBeGreaterThanOrEqual(31_000);
+    expect(until - since).toBeLessThan(60_000);
+  });
+
   it("exists after failures for half a minute with no answer in between, seen by any process", async () => {
     await using here = await keeping();
     await here.saw(0);

@@ -117,6 +117,27 @@ describe("a recap", () => {
     expect(text).toContain("… and 25 more");
   });
 
+  it("counts apart what may have been taken, and what was refused and so has no message", () => {
+    const refused = Array.from({ length: 21 }, (_, n) => ({
+      id: String(n),
+      channelId: "C",
+      userId: "U0A",
+      teamId: "T",
+      words: `/vm stop vm-${n}`,
+      name: "amir",
+      mayRun: n === 20,
+    }));
+    const all = ["a", "b"].map((vm) => request(vm, stageOf("done", sent)));
+    const [head, first, ...rest] = shown(outage, all, refused, changes).split("\n");
+    expect(head).toContain("Meanwhile: 2 requests ran, 1 may have been taken, 20 did not.");
+    expect(first).toBe(
+      "❓ `/vm stop vm-20` from amir may have been taken: where no card appeared, nothing was done.",
+    );
+    expect(rest.at(-1)).toBe(
+      "… and 8 more: 2 requests with their own messages here, 6 refused commands. `/gatehouse jobs` lists what is open.",
+    );
+  });
+
   it("is undefined when nothing happened", () => {
     expect(renderRecap(outage, [], [], changes)).toBeUndefined();
   });

@@ -1,7 +1,14 @@
 import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { snapshot } from "../../support/commands.ts";
-import { proposalRefusal, type StoredProposal } from "../../../src/features/proposals/proposals.ts";
+import {
+  createProposals,
+  hasExpired,
+  proposalRefusal,
+  type ProposalRecord,
+  type StoredProposal,
+} from "../../../src/features/proposals/proposals.ts";
+import { testRedis } from "../../support/with-redis.ts";
 import { hears } from "../../stories/words.ts";
 import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { startWorld, type TestWorld } from "../../support/start-world.ts";
@@ -328,11 +335,30 @@ describe("a service at the API", () => {
   });
 });
 
+it("a proposal that is taken again doesn't expire under the press that took it", async () => {
+  await using here = await testRedis();
+  const proposals = createProposals(here.redis, here.key);
+  const read = async () => {
+    const proposal = await proposals.get("p-1");
+    if (!proposal) throw new Error("it is gone");
+    return proposal;
+  };
+  const expiresAt = (await proposals.now()) - 1;
+  const record = { id: "p-1", by: { service: "deploy" }, target: vmTarget("db-1"), expiresAt };
+  await proposals.propose(record as ProposalRecord);
+  expect(await proposals.take(await read())).toBe(true);
+  const long = String(expiresAt - 120_000);
+  await here.redis.hset(here.key("proposal", "p-1"), { changedAt: long, takenAt: long });
+  expect(hasExpired(await read(), await proposals.now())).toBe(true);
+  expect(await proposals.take(await read())).toBe(true);
+  expect(hasExpired(await read(), await proposals.now())).toBe(false);
+});
+
 describe("a person's own proposal", () => {
   it("is decided by that person alone, until it expires", () => {
     const by = { person: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" } };
     const record = { by, target: vmTarget("db-1"), expiresAt: 1_000 };
-    const stored = { record, state: "open", changedAt: 0 } as StoredProposal;
+    const stored = { record, state: "open", takenAt: 0 } as StoredProposal;
     const policy = policyOf("{}");
     const refused = (personId: string, now: number) =>
       proposalRefusal(stored, snapshot, { personId, policy, now });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
-import type { ListShape, Weather } from "../../../sandbox/compute/weather.ts";
+import type { ListShape, Storm } from "../../../sandbox/compute/weather.ts";
 import type { ListGaps } from "../../../src/fleet/compute/compute.ts";
 import {
   answering,
@@ -138,7 +138,7 @@ describe("the list of all projects", () => {
 describe("a list whose pages are full", () => {
   const world = { projects: 45, vmsPerProject: 0 };
 
-  it.each<[what: string, mostPerPage: number, weather: Weather]>([
+  it.each<[what: string, mostPerPage: number, weather: Storm]>([
     ["counts only the page", 10, { total: "page" }],
     ["is 0", 10, { total: 0 }],
     ["is too small", 10, { total: 15 }],
@@ -207,7 +207,7 @@ describe("a list whose pages are full", () => {
     expect(await compute.projects.listAll()).toHaveLength(1_500);
   });
 
-  it.each<[what: string, total: Weather["total"]]>([
+  it.each<[what: string, total: Storm["total"]]>([
     ["counts the page", "page"],
     ["is 0", 0],
     ["counts all", 45],

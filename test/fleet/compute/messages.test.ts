@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
-import type { Weather } from "../../../sandbox/compute/weather.ts";
+import type { Storm } from "../../../sandbox/compute/weather.ts";
 import { answering, clientOf, failureOf, key, says, logTo } from "./answering.ts";
 
 describe("the service's own words", () => {
@@ -89,7 +89,7 @@ describe("the service's own words", () => {
 });
 
 describe("the key", () => {
-  const kinds: Weather[] = [
+  const kinds: Storm[] = [
     ...[301, 400, 401, 403, 404, 405, 408, 409, 422, 429, 500, 503].map((status) => ({ status })),
     { lost: "before" },
     { hang: "before" },

@@ -3,7 +3,7 @@ import {
   startSandboxCompute,
   type SandboxCompute,
 } from "../../../sandbox/compute/start-sandbox-compute.ts";
-import { createSkies } from "../../../sandbox/compute/weather.ts";
+import { createWeather } from "../../../sandbox/compute/weather.ts";
 import { call } from "./calling.ts";
 
 const web = "/v1/vms/vm-payments-web-1";
@@ -15,19 +15,19 @@ const fails = (made: Promise<unknown>) =>
   );
 
 function days(seed: number): number[] {
-  const skies = createSkies(seed);
-  skies.add({ probability: 0.26, lost: "after" });
-  return Array.from({ length: 1000 }, () => (skies.strike("POST", "/").ids.length > 0 ? 1 : 0));
+  const weather = createWeather(seed);
+  weather.add({ probability: 0.26, lost: "after" });
+  return Array.from({ length: 1000 }, () => (weather.strike("POST", "/").ids.length > 0 ? 1 : 0));
 }
 
 describe("weather", () => {
   it("strikes what it is meant for, as often as it is meant to", () => {
-    const skies = createSkies(1);
-    const struck = (method: string, path: string) => skies.strike(method, path).effect.status;
-    skies.add({ match: "POST /v1/vms/:id/restart", status: 500, times: 1, skip: 1 });
-    skies.add({ match: "GET /v1/projects*", status: 502 });
-    skies.add({ match: "* /v1/vms/vm-7", status: 404 });
-    skies.add({ match: "writes", status: 503, times: 1 });
+    const weather = createWeather(1);
+    const struck = (method: string, path: string) => weather.strike(method, path).effect.status;
+    weather.add({ match: "POST /v1/vms/:id/restart", status: 500, times: 1, skip: 1 });
+    weather.add({ match: "GET /v1/projects*", status: 502 });
+    weather.add({ match: "* /v1/vms/vm-7", status: 404 });
+    weather.add({ match: "writes", status: 503, times: 1 });
     expect(struck("POST", "/v1/vms/a/restart")).toBe(503);
     expect(struck("POST", "/v1/vms/a/restart")).toBe(500);
     expect(struck("POST", "/v1/vms/a/restart")).toBeUndefined();
@@ -36,7 +36,7 @@ describe("weather", () => {
     expect(struck("DELETE", "/v1/projects/x")).toBeUndefined();
     expect(struck("GET", "/v1/vms/vm-7")).toBe(404);
     expect(struck("GET", "/v1/vms/vm-70")).toBeUndefined();
-    skies.clear();
+    weather.clear();
     expect(struck("GET", "/v1/vms/vm-7")).toBeUndefined();
   });
 
@@ -49,11 +49,11 @@ describe("weather", () => {
   });
 
   it("by chance never makes a fault that no service has, like a 429 that was done all the same", () => {
-    const skies = createSkies(3);
-    skies.add({ probability: 0.5, status: 502, applied: true });
-    skies.add({ probability: 0.5, status: 429 });
-    skies.add({ slowMs: 5 });
-    const struck = Array.from({ length: 200 }, () => skies.strike("POST", "/"));
+    const weather = createWeather(3);
+    weather.add({ probability: 0.5, status: 502, applied: true });
+    weather.add({ probability: 0.5, status: 429 });
+    weather.add({ slowMs: 5 });
+    const struck = Array.from({ length: 200 }, () => weather.strike("POST", "/"));
     expect(Math.max(...struck.map(({ ids }) => ids.length))).toBe(2);
     for (const { effect } of struck)
       expect(effect).not.toMatchObject({ status: 429, applied: true });

@@ -1,4 +1,4 @@
-import type { Weather } from "../../../../sandbox/compute/weather.ts";
+import type { Storm } from "../../../../sandbox/compute/weather.ts";
 import type { Journalled } from "../../check/count-effects.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
@@ -11,7 +11,7 @@ export function underWeather({
   transitionMs,
   ...row
 }: Omit<Row, "run"> & {
-  weather: Weather;
+  weather: Storm;
   each: number;
   /** How long a VM is STARTING, STOPPING, or REBOOTING. */
   transitionMs?: readonly [number, number];

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startMessaging } from "../../support/start-delivery.ts";
 import { buttons, md, sentence } from "../../../src/messages/message.ts";
-import { createNotices } from "../../../src/core/deliver/deliver.ts";
+import { createNotices } from "../../../src/core/deliver/notices.ts";
 import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 
 const answeredForAll = () => ["review:sign"];
