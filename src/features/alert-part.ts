@@ -8,12 +8,15 @@ export const isRemedy = (command: ChangeCommand): boolean =>
   command.keeps === undefined &&
   command.openedBy === undefined;
 
-/** The alerts of one VM in one group, as their source told them last. */
+/**
+ * The alerts of one VM in one group, as their source told them last. A group that fires anew long
+ * after its end has a new message; its alerts are then those of all its messages.
+ */
 export interface AlertsOnVm {
   /** How the group's message calls the VM. */
   vm: string;
   alerts: readonly AlertOnVm[];
-  /** Where the group's message stands; undefined while no channel shows it. */
+  /** Where the group's newest message stands; undefined while no channel shows it. */
   place: { channelId: string; ts: string } | undefined;
   /** Buttons for the web pages of these alerts. */
   links: readonly ButtonSpec[];
@@ -25,13 +28,15 @@ export interface AlertOnVm {
   state: "firing" | "ended" | "unheard";
   /** When it began to fire (ms by the clock of its source). */
   since: number;
+  /** When it ended (ms by the clock of its source); undefined while it fires. */
+  endedAt: number | undefined;
 }
 
 /** What other features learn of alerts, and tell them. */
 export interface AlertPart {
   /** Undefined when the group is gone or never named this VM. */
   find(alertId: string, vmId: string): Promise<AlertsOnVm | undefined>;
-  /** Draws the group's message again, because a feature now says something else on it. */
+  /** Draws the group's messages again, because a feature now says something else on them. */
   redraw(alertId: string): Promise<unknown>;
 }
 

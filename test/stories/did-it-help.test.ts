@@ -2,13 +2,18 @@ import { describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { eventually } from "../support/looking.ts";
 import { pendingOf } from "../support/pending.ts";
-import type { TestWorld } from "../support/start-world.ts";
-import { fire, minute, startAlertWorld } from "../features/alerts/sending.ts";
+import { testPolicy, type TestWorld } from "../support/start-world.ts";
+import { fire, sources, startAlertWorld } from "../features/alerts/sending.ts";
 import { hears, wordsOf } from "./words.ts";
 
 /** How long the alert is watched after a press, in place of five minutes. */
 const remedyMs = 2_500;
-const start = () => startAlertWorld({ pace: { remedyMs } });
+const start = (more = "") =>
+  startAlertWorld({ pace: { remedyMs }, policy: `${testPolicy}${sources}${more}` });
+const restartsNeedOne = "approvals: [{ operations: [vm.restart], required: 1, expires: 1m }]\n";
+
+/** An alert that began two minutes ago. */
+const began = (now = Date.now()) => ({ startsAt: new Date(now - 120_000).toISOString() });
 
 const isJudged = (world: TestWorld) =>
   eventually(async () => expect(await pendingOf(world.client, world.key, "remedy")).toBe(0));
@@ -16,7 +21,7 @@ const isJudged = (world: TestWorld) =>
 /** A new group of the same alert, as one night follows another. Resolves with its message. */
 async function fires(world: TestWorld, groupKey: string): Promise<SeenMessage> {
   const before = new Set(world.ada.seesChannel("ops").messages.map(({ ts }) => ts));
-  await fire(world, [{}], { groupKey });
+  await fire(world, [began()], { groupKey });
   const isNew = ({ ts, threadTs }: SeenMessage) => threadTs === undefined && !before.has(ts);
   await world.ada.until(() => world.ada.seesChannel("ops").messages.some(isNew));
   const found = world.ada.seesChannel("ops").messages.find(isNew);
@@ -31,8 +36,17 @@ async function restarts(world: TestWorld, card: SeenMessage): Promise<void> {
   await world.settled();
 }
 
-const ends = (world: TestWorld, groupKey: string) =>
-  fire(world, [{ status: "resolved", endsAt: minute(2) }], { groupKey });
+function ends(world: TestWorld, groupKey: string) {
+  const now = Date.now();
+  const endsAt = new Date(now).toISOString();
+  return fire(world, [{ ...began(now), status: "resolved", endsAt }], { groupKey });
+}
+
+/** Presses the button of a restart that must be approved. Resolves with the card that asks for that. */
+async function asksFor(world: TestWorld, card: SeenMessage): Promise<SeenMessage> {
+  await world.olivia.presses("Restart…", { in: card.ts });
+  return hears(world.amir, "ops", /Restart web-2[^]*Waiting for approval/);
+}
 
 const told = /still fires, \d+ s after the restart\./;
 
@@ -104,6 +118,34 @@ describe("an alert after a press", () => {
     await isJudged(world);
     const all = world.vera.seesChannel("ops").messages.filter((one) => told.test(wordsOf(one)));
     expect(all.map(({ threadTs }) => threadTs)).toEqual([card.ts]);
+  }, 40_000);
+
+  it("that ended before the restart was sent isn't said to have ended by it", async () => {
+    await using world = await start(restartsNeedOne);
+    const asked = await asksFor(world, await fires(world, "one"));
+    await ends(world, "one");
+    await hears(world.vera, "ops", /^✅ HighCpu on web-2 ended after 2 min\.$/);
+    await world.amir.presses("Approve", { in: asked.ts });
+    expect((await world.ended("vm restart")).state).toBe("done");
+    await isJudged(world);
+    expect(wordsOf(await fires(world, "two"))).not.toMatch(/ended it/);
+  }, 40_000);
+
+  it("that ended and fires anew under a new message is told there", async () => {
+    await using world = await start(restartsNeedOne);
+    const asked = await asksFor(world, await fires(world, "one"));
+    await ends(world, "one");
+    const [request] = await world.store.getMany(await world.store.recentIds({}, 1));
+    const origin = request?.record.origin;
+    if (origin?.kind !== "alert") throw new Error("no alert made it");
+    // A group that fires again long after its end gets a new message.
+    await world.client.hincrby(world.key("alert", origin.alert), "changedAt", -11 * 60_000);
+    const anew = await fires(world, "one");
+    await world.amir.presses("Approve", { in: asked.ts });
+    const said = await hears(world.vera, "ops", /fires again, \d+ s after the restart\./, 15_000);
+    expect(said.threadTs).toBe(anew.ts);
+    await hears(world.vera, "ops", /^🔥 [^]*\nA restart didn't help the last time\.\n/);
+    await isJudged(world);
   }, 40_000);
 
   it("isn't judged by a request that changed nothing, and a snapshot is no attempt to end it", async () => {

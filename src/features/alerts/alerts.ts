@@ -152,6 +152,9 @@ const patience: Readonly<Record<AlertSource["format"], typeof repeated>> = {
   plain: toldOnce,
 };
 
+/** The ID that a group gets when it fires anew. It follows from this one, so every process finds it. */
+const idAfter = (id: string) => `a-${shortHash(id)}`;
+
 export type Alerts = ReturnType<typeof createAlerts>;
 
 /** Stores groups of alerts in Redis, as sources tell of them. */
@@ -176,6 +179,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
   async function getMany(ids: readonly string[]): Promise<StoredAlert[]> {
     const found = await Promise.all(ids.map(get));
     return found.filter((alert) => alert !== undefined);
+  }
+
+  /** The group, and each one that it became since by firing anew, oldest first. */
+  async function getWithLater(id: string): Promise<StoredAlert[]> {
+    const all: StoredAlert[] = [];
+    for (let one = await get(id); one; one = await get(idAfter(one.id))) all.push(one);
+    return all;
   }
 
   /**
@@ -247,6 +257,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     now,
     get,
     getMany,
+    getWithLater,
     touch,
     refresh: records.refresh,
 
@@ -274,9 +285,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const known = before?.record.group ?? emptyGroup;
         const group = merge(known, delivery, at);
         if (before?.state === "ended" && fires(group) && at - before.changedAt > anewMs) {
-          // The next ID follows from this one, so every process finds the same. The pointer only
-          // saves the search.
-          const next = `a-${shortHash(id)}`;
+          // The pointer only saves the search.
+          const next = idAfter(id);
           const begun = merge(bareGroup(known), delivery, at);
           const isBegun = !(await get(next)) && (await write(next, undefined, begun));
           await redis.set(key("alert-of", base), next, "PX", pointerMs);
@@ -330,18 +340,27 @@ export function createAlerts(redis: RedisClient, key: Keys) {
 
     /**
      * Marks firing groups that their source no longer mentions: their messages say so, and in the
-     * end they are taken as over. Idempotent; any process may call it at any time.
+     * end they are taken as over. Idempotent; any process may call it at any time. `sources` are
+     * those of this process, whose gatehouse.yml may be older than that of the process that took a
+     * delivery. So a source is removed only if `readInForce`, the sources of the policy in force,
+     * lacks it too. A group of a source that only others know is theirs to judge.
      */
     async endUnheard(
       sources: Readonly<Record<string, Pick<AlertSource, "format">>>,
+      readInForce: () => Promise<Readonly<Record<string, unknown>> | undefined>,
     ): Promise<void> {
       const at = await now();
-      for (const before of await getMany(await records.openIds())) {
+      const open = await getMany(await records.openIds());
+      const isOurs = ({ record }: StoredAlert) => Object.hasOwn(sources, record.source);
+      // It is read after the groups: what took a delivery was in force before its group was stored.
+      const inForce = open.every(isOurs) ? undefined : await readInForce();
+      for (const before of open) {
         const { record, id } = before;
         const heardAt = record.group.told?.heardAt ?? before.changedAt;
-        const source = Object.hasOwn(sources, record.source) ? sources[record.source] : undefined;
+        const source = isOurs(before) ? sources[record.source] : undefined;
+        const isRemoved = !source && inForce && !Object.hasOwn(inForce, record.source);
+        if (!source && !isRemoved) continue;
         const { quietMs, unheardMs } = source ? patience[source.format] : repeated;
-        const isRemoved = source === undefined;
         const isUnheard = at - heardAt > unheardMs;
         if (isRemoved || isUnheard) {
           const silence = isRemoved ? "source-removed" : "unheard";

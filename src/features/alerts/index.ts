@@ -1,3 +1,4 @@
+import { readStoredPolicy } from "../../audit/stored-policy.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import { defineFeature } from "../define-feature.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
@@ -6,7 +7,7 @@ import { createAlerts } from "./alerts.ts";
 import { judgeSources } from "./judge-sources.ts";
 import { pressAlert } from "./press-alert.ts";
 import { alertRoute } from "./receive-alerts.ts";
-import { sourcesSection } from "./sources.ts";
+import { type AlertSources, sourcesSection } from "./sources.ts";
 import { alertsAtHome, alertsExplain, alertsInDigests } from "./tell-alerts.ts";
 import { alertsAtNight } from "./tell-night.ts";
 
@@ -38,6 +39,14 @@ export const alerts = defineFeature({
     const { config, redis, key } = on;
     const groups = createAlerts(redis, key);
     const remedies = () => on.running().find((feature) => feature.remedies)?.remedies;
+
+    /** The sources of the policy in force; undefined where this process can't read it. */
+    async function sourcesInForce(): Promise<AlertSources | undefined> {
+      const stored = await readStoredPolicy(redis, key);
+      const inForce = stored && config.policyFile.parse(stored.text);
+      return inForce && sectionOf(inForce.policy, sourcesSection);
+    }
+
     return {
       presses: { alert: pressAlert(groups, remedies) },
       messages: [alertSource({ ...on, alerts: groups, remedies }), heldAlerts({ alerts: groups })],
@@ -46,7 +55,7 @@ export const alerts = defineFeature({
         {
           name: "alerts-unheard",
           repeat: { every: unheardEveryMs },
-          run: () => groups.endUnheard(sectionOf(config.policy, sourcesSection)),
+          run: () => groups.endUnheard(sectionOf(config.policy, sourcesSection), sourcesInForce),
         },
       ],
       home: alertsAtHome(groups),

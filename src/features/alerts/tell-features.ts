@@ -9,7 +9,7 @@ import { linksOf } from "./render-alert.ts";
 
 /** Tells other features of alerts, as far as the channel of the group's message may know. */
 export function alertPart(on: {
-  alerts: Pick<Alerts, "get" | "placeOf" | "touch">;
+  alerts: Pick<Alerts, "getWithLater" | "placeOf" | "touch">;
   inventory: Pick<Inventory, "seenIn">;
   config: { readonly policy: Policy };
 }): AlertPart {
@@ -26,25 +26,33 @@ export function alertPart(on: {
 
   return {
     async find(alertId, vmId) {
-      const alert = await alerts.get(alertId);
-      const own = (alert?.record.vms ?? []).filter(({ id }) => id === vmId);
-      const labels = own.map((one) => one.label);
-      const [label] = labels;
-      if (!alert || label === undefined) return undefined;
+      const onVm = (await alerts.getWithLater(alertId)).flatMap((alert) => {
+        const { vms, group } = alert.record;
+        const labels = vms.flatMap(({ id, label }) => (id === vmId ? [label] : []));
+        const details = detailsOf(group).filter((one) => labels.includes(one.vm));
+        return labels.length > 0 ? [{ alert, label: labels[0] ?? "", details }] : [];
+      });
+      const newest = onVm.at(-1);
+      if (!newest) return undefined;
+      const { alert, label, details } = newest;
       const place = await alerts.placeOf(alert);
-      const details = detailsOf(alert.record.group).filter((one) => labels.includes(one.vm));
       return {
         vm: await calledIn(place?.channelId ?? alert.record.channelId, vmId, label),
-        alerts: details.map(({ name, since, ...one }) => ({
-          name,
-          since,
-          state: stateOf(one, alert),
-        })),
+        alerts: onVm.flatMap((one) =>
+          one.details.map(({ name, since, endedAt, isMissing }) => ({
+            name,
+            since,
+            endedAt,
+            state: stateOf({ endedAt, isMissing }, one.alert),
+          })),
+        ),
         place,
         links: linksOf(details),
       };
     },
-    redraw: alerts.touch,
+    async redraw(alertId) {
+      for (const { id } of await alerts.getWithLater(alertId)) await alerts.touch(id);
+    },
   };
 }
 

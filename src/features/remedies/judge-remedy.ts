@@ -7,22 +7,25 @@ export type Verdict = "helped" | "failed" | "unclear";
 const lateMs = 5 * 60_000;
 
 /**
- * What became of each alert that fired, as its source tells now. `lateByMs`: how long ago the look
- * was due. Of several attempts one after the other, an end counts only for the last one. Pure.
+ * What became of each alert that fired, as its source tells now. `sentAt`: when the attempt's call
+ * was sent (ms by Redis); what had ended by then was not ended by it. `lateByMs`: how long ago the
+ * look was due. Of several changes one after the other, an end counts only for the last one. Pure.
  */
 export function judgeRemedy(
   fired: Readonly<Record<string, number>>,
   {
     now,
+    sentAt,
     lateByMs,
     isSuperseded,
-  }: { now: AlertsOnVm | undefined; lateByMs: number; isSuperseded: boolean },
+  }: { now: AlertsOnVm | undefined; sentAt: number; lateByMs: number; isSuperseded: boolean },
 ): Readonly<Record<string, Verdict>> {
   const verdictOf = (name: string): Verdict => {
-    const states = (now?.alerts ?? []).flatMap((one) => (one.name === name ? one.state : []));
-    if (states.includes("firing")) return "failed";
-    const isOver = states.length > 0 && states.every((state) => state === "ended");
-    return isOver && !isSuperseded && lateByMs < lateMs ? "helped" : "unclear";
+    const all = (now?.alerts ?? []).filter((one) => one.name === name);
+    if (all.some(({ state }) => state === "firing")) return "failed";
+    const isOver = all.length > 0 && all.every(({ state }) => state === "ended");
+    const isInTime = Math.max(...all.map(({ endedAt = 0 }) => endedAt)) >= sentAt;
+    return isOver && isInTime && !isSuperseded && lateByMs < lateMs ? "helped" : "unclear";
   };
   return Object.fromEntries(Object.keys(fired).map((name) => [name, verdictOf(name)]));
 }

@@ -22,7 +22,7 @@ export interface RemedyRecord {
  * The life of a remedy, whose ID is that of its request.
  *
  *     open ──► judged   some minutes after the request ended, by whether each alert fires then
- *       └────► void     the request changed nothing
+ *       └────► void     the request changed nothing, or nobody knows when
  */
 export interface StoredRemedy {
   record: RemedyRecord;
@@ -40,7 +40,7 @@ export interface Judgment {
   /** When the request ended, and when the alerts were looked at (ms by Redis). */
   changedAt: number;
   judgedAt: number;
-  /** A later attempt was made meanwhile, so the message about the end is about that one. */
+  /** Later attempts changed the VM meanwhile, and their messages tell of all that still fires. */
   isSuperseded: boolean;
 }
 
@@ -103,7 +103,7 @@ export function createRemedies(redis: RedisClient, key: Keys) {
     judge: (remedy: StoredRemedy, judgment: Judgment): Promise<boolean> =>
       move(remedy, "judged", { judgment: JSON.stringify(judgment) }),
 
-    /** Forgets a remedy whose request changed nothing. */
+    /** Forgets a remedy whose request changed nothing, or nobody knows when. */
     voided: (remedy: StoredRemedy): Promise<boolean> => move(remedy, "void"),
 
     /** The attempts to end this alert of a VM, newest first. */

@@ -1,16 +1,19 @@
 import type { Owes, Source } from "../../core/deliver/deliver.ts";
 import { isSaid } from "../../core/deliver/post-once.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import { isAlready } from "../../core/request/stage.ts";
-import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { callOf, deciderOf, isAlready } from "../../core/request/stage.ts";
+import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
-import type { AlertPart, AlertsOnVm } from "../alert-part.ts";
+import { type AlertPart, type AlertsOnVm, isRemedy } from "../alert-part.ts";
 import { judgeRemedy, sumUp } from "./judge-remedy.ts";
 import { type Judgment, parseRemedy, type Remedies, type StoredRemedy } from "./remedies.ts";
 import { pastOf } from "./advise.ts";
 import { renderStillFiring } from "./render-remedy.ts";
+
+/** The newest requests of a VM that are read to find those that followed an attempt. */
+const mostOthers = 20;
 
 /**
  * Follows alerts after a press: some minutes after its request ended, each remedy is judged, and
@@ -18,7 +21,7 @@ import { renderStillFiring } from "./render-remedy.ts";
  */
 export function remedySource(on: {
   remedies: Remedies;
-  store: Pick<Journal, "get">;
+  store: Pick<Journal, "get" | "getMany" | "recentIds" | "history">;
   changes: readonly ChangeCommand[];
   config: { readonly policy: Pick<Policy, "timing"> };
   /** Undefined where nothing tells of alerts. */
@@ -36,7 +39,7 @@ export function remedySource(on: {
     // The end of the request wakes its remedy.
     if (request && !request.final) return owed;
     const readAgain = async () => prepareRemedy(id, await remedies.outbox.get(id));
-    if (!request || !hasChanged(request)) {
+    if (!request || !(await isToBeJudged(request))) {
       if (state === "open") await remedies.voided(remedy);
       return state === "open" ? readAgain() : owed;
     }
@@ -70,21 +73,60 @@ export function remedySource(on: {
     return { ...owed, messages: [{ key: "end", mark: said, place, render, urgency: "result" }] };
   };
 
+  /**
+   * Whether the request changed the VM at a known time, from which the alert's minutes count. What a
+   * person recorded, or what took effect after it was told as not applied, ended long before that
+   * was known.
+   */
+  async function isToBeJudged({ record, state, stage }: StoredRequest): Promise<boolean> {
+    if (state !== "done" || isAlready(stage) || deciderOf(stage) !== undefined) return false;
+    const steps = await store.history(record.id);
+    return !steps.some((step) => step.state === "not-applied");
+  }
+
   async function judgmentOf(
-    { record, createdAt }: StoredRemedy,
-    { changedAt }: StoredRequest,
+    { record }: StoredRemedy,
+    request: StoredRequest,
     now: AlertsOnVm | undefined,
     judgedAt: number,
     dueAt: number,
   ): Promise<Judgment> {
-    const names = Object.keys(record.fired);
-    const others = await Promise.all(names.map((name) => remedies.of(record.vmId, name)));
-    const isSuperseded = others
-      .flat()
-      .some((one) => one.createdAt > createdAt && one.createdAt < dueAt);
+    const sentAt = sentAtOf(request);
+    const later = await laterChanges(request, judgedAt);
     const lateByMs = judgedAt - dueAt;
-    const verdicts = judgeRemedy(record.fired, { now, lateByMs, isSuperseded });
-    return { verdicts, changedAt, judgedAt, isSuperseded };
+    const isSuperseded = later.length > 0;
+    const verdicts = judgeRemedy(record.fired, { now, sentAt, lateByMs, isSuperseded });
+    const told = await namesToldBy(later);
+    const isTold = (name: string) => verdicts[name] !== "failed" || told.has(name);
+    const { changedAt } = request;
+    return { verdicts, changedAt, judgedAt, isSuperseded: Object.keys(verdicts).every(isTold) };
+  }
+
+  /**
+   * The requests of any origin whose calls were sent to the same VM after this one's and before
+   * `until` (ms by Redis), and may have changed it.
+   */
+  async function laterChanges(
+    request: StoredRequest,
+    until: number,
+  ): Promise<readonly StoredRequest[]> {
+    const targetId = request.record.target.id;
+    const all = await store.getMany(await store.recentIds({ targetId }, mostOthers));
+    return all.filter((other) => {
+      const command = changes.find(({ name }) => name === other.record.command);
+      const sentAt = callOf(other.stage)?.sentAt ?? 0;
+      const isBetween = sentAt > sentAtOf(request) && sentAt < until;
+      return isBetween && command && isRemedy(command) && mayHaveChanged(other);
+    });
+  }
+
+  /** The alerts of which these requests, as attempts to end them, tell by themselves. */
+  async function namesToldBy(later: readonly StoredRequest[]): Promise<ReadonlySet<string>> {
+    const names = later.map(async (request) => {
+      const attempt = (await isToBeJudged(request)) && (await remedies.get(request.record.id));
+      return attempt ? Object.keys(attempt.record.fired) : [];
+    });
+    return new Set((await Promise.all(names)).flat());
   }
 
   /** How many attempts with the same command failed in a row right before this one. */
@@ -113,5 +155,6 @@ function namesToTell(
   return Object.keys(verdicts).filter((name) => verdicts[name] === "failed" && firing.has(name));
 }
 
-const hasChanged = ({ state, stage }: StoredRequest): boolean =>
-  state === "done" && !isAlready(stage);
+/** A request that was sent and may have changed its target, as far as it is known now. */
+const mayHaveChanged = ({ state, stage }: StoredRequest): boolean =>
+  state !== "rejected" && state !== "not-applied" && !isAlready(stage);

@@ -1,6 +1,8 @@
+import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
 import { createAlerts, firingIn } from "../../../src/features/alerts/alerts.ts";
+import { createQueues } from "../../../src/queue/queues.ts";
 import { auditOf } from "../../core/asking.ts";
 import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
@@ -544,7 +546,7 @@ describe("the message of a group", () => {
       const told = { ...record?.group.told, heardAt: (await alerts.now()) - hours * 3600_000 };
       const old = { ...record, group: { ...record?.group, told } };
       await here.redis.hset(here.key("alert", id), { alert: JSON.stringify(old) });
-      await alerts.endUnheard({ s: { format } });
+      await alerts.endUnheard({ s: { format } }, async () => undefined);
       const after = await alerts.get(id);
       return [after?.state, after?.record.silence];
     };
@@ -560,10 +562,53 @@ describe("the message of a group", () => {
     expect(await alerts.firing()).toEqual([]);
     await heard();
     expect((await alerts.get(id))?.state).toBe("firing");
-    await alerts.endUnheard({ other: { format: "plain" } });
+    const others = { other: { format: "plain" as const } };
+    // Another process may have a newer gatehouse.yml, or one that this process can't read.
+    for (const inForce of [{ ...others, s: {} }, undefined]) {
+      await alerts.endUnheard(others, async () => inForce);
+      expect((await alerts.get(id))?.state).toBe("firing");
+    }
+    await alerts.endUnheard(others, async () => others);
     expect((await alerts.get(id))?.record.silence).toBe("source-removed");
     expect(await alerts.firing()).toEqual([]);
   });
+
+  it("from a source that is new isn't ended by a process that has the former gatehouse.yml, until the source is removed", async () => {
+    const former = `${testPolicy}sources: { other: { format: plain, channel: C01OPS } }\n`;
+    const added = former.replace("{ other", "{ cron: { format: plain, channel: C01OPS }, other");
+    await using world = await startAlertWorld({
+      roles: ["worker"],
+      policy: former,
+      env: { SOURCE_SECRET_OTHER: "test-secret-other" },
+    });
+    const newer = `${world.env["GATEHOUSE_CONFIG"]}-newer`;
+    await writeFile(newer, added);
+    const gateway = await world.startProcess("gateway", { GATEHOUSE_CONFIG: newer });
+    const body = { alerts: [{ name: "BackupFailed", vm: "db-1", startsAt: minute(0) }] };
+    expect((await send({ processes: [gateway] }, "cron", body)).status).toBe(202);
+    await hears(world.olivia, "ops", /^🔥 BackupFailed on db-1/);
+    const queues = createQueues(world.client, world.key.prefix);
+    /** Looks for groups whose source went silent, which only the worker does. */
+    const look = async () => {
+      const { id = "" } = await queues.schedules.add("alerts-unheard", {});
+      await eventually(async () => expect(await queues.schedules.getJob(id)).toBeUndefined());
+    };
+    await look();
+    await isQuiet(world);
+    expect(inChannel(world).map(wordsOf)).toEqual([
+      expect.stringMatching(/^🔥 BackupFailed on db-1/),
+    ]);
+
+    await writeFile(newer, former);
+    await gateway.reload();
+    await look();
+    await hears(
+      world.olivia,
+      "ops",
+      /BackupFailed on db-1[^]*cron is no longer a source in gatehouse\.yml/,
+    );
+    await queues.close();
+  }, 30_000);
 
   it("shows the last known state of a VM that the compute service can't read", async () => {
     await using world = await startAlertWorld();

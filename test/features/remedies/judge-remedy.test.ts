@@ -13,13 +13,22 @@ const commandNamed = (name: string) => {
 };
 const restart = commandNamed("vm restart");
 
+/** When the attempt's call was sent, and when what ended since has ended. */
+const sentAt = 10;
+const endsAt = 20;
+
 const standing = (...states: readonly AlertOnVm["state"][]) => ({
   vm: "web-2",
-  alerts: states.map((state) => ({ name: "HighCpu", state, since: 1 })),
+  alerts: states.map((state) => ({
+    name: "HighCpu",
+    state,
+    since: 1,
+    endedAt: state === "firing" ? undefined : endsAt,
+  })),
   place: undefined,
   links: [],
 });
-const onTime = { lateByMs: 0, isSuperseded: false };
+const onTime = { sentAt, lateByMs: 0, isSuperseded: false };
 
 describe("what became of an alert after an attempt to end it", () => {
   it("is judged for each alert by whether it fires then", () => {
@@ -36,7 +45,23 @@ describe("what became of an alert after an attempt to end it", () => {
     });
   });
 
-  it("isn't known to have helped when a later attempt followed, or when it was looked at late", () => {
+  it("isn't known to have helped when it ended before the call was sent", () => {
+    const judged = (...ends: readonly number[]) => {
+      const alerts = ends.map((endedAt) => ({
+        name: "HighCpu",
+        state: "ended" as const,
+        since: 1,
+        endedAt,
+      }));
+      return judgeRemedy({ HighCpu: 1 }, { now: { ...standing(), alerts }, ...onTime })["HighCpu"];
+    };
+    expect(judged(sentAt - 1)).toBe("unclear");
+    expect(judged(sentAt)).toBe("helped");
+    // An alert of which the VM has several is over when the last one is.
+    expect(judged(sentAt - 1, sentAt + 1)).toBe("helped");
+  });
+
+  it("isn't known to have helped when a later change followed, or when it was looked at late", () => {
     const ended = { now: standing("ended"), ...onTime };
     const firing = { now: standing("firing"), ...onTime };
     for (const more of [{ isSuperseded: true }, { lateByMs: 3600_000 }]) {

@@ -1,0 +1,165 @@
+import { describe, expect, it } from "vitest";
+import { type RequestIn, type StoredRequest } from "../../../src/core/request/stored-request.ts";
+import { commands } from "../../../src/features/index.ts";
+import type { AlertPart } from "../../../src/features/alert-part.ts";
+import { createRemedies } from "../../../src/features/remedies/remedies.ts";
+import { remedySource } from "../../../src/features/remedies/remedy-source.ts";
+import { requestable } from "../../../src/registry/define.ts";
+import {
+  called,
+  member,
+  movedBy,
+  policy,
+  restartOf,
+  stageOf,
+  storeRequest,
+  vmTarget,
+} from "../../core/asking.ts";
+import { testJournal } from "../../support/with-redis.ts";
+
+const factsOf = ({ stage: { call, reads, setbacks } }: RequestIn<"sending">) => ({
+  call,
+  reads,
+  setbacks,
+});
+
+/** A journal in which restarts of web-2 are followed, each judged as soon as it has ended. */
+async function startSource(state: "firing" | "ended") {
+  const here = await testJournal();
+  const { store } = here;
+  const remedies = createRemedies(here.redis, here.key);
+  let sentAt = (await store.now()) - 10_000;
+  const endedAt = state === "ended" ? (await store.now()) + 60_000 : undefined;
+  const alerts: AlertPart = {
+    find: async () => ({
+      vm: "web-2",
+      alerts: [{ name: "HighCpu", state, since: 1, endedAt }],
+      place: { channelId: "C01OPS", ts: "1.0" },
+      links: [],
+    }),
+    redraw: async () => undefined,
+  };
+  const source = remedySource({
+    remedies,
+    store,
+    changes: requestable(commands),
+    config: { policy: { timing: { ...policy.timing, remedyMs: 0 } } },
+    alerts: () => alerts,
+  });
+  return {
+    ...here,
+    /** A restart that is under way, typed or as an attempt to end the alert. */
+    async sends(is: "typed" | "attempt", alertName = "HighCpu"): Promise<RequestIn<"sending">> {
+      // The same restart within ten seconds would be the same request.
+      for (const same of await here.redis.keys(here.key("same", "*"))) await here.redis.del(same);
+      const { approval: _none, ...submission } = restartOf(vmTarget("web-2"));
+      const asked = await storeRequest(store, submission);
+      sentAt += 10;
+      const to = { state: "sending", ...called({ sentAt }) } as const;
+      const sending = await movedBy(store.move(asked, { to, why: "claimed" }));
+      if (is === "attempt") await this.follows(sending, alertName);
+      return sending;
+    },
+    follows: ({ record }: StoredRequest, alertName = "HighCpu") =>
+      remedies.follow({
+        request: record.id,
+        alert: "a-1",
+        vmId: record.target.id,
+        command: record.command,
+        fired: { [alertName]: 1 },
+      }),
+    ends: (sending: RequestIn<"sending">) =>
+      movedBy(store.move(sending, { to: stageOf("done", factsOf(sending)), why: "read RUNNING" })),
+    /** What became of the attempt, and how many messages tell it. */
+    async judged({ record }: StoredRequest) {
+      const owed = await source.prepareMessages(record.id, await remedies.outbox.get(record.id));
+      const remedy = await remedies.get(record.id);
+      const verdict = remedy?.judgment?.verdicts["HighCpu"];
+      return [verdict ?? remedy?.state, owed?.messages.length];
+    },
+  };
+}
+
+describe("an attempt to end an alert that was followed by another request on the VM", () => {
+  it("is judged and told as if the other weren't there, where that one was never sent", async () => {
+    await using here = await startSource("firing");
+    const first = await here.ends(await here.sends("attempt"));
+    await here.follows(
+      await storeRequest(here.store, restartOf(vmTarget("web-2"), { person: member("U0ADA") })),
+    );
+    expect(await here.judged(first)).toEqual(["failed", 1]);
+  });
+
+  it("isn't known to have ended the alert, where the other one changed the VM by whatever way", async () => {
+    await using here = await startSource("ended");
+    const first = await here.ends(await here.sends("attempt"));
+    const second = await here.ends(await here.sends("typed"));
+    expect(await here.judged(first)).toEqual(["unclear", 0]);
+    await here.follows(second);
+    expect(await here.judged(second)).toEqual(["helped", 0]);
+  });
+
+  it("isn't known to have ended it, where the other one is still under way", async () => {
+    await using here = await startSource("ended");
+    const first = await here.ends(await here.sends("attempt"));
+    await here.sends("typed");
+    expect(await here.judged(first)).toEqual(["unclear", 0]);
+  });
+
+  it("is known to have ended it, where the compute service refused the other one", async () => {
+    await using here = await startSource("ended");
+    const first = await here.ends(await here.sends("attempt"));
+    const second = await here.sends("typed");
+    const to = stageOf("rejected", factsOf(second));
+    await movedBy(here.store.move(second, { to, why: "refused" }));
+    expect(await here.judged(first)).toEqual(["helped", 0]);
+  });
+
+  it("leaves it to the other one to tell what still fires, only if that one follows the alert", async () => {
+    await using here = await startSource("firing");
+    const first = await here.ends(await here.sends("attempt"));
+    const typed = await here.ends(await here.sends("typed"));
+    await here.ends(await here.sends("attempt", "DiskFull"));
+    expect(await here.judged(first)).toEqual(["failed", 1]);
+
+    const second = await here.ends(await here.sends("attempt"));
+    const third = await here.ends(await here.sends("attempt"));
+    expect(typed.record.id).not.toBe(third.record.id);
+    expect(await here.judged(second)).toEqual(["failed", 0]);
+    expect(await here.judged(third)).toEqual(["failed", 1]);
+  });
+});
+
+describe("an attempt of which nobody saw the end when it came", () => {
+  it("has no verdict: a person recorded it, or it took effect after it was told as not applied", async () => {
+    await using here = await startSource("ended");
+    const { store } = here;
+    const lost = async () => {
+      const sending = await here.sends("attempt");
+      const to = stageOf("unclear", factsOf(sending));
+      return { unclear: await movedBy(store.move(sending, { to, why: "no answer" })), to };
+    };
+
+    const first = await lost();
+    const unknown = stageOf("unknown", { call: first.to.call });
+    const asked = await movedBy(
+      store.move(first.unclear, { to: unknown, why: "it can't be read" }),
+    );
+    const recorded = stageOf("done", {
+      call: first.to.call,
+      decidedBy: { id: "U0OLIVIA", name: "olivia" },
+    });
+    const byPerson = await movedBy(store.move(asked, { to: recorded, why: "it happened" }));
+    expect(await here.judged(byPerson)).toEqual(["void", 0]);
+
+    const second = await lost();
+    const notApplied = stageOf("not-applied", { call: second.to.call });
+    const ended = await movedBy(store.move(second.unclear, { to: notApplied, why: "no effect" }));
+    const late = stageOf("done", { call: second.to.call });
+    const seenLate = await movedBy(store.move(ended, { to: late, why: "took effect late" }));
+    expect(await here.judged(seenLate)).toEqual(["void", 0]);
+
+    const seen = await here.ends(await here.sends("attempt"));
+    expect(await here.judged(seen)).toEqual(["helped", 0]);
+  });
+});
