@@ -269,7 +269,7 @@ function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Ma
     md`• ${said}${why === undefined ? "" : md`; ${why}`}${lastRead}.`,
     locksTarget(command)
       ? md`• It is not sent again, and ${target} stays locked for changes until someone records it.`
-      : md`• It is not sent again. ${target} isn't locked for changes.`,
+      : md`• It is not sent again. It doesn't lock ${target}.`,
     asksAgainAt !== undefined && md`• Gatehouse asks again at ${when(asksAgainAt, "{time}")}.`,
   );
 }

@@ -111,7 +111,10 @@ export function requestSource(options: {
     if (!request || !command) return undefined;
     const { said } = request.delivered;
     const recorded = recordedMark(request);
-    const isRecorded = !request.final || said["afterwards"] === recorded;
+    const mark = said["afterwards"];
+    // A release before this one noted every end without a decider as "1".
+    const isKnown = mark === recorded || (request.state === "not-applied" && mark !== undefined);
+    const isRecorded = !request.final || isKnown;
     if (!isRecorded) {
       await options.recordResults(request, command);
       await redrawAround(request);

@@ -132,7 +132,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
   /**
    * Adds an audit record of something that moves no request: a refusal, a read of the audit itself.
    */
-  const note = createTrail(redis, key).append;
+  const { append: note, appendOnce: noteOnce } = createTrail(redis, key);
 
   /**
    * Reads the freeze that stands, as text. `found` is the one that this act found when it was
@@ -178,6 +178,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
 
   return {
     note,
+    noteOnce,
 
     async freezeState(): Promise<Freeze | undefined> {
       const text = await redis.get(key("freeze"));
@@ -213,7 +214,11 @@ export function createFreeze(redis: RedisClient, key: Keys) {
       const began = performance.now();
       for (;;) {
         const { text, found } = await readFreeze("thaw", act);
-        if (found !== undefined) return { is: "thawed", ended: JSON.parse(found) as Freeze };
+        // After this act ended a freeze, another one may have begun.
+        if (found !== undefined)
+          return text === ""
+            ? { is: "thawed", ended: JSON.parse(found) as Freeze }
+            : { is: "newer", stands: JSON.parse(text) as Freeze };
         if (text === "") return { is: "not-frozen" };
         const stands = JSON.parse(text) as Freeze;
         const { by, reason, at, changedAt = at } = stands;

@@ -107,9 +107,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record, state } = request;
     const { requester, command, target, input, origin, breakGlass } = record;
-    const asked = [requester.id, command, target.id, target.name, input];
-    // A request that waits for approval must not stand in for one that skips approvals.
-    const parts = breakGlass === true ? [...asked, "break-glass"] : asked;
+    const parts = [requester.id, command, target.id, target.name, input];
     const audit = auditRecord(
       record,
       { team: requester.teamId, move: state, why: "requested" },
@@ -139,6 +137,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
         record.approval?.required ?? 0,
         requester.id,
         asksForMore(origin) ? 0 : sameWithinMs,
+        // A request that waits for approval must not stand in for one that skips approvals.
+        breakGlass === true ? 1 : 0,
       ],
     )) as [string, number];
     outbox.wake(id);

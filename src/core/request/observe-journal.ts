@@ -141,6 +141,12 @@ export function observed(
       return id;
     },
 
+    async noteOnce(name, entry) {
+      const isNew = await journal.noteOnce(name, entry);
+      if (isNew) log.info("audit.noted", entry);
+      return isNew;
+    },
+
     async throttledMs() {
       const ms = await journal.throttledMs();
       waits("compute", ms);

@@ -42,7 +42,7 @@ export const hasNoStep = (pending: string, id: string) =>
  *
  * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, pending
  * ARGV id, record, state, its facts, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
- *      many are needed, requester, how long ago an equal one was just done (ms)
+ *      many are needed, requester, how long ago an equal one was just done (ms), whether an equal draft doesn't count (0|1)
  * → {id, 1} when created, {id of the older one, 0} otherwise
  */
 export const create = `${redisTimeLua}
@@ -52,7 +52,8 @@ if older then return {older, 0} end
 older = redis.call('GET', KEYS[3])
 if older then
   local found = redis.call('HMGET', ARGV[6] .. older, 'final', 'createdAt', 'state')
-  if found[1] == '0' or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[11])) then
+  local isOpen = found[1] == '0' and not (ARGV[12] == '1' and found[3] == 'draft')
+  if isOpen or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[11])) then
     redis.call('SET', KEYS[2], older, 'PX', ${originMs})
     return {older, 0}
   end

@@ -83,15 +83,15 @@ export async function signReview(
   await gateway.store.note({ what: "review-signed", who, team, request, why });
   const own = { byId: person.id, by: person.name, at: await gateway.store.now(), why };
   const signature = await keepSignature(request, own, gateway.store);
-  // The review is closed and told here too where the first signature was kept by a process that
-  // died before it did that.
-  await reviews.close(request);
-  if (signature.byId !== person.id) throw alreadySigned();
+  // The process that kept the first signature may have died before it told of it. So whoever signs
+  // next tells it, and closes the review last.
   const signed = reviewSigned({ ...review, checked: signature.why }, signature.by);
   await gateway.tell("audit", `review-signed-${request}`, signed);
   const signedAt = dayAndTime(signature.at);
   const words = md`✅ Signed by ${signature.by}: “${signature.why}” · ${signedAt}`;
   await gateway.answerNotices(signReviewButton(request), words, asksForReview);
+  await reviews.close(request);
+  if (signature.byId !== person.id) throw alreadySigned();
 }
 
 const alreadySigned = () => new UserError("This review is already signed.");

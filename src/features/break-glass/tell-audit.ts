@@ -65,5 +65,6 @@ export async function tellEnd(
     section(md`${symbolOf(request, command)} ${end}`),
     context(md`Ended at ${when(changedAt)} · ${name(record.id)}`),
   );
-  await tellAudit(`break-glass-end-${record.id}-${state}`, told);
+  const so = state === "not-applied" ? "-not-applied" : "";
+  await tellAudit(`break-glass-end-${record.id}${so}`, told);
 }

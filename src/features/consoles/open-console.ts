@@ -87,7 +87,8 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
     throw new UserError(`All changes are frozen by ${used.freeze.by}, consoles too.`);
   if (used.is === "again") await no("console.once", "This button was already used.");
   const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
-  const { url, until } = await openOnRecord({ vm, person, approved, insisted }, gateway);
+  const opening = { id: String(once), vm, person, approved, insisted };
+  const { url, until } = await openOnRecord(opening, gateway);
   const isShown = await reply.replace(addressMessage(vm.name, url, until));
   await postIn(interaction, consoleOpened(vm.name, person.name, until), gateway);
   const gone = say(
@@ -194,6 +195,8 @@ function noLonger(request: StoredRequest): UserError {
 }
 
 interface Opening {
+  /** The ID of the button, which opens once. Each record of the opening has it. */
+  id: string;
   vm: Target;
   person: Person;
   approved: Approved | undefined;
@@ -207,31 +210,40 @@ interface Opening {
  * opening without a second record may have happened.
  */
 async function openOnRecord(
-  { vm, person, approved, insisted }: Opening,
+  { id: opening, vm, person, approved, insisted }: Opening,
   gateway: GatewayContext,
 ): Promise<{ url: string; until: number }> {
   const { store, compute } = gateway;
   const { id, name: called, projectId, projectName } = vm;
   const target = { kind: "vm", id, name: called, projectId, projectName };
-  const by = { who: person.id, team: person.teamId, target, ...insisted };
+  const by = { who: person.id, team: person.teamId, target, ...insisted, opening };
+  /** A Redis that is slow may have taken the record already, so each is written once. */
+  const note = (what: string, more: object = {}) =>
+    patiently(() => store.noteOnce(`${what} ${opening}`, { what, ...by, ...more }));
   const claimed = approved && (await claimApproved(approved, person, store));
-  const opening = await store.note({ what: "console-opening", ...by });
+  const end = async (how: keyof typeof ends) =>
+    claimed && patiently(() => endApproved(claimed, how, person, store));
+  try {
+    await note("console-opening");
+  } catch (error) {
+    await end("unrecorded");
+    throw error;
+  }
   let session: ConsoleSession;
   try {
     session = await compute.vms.console(vm.id);
   } catch (error) {
     const isUnclear =
       !(error instanceof ComputeError) || ["unclear", "unexpected"].includes(error.kind);
-    if (!isUnclear) await store.note({ what: "console-unopened", ...by, opening });
-    if (claimed) await endApproved(claimed, isUnclear ? "unclear" : "rejected", person, store);
+    await end(isUnclear ? "unclear" : "rejected");
+    if (!isUnclear) await note("console-unopened");
     throw error;
   }
   const now = gateway.now();
   const told = parseTime(session.expiresAt) ?? 0;
   const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
-  // The answer is nowhere else, so a Redis that is slow or fails over must not make it unknown.
-  await patiently(() => store.note({ what: "console", ...by, until, opening }));
-  if (claimed) await patiently(() => endApproved(claimed, "done", person, store));
+  await note("console", { until });
+  await end("done");
   return { url: session.url, until };
 }
 
@@ -256,20 +268,21 @@ async function claimApproved(
   return orJustChanged(moving);
 }
 
-const endedWhy = {
-  done: "the compute service returned an address",
-  rejected: "the compute service didn't open a console",
-  unclear: "the compute service gave no clear answer",
+const ends = {
+  done: { state: "done", why: "the compute service returned an address" },
+  rejected: { state: "rejected", why: "the compute service didn't open a console" },
+  unclear: { state: "unclear", why: "the compute service gave no clear answer" },
+  unrecorded: { state: "rejected", why: "it couldn't be recorded, so no console was asked for" },
 } as const;
 
 /** Ends a claimed request by what came of its call. Polls may have saved reads meanwhile. */
 async function endApproved(
   claimed: RequestIn<"sending">,
-  state: keyof typeof endedWhy,
+  how: keyof typeof ends,
   { id: actor }: Person,
   store: Journal,
 ): Promise<void> {
-  const why = endedWhy[state];
+  const { state, why } = ends[how];
   const endedAt = await store.now();
   const { before } = claimed.stage.call;
   const after = state === "done" && before ? { after: before } : {};

@@ -1,7 +1,10 @@
+import type { AuditEntry } from "../../audit/trail.ts";
 import { dayAndTime, md, name } from "../../messages/message.ts";
 import { type NightAct, type NightPart, ofSeenVms } from "../night-part.ts";
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+
+const isOpening = ({ record }: AuditEntry) => record["what"] === "console-opening";
 
 /** Consoles that were opened, and by whom. */
 export function consolesAtNight(personName: (id: string) => Promise<string>): NightPart {
@@ -10,18 +13,19 @@ export function consolesAtNight(personName: (id: string) => Promise<string>): Ni
     what: ["console", "console-opening", "console-unopened"],
     async read(entries, about) {
       const seen = await ofSeenVms(entries, about);
-      /** IDs of openings of which the trail says what came of them. */
-      const answered = new Set(seen.map(({ record }) => textOf(record["opening"])));
+      const [openings, answers] = [seen.filter(isOpening), seen.filter((one) => !isOpening(one))];
+      const begun = new Map(openings.map(({ id, record }) => [textOf(record["opening"]), id]));
+      const answered = new Set(answers.map(({ record }) => textOf(record["opening"])));
       const acts = seen.map(async ({ id, at, record, vm }): Promise<NightAct | undefined> => {
         const { what, until, who, opening } = record;
         const by = await personName(textOf(who));
         if (what === "console") {
           const end = typeof until === "number" ? md`, until ${dayAndTime(until)}` : "";
           const text = md`🖥️ *${by}* opened a console on ${name(vm.name)}${end}.`;
-          const before = seen.some((entry) => entry.id === opening) ? [textOf(opening)] : [];
-          return { key: id, at, text, records: [...before, id] };
+          const before = begun.get(textOf(opening));
+          return { key: id, at, text, records: [...(before === undefined ? [] : [before]), id] };
         }
-        if (what !== "console-opening" || answered.has(id)) return undefined;
+        if (what !== "console-opening" || answered.has(textOf(opening))) return undefined;
         const text = md`🖥️ *${by}* asked for a console on ${name(vm.name)}. Whether it opened is unknown.`;
         return { key: id, at, text, records: [id] };
       });

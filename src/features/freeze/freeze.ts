@@ -16,6 +16,9 @@ export const freeze = defineCommand({
   async answer({ reason = "" }, { journal, person, interaction }: ReadContext) {
     const { name: by, id } = person;
     const isNew = await journal.freeze({ by, id, reason, act: interaction?.id });
+    // The act may be handled again, after a thaw ended its freeze.
+    if (isNew && (await journal.freezeState()) === undefined)
+      return sentence(md`Changes are allowed: your freeze has been ended since.`);
     return sentence(
       isNew
         ? md`🧊 All changes are frozen. Reads still work. ${name("/gatehouse thaw")} ends the freeze.`

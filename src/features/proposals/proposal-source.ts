@@ -147,7 +147,8 @@ export function proposalSource(options: {
     return [
       {
         key,
-        mark: delivered.said[key],
+        // A release before this one told the expiry under the other key.
+        mark: delivered.said[key] ?? delivered.said["result"],
         place: below || { channelId: record.by.asker.id },
         render: async () => renderWith(await by.noteNow()) ?? result,
         urgency: "result",

@@ -247,7 +247,10 @@ export interface ProposalState {
   id: string;
   /** `open`, `dismissed`, `expired`, or the request's state, as in docs/promise.md. */
   state: string;
-  /** True when the state can't change any more. `unknown` isn't final: a person must check. */
+  /**
+   * True when nothing more is expected to change the state. `unknown` isn't final: a person must
+   * check. `expired` still becomes the state of a request that was on its way.
+   */
   final: boolean;
   command: string;
   reason: string;

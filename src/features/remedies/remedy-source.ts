@@ -15,6 +15,9 @@ import { renderStillFiring } from "./render-remedy.ts";
 /** The newest requests of a VM that are read to find those that followed an attempt. */
 const mostOthers = 20;
 
+/** How long until the message of an alert is looked for again (ms). */
+const placeAgainMs = 30_000;
+
 /**
  * Follows alerts after a press: some minutes after its request ended, each remedy is judged, and
  * what still fires is told once in the alert's thread.
@@ -57,7 +60,9 @@ export function remedySource(on: {
     // What is known of the command now is on the alert's message as well.
     await on.alerts()?.redraw(record.alert);
     const names = namesToTell(judgment, alerts);
-    if (names.length === 0 || !alerts?.place) return owed;
+    if (names.length === 0 || !alerts) return owed;
+    // An alert that fires anew may not have its message yet.
+    if (!alerts.place) return { ...owed, waitMs: placeAgainMs };
     const { channelId, ts: threadTs } = alerts.place;
     const render = async () =>
       renderStillFiring({

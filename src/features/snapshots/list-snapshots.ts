@@ -24,7 +24,7 @@ const snapshotShape = z.object({
   name: z.string(),
   takenAt: time,
   takenBy: z.string().describe("a Slack user ID; empty where it isn't known"),
-  isSafety: z.boolean().optional().describe("taken right before a restore"),
+  isSafety: z.boolean().optional().describe("taken for a restore, so that it can be undone"),
   measurement: z.string().optional(),
   specs: vmFields.specs,
 });

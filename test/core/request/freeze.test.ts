@@ -134,15 +134,19 @@ describe("a freeze and a thaw", () => {
         ended: { by: "vera", reason: "incident 4711" },
       });
 
+    await here.store.freeze({ ...vera, act: "4" });
+    expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({ is: "newer" });
+    await here.store.thaw({ ...ada, act: "5" });
     expect(await here.store.freeze({ ...vera, act: "1" })).toBe(true);
     expect(await here.frozenFor()).toBeUndefined();
     expect(await here.store.thaw({ ...ada, act: "3" })).toEqual({ is: "not-frozen" });
-    expect(await here.records("freeze")).toHaveLength(1);
-    expect(await here.records("thaw")).toHaveLength(1);
-    expect(await here.owed()).toEqual([
+    expect(await here.records("freeze")).toHaveLength(2);
+    expect(await here.records("thaw")).toHaveLength(2);
+    const twice = [
       { is: "frozen", by: "vera", reason: "incident 4711" },
       { is: "thawed", by: "ada", ended: { by: "vera", reason: "incident 4711" } },
-    ]);
+    ];
+    expect(await here.owed()).toEqual([...twice, ...twice]);
   });
 
   it("by Gatehouse itself is owed to people, too, when Redis's answer is lost", async () => {

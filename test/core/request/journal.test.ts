@@ -48,6 +48,22 @@ describe("writing a request down", () => {
     expect(await auditOf(here.redis, here.key("audit"))).toHaveLength(1);
   });
 
+  it("lets a break-glass join an equal request that may run, and no draft", async () => {
+    await using here = await testJournal();
+    const ask = (interaction: string, more: object) =>
+      storeRequest(here.store, {
+        ...atOnce("a"),
+        origin: { kind: "typed", interaction },
+        ...more,
+      });
+    const { approval } = restartOf(vmTarget("a"));
+    const draft = await ask("1", { approval });
+    const emergency = await ask("2", { breakGlass: true });
+    expect(emergency.record.id).not.toBe(draft.record.id);
+    expect((await ask("3", { breakGlass: true })).record.id).toBe(emergency.record.id);
+    expect((await ask("4", {})).record.id).toBe(emergency.record.id);
+  });
+
   it("lets lists of a person and a target forget what is no longer kept, and end with it", async () => {
     await using here = await testJournal();
     const first = await storeRequest(here.store, atOnce("a"));

@@ -39,11 +39,15 @@ it.each([
 );
 
 it("an opening is told together with what came of it, and as unknown where no record says that", async () => {
-  const opening = { id: "1-1", at: 1, record: { ...records.console, what: "console-opening" } };
+  const opening = {
+    id: "1-1",
+    at: 1,
+    record: { ...records.console, what: "console-opening", opening: "o" },
+  };
   const after = (what: string) => ({
     id: "2-1",
     at: 2,
-    record: { ...records.console, what, opening: "1-1" },
+    record: { ...records.console, what, opening: "o" },
   });
   const told = async (...entries: Parameters<NightPart["read"]>[0]) => {
     const part = consolesAtNight(async () => "olivia");

@@ -112,7 +112,7 @@ describe("break-glass", () => {
     });
   });
 
-  it("is signed by who signed first, also where the process that kept that signature died right then", async () => {
+  it("is signed by who signed first, and told, also where the process that kept that signature died right then", async () => {
     await using world = await startWorld({ policy: policyWith({ administer }) });
     const { amir, client, key, store } = world;
     const keepFirst = async (project: string, by: string, byId: string) => {
@@ -129,10 +129,12 @@ describe("break-glass", () => {
     const own = await keepFirst("staging", "amir", "U0AMIR");
     expect(own.errors).toBeUndefined();
     await hears(amir, "audit", /amir signed the review[^]*staging: “it was empty”/);
-    await keepFirst("ml", "amir", "U0OTHERAMIR");
+    await keepFirst("ml", "bea", "U0BEA");
     expect(describeSeen(amir.sees())).toContain("This review is already signed");
+    await hears(amir, "audit", /bea signed the review[^]*ml: “it was empty”/);
+    await hears(amir, "audit", /Delete ml[^]*✅ Signed by bea/);
+    expect(JSON.stringify(amir.seesChannel("audit"))).not.toContain("Sign review");
     expect(await createReviews(client, key).unsigned()).toEqual([]);
-    expect(JSON.stringify(amir.seesChannel("audit"))).not.toContain("of ml: “");
   });
 
   it("can't be signed with a second account of the person who used it", async () => {

@@ -109,7 +109,7 @@ describe("a console that needs approval", () => {
     await world.olivia.until(() => offers() > before);
     await world.olivia.presses("Open console");
     expect(await world.ended("vm console")).toMatchObject({ state: "unknown" });
-    const unknown = await hears(world.olivia, "ops", /Outcome unknown[^]*web-2 isn't locked/);
+    const unknown = await hears(world.olivia, "ops", /Outcome unknown[^]*It doesn't lock web-2/);
     await world.olivia.types("ops", "/gatehouse why web-2");
     await hears(world.olivia, "ops", /web-2 may have a console open: nobody has recorded whether/);
     await world.olivia.presses("I can't tell yet", { in: unknown.ts });

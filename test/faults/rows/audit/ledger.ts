@@ -78,6 +78,8 @@ export const ledgerRows: Row[] = [
 
           await limitFiles(worker.pid, "unlimited");
           await stage.slack.act("ada", "types", "ops", "/gatehouse thaw");
+          const isThawed = async () => ((await frozenBy(stage)) === null ? true : undefined);
+          await looking(isThawed, 10_000, async () => "it stays frozen");
           const asked = await askEach(stage, take);
           const after = await stage.quiet();
           const done = asked.filter(({ target }) =>
