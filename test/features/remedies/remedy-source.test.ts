@@ -30,11 +30,12 @@ async function startSource(state: "firing" | "ended") {
   const remedies = createRemedies(here.redis, here.key);
   let sentAt = (await store.now()) - 10_000;
   const endedAt = state === "ended" ? (await store.now()) + 60_000 : undefined;
+  let place: { channelId: string; ts: string } | undefined = { channelId: "C01OPS", ts: "1.0" };
   const alerts: AlertPart = {
     find: async () => ({
       vm: "web-2",
       alerts: [{ name: "HighCpu", state, since: 1, endedAt }],
-      place: { channelId: "C01OPS", ts: "1.0" },
+      place,
       links: [],
     }),
     redraw: async () => undefined,
@@ -48,6 +49,8 @@ async function startSource(state: "firing" | "ended") {
   });
   return {
     ...here,
+    /** Where the alert's message stands from now on; undefined while it isn't posted. */
+    stands: (at: typeof place) => void (place = at),
     /** A restart that is under way, typed or as an attempt to end the alert. */
     async sends(is: "typed" | "attempt", alertName = "HighCpu"): Promise<RequestIn<"sending">> {
       // The same restart within ten seconds would be the same request.
@@ -70,6 +73,9 @@ async function startSource(state: "firing" | "ended") {
       }),
     ends: (sending: RequestIn<"sending">) =>
       movedBy(store.move(sending, { to: stageOf("done", factsOf(sending)), why: "read RUNNING" })),
+    /** When its source wants to be asked again (ms). */
+    looksAgainMs: async ({ record }: StoredRequest) =>
+      (await source.prepareMessages(record.id, await remedies.outbox.get(record.id)))?.waitMs,
     /** What became of the attempt, and how many messages tell it. */
     async judged({ record }: StoredRequest) {
       const owed = await source.prepareMessages(record.id, await remedies.outbox.get(record.id));
@@ -79,6 +85,16 @@ async function startSource(state: "firing" | "ended") {
     },
   };
 }
+
+it("what still fires is told once the alert has its message, which comes later where it fires anew", async () => {
+  await using here = await startSource("firing");
+  const attempt = await here.ends(await here.sends("attempt"));
+  here.stands(undefined);
+  expect(await here.judged(attempt)).toEqual(["failed", 0]);
+  expect(await here.looksAgainMs(attempt)).toBeGreaterThan(0);
+  here.stands({ channelId: "C01OPS", ts: "2.0" });
+  expect(await here.judged(attempt)).toEqual(["failed", 1]);
+});
 
 describe("an attempt to end an alert that was followed by another request on the VM", () => {
   it("is judged and told as if the other weren't there, where that one was never sent", async () => {
