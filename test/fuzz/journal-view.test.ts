@@ -131,6 +131,7 @@ const tellsNothing = [
   "named",
   "note",
   "noteApiCall",
+  "noteOnce",
   "now",
   "outbox",
   "saveFacts",

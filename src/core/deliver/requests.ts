@@ -111,9 +111,10 @@ export function requestSource(options: {
     if (!request || !command) return undefined;
     const { said } = request.delivered;
     const recorded = recordedMark(request);
-    const mark = said["afterwards"];
+    const before = said["afterwards"];
     // A release before this one noted every end without a decider as "1".
-    const isKnown = mark === recorded || (request.state === "not-applied" && mark !== undefined);
+    const isKnown =
+      before === recorded || (request.state === "not-applied" && before !== undefined);
     const isRecorded = !request.final || isKnown;
     if (!isRecorded) {
       await options.recordResults(request, command);
