@@ -14,7 +14,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
 
 /** The only ones that submit: for people, for a rollout, and for a safety snapshot. */
 const submitters = [
-  "src/core/perform/perform.ts",
+  "src/core/perform/safety-snapshot.ts",
   "src/features/rollouts/advance-rollout.ts",
   "src/talk/submit-change.ts",
 ];

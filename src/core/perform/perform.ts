@@ -1,5 +1,4 @@
 import { during, workOnRequest } from "../../log/traces.ts";
-import { permitSafetySnapshot } from "../permit/permit.ts";
 import { approvalsIn } from "../permit/votes.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Pending } from "../../redis/pending.ts";
@@ -7,22 +6,12 @@ import { isBeforeSetBack, redisTrouble } from "../../redis/redis.ts";
 import { type Seen, nounOf, isOpenedByRequester } from "../../registry/define.ts";
 import type { Journal } from "../request/journal.ts";
 import { hourlyOf, limitWords } from "../request/rate-limits.ts";
-import {
-  type Call,
-  type SafetySnapshot,
-  type StageIn,
-  callOf,
-  holderOf,
-  noReads,
-  noSetbacks,
-  sentWords,
-  whyOf,
-} from "../request/stage.ts";
+import { type StageIn, noReads, noSetbacks, sentWords } from "../request/stage.ts";
 import type { RequestIn, StoredRequest } from "../request/stored-request.ts";
 import { pollKeyOf } from "../request/record.ts";
-import { submit } from "../submit/submit.ts";
 import { backoff, jitter } from "./back-off.ts";
 import { gate, policyStop } from "./gate.ts";
+import { withSafetySnapshot } from "./safety-snapshot.ts";
 import { claimAndSend } from "./send.ts";
 import {
   type Change,
@@ -127,7 +116,7 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
 }
 
 /**
- * Until when the request may start. One that was approved waits as long as one that needs no
+ * Returns until when the request may start (Redis, ms). One that was approved waits as long as one that needs no
  * approval, counted from its last approval: its record allows for an approval in the last moment. A
  * request that its requester opens keeps that time, because no worker starts it late.
  */
@@ -303,105 +292,6 @@ async function stepFailed(
   const { call, reads } = fresh.stage;
   await by.store.move(fresh, { to: { state: "unclear", call, reads, setbacks, why }, why });
   return ended;
-}
-
-const withoutSnapshot =
-  "Request again; tick “Don't take a safety snapshot first” to continue without one.";
-
-/**
- * Data may be replaced: either a snapshot of the present data exists, or the requester declined
- * one.
- */
-interface Safe {
-  is: "safe";
-  snapshot?: SafetySnapshot;
-}
-
-/** After this time a safety snapshot is old, because too much may have been written since (ms). */
-const freshMs = 60_000;
-/** How many safety snapshots are taken for one request at most. */
-const mostTakes = 3;
-
-/**
- * Takes a snapshot before data is replaced, unless the dialog declined it. It is a request of its own, made once however
- * often this runs. It holds no lock for the request that waits for it, so an outdated one is taken again.
- */
-async function withSafetySnapshot(
-  request: Waiting,
-  { command, args }: Change,
-  by: WorkerContext,
-): Promise<Safe | Stop> {
-  if (command.safetyFirst?.(args) !== true) return { is: "safe" };
-  const no = (why: string): Stop => ({ is: "closed", why, hint: withoutSnapshot });
-  const id = request.stage.safetyRequest ?? (await submitSnapshot(request, 1, by));
-  if (id === undefined) return no("this version can't take a safety snapshot");
-  const taken = await by.store.get(id);
-  if (!taken) return no("its safety snapshot is lost");
-  if (taken.state === "unknown") return no("whether the safety snapshot was taken is unknown");
-  if (!taken.final) {
-    // The snapshot has no card, so the card of its request says what both wait for.
-    const holder = request.stage.safetyRequest === id ? holderOf(taken.stage) : undefined;
-    if (holder) return { is: "locked", holder: holder.request };
-    return { is: "later", why: takenFirst, safetyRequest: id };
-  }
-  if (taken.state !== "done") {
-    const reason = whyOf(taken.stage);
-    const why = reason === undefined ? "" : `: ${reason}`;
-    return no(`the safety snapshot was not taken${why}`);
-  }
-  const { call } = taken.stage;
-  if (call?.answer?.snapshotId === undefined)
-    return no("the safety snapshot got no ID, so it can't be restored");
-  const take = takeOf(taken);
-  if (take < mostTakes && (await isOutdated(taken, call, request, by))) {
-    const safetyRequest = await submitSnapshot(request, take + 1, by);
-    if (safetyRequest !== undefined) return { is: "later", why: takenFirst, safetyRequest };
-  }
-  const { snapshotId } = call.answer;
-  return { is: "safe", snapshot: { request: id, snapshotId, at: call.sentAt } };
-}
-
-const takenFirst = "a safety snapshot is taken first";
-
-const takeOf = ({ record: { origin } }: StoredRequest): number =>
-  (origin.kind === "safety" && origin.take) || 1;
-
-/** How many of the newest requests on the target are read to find one that was sent since. */
-const readOfTarget = 20;
-
-/**
- * Whether an undo would lose what happened after the snapshot: another request was sent to the
- * target since, or the snapshot is old. Age counts once, because a second snapshot that is old again
- * shows that the compute service is slow, and a third would be as old.
- */
-async function isOutdated(
-  taken: StoredRequest,
-  { sentAt, endedAt = sentAt }: Call,
-  { record }: Waiting,
-  { store }: Pick<WorkerContext, "store">,
-): Promise<boolean> {
-  if (takeOf(taken) === 1 && (await store.now()) - endedAt > freshMs) return true;
-  const ids = await store.recentIds({ targetId: record.target.id }, readOfTarget);
-  const others = ids.filter((id) => id !== record.id && id !== taken.record.id);
-  return (await store.getMany(others)).some(
-    ({ stage }) => (callOf(stage)?.sentAt ?? -Infinity) > sentAt,
-  );
-}
-
-async function submitSnapshot(
-  request: StoredRequest,
-  take: number,
-  by: WorkerContext,
-): Promise<string | undefined> {
-  const { record } = request;
-  const snapshot = by.commands.find((one) => one.on === "vm" && one.snapshot === "takes");
-  if (!snapshot) return undefined;
-  const permit = permitSafetySnapshot(record, snapshot, by, take);
-  const again = take > 1 ? { take } : {};
-  const origin = { kind: "safety", request: record.id, ...again } as const;
-  const { staleAfterMs } = by.policy.timing;
-  const submitted = await submit(permit, origin, {}, { ...by, staleAfterMs });
-  return submitted.id;
 }
 
 /**
