@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Message } from "../messages/message.ts";
-import { busyChannels, freezeNews, thawNews } from "../core/deliver/after-result.ts";
+import { busyChannels, freezeNews, thawNews } from "../core/deliver/freeze-news.ts";
 import { type Command, freezeEnder } from "../registry/define.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Journal } from "../core/request/journal.ts";

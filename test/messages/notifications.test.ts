@@ -9,7 +9,7 @@ import { renderUnasked } from "../../src/monitor/status-probe.ts";
 import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
-import { freezeNews, thawNews } from "../../src/core/deliver/after-result.ts";
+import { freezeNews, thawNews } from "../../src/core/deliver/freeze-news.ts";
 import type { RequestRecord } from "../../src/core/request/record.ts";
 import type { Stage } from "../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";

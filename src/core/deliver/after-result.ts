@@ -13,12 +13,11 @@ import type { Appraisal } from "../../attestation/appraise.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message, notice, Markdown, md, name } from "../../messages/message.ts";
+import { Markdown, md, name } from "../../messages/message.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { ownerOf } from "../permit/refusal.ts";
 import { rightsOver } from "../permit/access.ts";
-import { mentions, isChannel } from "../cards/render-result.ts";
-import type { Journal } from "../request/journal.ts";
+import { mentions } from "../cards/render-result.ts";
 import { afterOf, beforeOf, callOf, isAlready } from "../request/stage.ts";
 
 /**
@@ -150,52 +149,4 @@ export function createAttestationNote(options: {
 export function isToldElsewhere({ record, state, final, stage }: StoredRequest): boolean {
   const wasMade = final && (state === "done" || state === "failed") && !isAlready(stage);
   return wasMade && record.origin.kind !== "safety";
-}
-
-const recentMs = 3600_000;
-/** The most open requests, and the most recent ones, that are read. The newest are read first. */
-const maxRead = 1000;
-
-/**
- * Returns the channels where a request is open, or was made within the last hour. People there may
- * wait for something.
- */
-export async function busyChannels(store: Journal): Promise<string[]> {
-  const now = await store.now();
-  const ids = await Promise.all([
-    store.recentIds({ open: true }, maxRead),
-    store.idsAskedBetween(now - recentMs, now, maxRead),
-  ]);
-  const requests = await store.getMany([...new Set(ids.flat())]);
-  const channels = requests.flatMap(({ record, delivered }) => [
-    record.channelId,
-    delivered.card?.channelId ?? record.channelId,
-  ]);
-  return [...new Set(channels)].filter(isChannel);
-}
-
-/** Which freeze it is, within a sentence: by whom, and why. */
-export function freezeName({ by, reason }: { by: string; reason: string }): Markdown {
-  return md`the freeze by ${by}${reason && ` (${reason})`}`;
-}
-
-/** Renders the news that a freeze has ended, for channels where people wait for something. */
-export function thawNews(by: string, ended: { by: string; reason: string }): Message {
-  return notice(
-    md`Changes are allowed again: ${by} ended ${freezeName(ended)}. Requests that it canceled have *Request again* on their messages.`,
-  );
-}
-
-/**
- * Renders the news of a freeze, for channels where people wait for something. `endCommand` is the
- * command that ends the freeze, if there is one.
- */
-export function freezeNews(
-  { by, reason }: { by: string; reason: string },
-  endCommand: Pick<Command, "name"> | undefined,
-): Message {
-  const way = endCommand && md` ${name(`/${endCommand.name}`)} ends it.`;
-  return notice(
-    md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work.${way ?? ""}`,
-  );
 }

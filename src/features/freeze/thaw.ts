@@ -2,7 +2,7 @@ import * as z from "zod";
 import { md, name, sentence } from "../../messages/message.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
-import { freezeName } from "../../core/deliver/after-result.ts";
+import { freezeName } from "../../core/deliver/freeze-news.ts";
 
 export const thaw = defineCommand({
   name: "gatehouse thaw",
