@@ -27,8 +27,7 @@ export function slackLogger(log: Log): SlackLogger {
     warn: say((event, fields) => log.warn(event, fields)),
     error: say((event, fields) => log.error(event, fields)),
     setLevel: () => {},
-    // its enum has our four words, and importing it for real would load the whole client
-    // oxlint-disable-next-line typescript/no-unsafe-enum-assignment, typescript/no-unsafe-type-assertion
+    // oxlint-disable-next-line typescript/no-unsafe-enum-assignment, typescript/no-unsafe-type-assertion -- its enum has our four words, and importing it for real would load the whole client
     getLevel: () => log.level as SlackLogLevel,
     setName: (name) => {
       named = name;

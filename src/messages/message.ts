@@ -409,6 +409,7 @@ export function message(text: string | Markdown, ...parts: Parts): Message {
  * message is refused for its size, whoever built it.
  */
 export function fitting<B extends object>(blocks: readonly B[]): (B | Block)[] {
+  // Every block of Slack has a type; B only says less of it.
   const all = [...blocks] as unknown as Block[];
   if (isWithin(all, limits.weight)) return [...blocks];
   const end = all.slice(all.at(-1)?.type === "actions" ? -1 : all.length);

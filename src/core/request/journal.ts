@@ -234,6 +234,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
         owner: owner || undefined,
         revision: Number(value),
         changedAt: why ? at : request.changedAt,
+        // The compiler doesn't see that state and stage belong together.
       } as unknown as RequestIn<To>,
     };
   }
