@@ -77,7 +77,7 @@ export async function jsonAnswerOf(
   );
 }
 
-/** Where a read is asked, by which act if not by a program, and what its reader sees. */
+/** The channel and the act of a read, and the view of its reader. A program's read has no act. */
 type AskedIn = BeforeAck<Pick<Interaction, "channelId"> & Partial<Pick<Interaction, "id" | "at">>>;
 
 function readContext(

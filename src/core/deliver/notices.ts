@@ -34,7 +34,7 @@ export interface Notice {
  */
 export type Announce = (notice: Notice, is?: { ts?: string; inMs?: number }) => Promise<boolean>;
 
-/** What may happen to a notice between its announcement and its post. */
+/** Takes back or hastens notices that are announced and not posted yet. */
 export interface OwedNotices {
   /** Takes back a notice that isn't posted yet, because people were told otherwise. */
   withdraw(id: string): Promise<void>;

@@ -366,7 +366,7 @@ const done = (now: Claimed["stage"], learned: Learned) =>
 const rejected = (now: Claimed["stage"], learned: Learned, why: string) =>
   ({ state: "rejected", ...withLearned(now, learned), why }) as const;
 
-/** Where the end of a call moves a request, from its present stage. */
+/** Makes the stage that a request moves to when its call has ended, out of its present one. */
 type AfterCall = (
   now: Claimed["stage"],
 ) => StageIn<"accepted" | "rejected" | "unclear" | "authorized" | "done">;

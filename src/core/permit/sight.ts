@@ -6,7 +6,7 @@ import { compileTargetGlobs, ownerOf } from "./refusal.ts";
 /** A target as far as it must be known to decide whether it is shown. */
 export type SeenTarget = Pick<Target, "kind" | "id" | "name" | "projectId" | "projectName">;
 
-/** What the reader of a digest or of the night may see. */
+/** Limits a digest or a night to the VMs and projects that its reader may see. */
 export interface Sight {
   /** The VMs that the reader sees, as far as they could be read. */
   vms: readonly KnownVm[];

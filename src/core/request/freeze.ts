@@ -62,7 +62,7 @@ type Thawed =
   | { is: "newer"; stands: Freeze }
   | { is: "not-frozen" };
 
-/** What people must be told, and messages must show: a freeze, or the end of one. */
+/** The news of a freeze, or of the end of one. People are told, and messages then show it. */
 type FreezeNews =
   | { is: "frozen"; by: string; reason: string }
   | { is: "thawed"; by: string; ended: Pick<Freeze, "by" | "reason"> };
@@ -237,7 +237,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
 
     freezeNews: {
       pending,
-      /** What nobody has announced yet, oldest first. Each has an ID of its own. */
+      /** Resolves with the news that nobody has announced yet, oldest first, each with its own ID. */
       async owed(): Promise<readonly { id: string; news: FreezeNews; text: string }[]> {
         const texts = await redis.lrange(newsKey, 0, "-1");
         return texts.map((text) => {

@@ -104,7 +104,7 @@ function countsOf(told: readonly { is: Outcome }[]): string {
   return counts.join(", ");
 }
 
-/** What the lines that aren't shown are about. Only a request has a message of its own. */
+/** Counts the lines that aren't shown by their kind. Only a request has a message of its own. */
 function kindsOf(told: readonly { is: Outcome; isRefused: boolean }[]): string {
   const mayRun = told.filter(({ is }) => is === "may-run").length;
   const refused = told.filter(({ isRefused }) => isRefused).length - mayRun;

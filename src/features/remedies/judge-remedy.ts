@@ -7,7 +7,7 @@ export type Verdict = "helped" | "failed" | "unclear";
 const lateMs = 5 * 60_000;
 
 /**
- * What became of each alert that fired, as its source tells now. `sentAt`: when the attempt's call
+ * Judges what became of each alert that fired, by what its source tells now. `sentAt`: when the attempt's call
  * was sent (ms by Redis); what had ended by then was not ended by it. `lateByMs`: how long ago the
  * look was due. Of several changes one after the other, an end counts only for the last one. Pure.
  */
