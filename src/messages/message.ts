@@ -383,6 +383,18 @@ const blocksIn = (parts: Parts, shown: ReadonlyMap<List, number> = new Map()): B
 const isWithin = (blocks: readonly Block[], weight: number) =>
   blocks.length <= limits.blocks && weightOf(blocks) <= weight;
 
+/** The most items, fewer than `count`, that fit where all fewer do; 0 if not even one does. */
+function mostThat(fits: (many: number) => boolean, count: number): number {
+  let most = 0;
+  let tooMany = count;
+  while (tooMany - most > 1) {
+    const many = Math.floor((most + tooMany) / 2);
+    if (fits(many)) most = many;
+    else tooMany = many;
+  }
+  return most;
+}
+
 /**
  * Joins blocks into a message that Slack accepts. Lists are cut to the space that is left; an
  * earlier list gets its space before a later one. A string as `text` is untrusted and made inert.
@@ -393,9 +405,7 @@ export function message(text: string | Markdown, ...parts: Parts): Message {
     if (!(part instanceof List)) continue;
     const fits = (many: number) =>
       isWithin(blocksIn(parts, new Map([...shown, [part, many]])), limits.weight - addedWeight);
-    let many = part.count;
-    while (many > 0 && !fits(many)) many -= 1;
-    shown.set(part, many);
+    shown.set(part, fits(part.count) ? part.count : mostThat(fits, part.count));
   }
   return {
     text: cut(text instanceof Markdown ? text.value : inert(text), limits.text),
