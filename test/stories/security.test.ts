@@ -252,7 +252,7 @@ describe("somebody who may only look", () => {
     expect(world.compute.writes()).toEqual([]);
   });
 
-  it("can't press what others may, nor submit a dialog that they forged: of 500 none asks for anything (X4)", async () => {
+  it("can't press what others may, nor submit a dialog that they forged: of 100 none asks for anything (X4)", async () => {
     const message = await world.vera.types("ops", "hello");
     const on = world.vera.seesChannel("ops").messages.find(({ ts }) => ts === message.ts);
     if (!on) throw new Error("there is no message");
@@ -286,8 +286,8 @@ describe("somebody who may only look", () => {
     };
     const right = JSON.parse(view.privateMetadata) as Record<string, unknown>;
     const statuses: number[] = [];
-    const left = forgedMetadata(right, 500);
-    // A few at a time: 500 at once are a test of the machine's pace within Slack's three seconds
+    const left = forgedMetadata(right, 100);
+    // A few at a time: all at once are a test of the machine's pace within Slack's three seconds
     while (left.length > 0) {
       const sent = left.splice(0, 20).map((text) => {
         const forged = { ...view, id: workspace.newId("V"), privateMetadata: text };
