@@ -78,7 +78,7 @@ export default defineConfig({
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
     // the tests wait for sockets and processes more than they compute
-    maxWorkers: 6,
+    maxWorkers: 8,
     sequence: { sequencer: Mixed },
     // an "only" left behind must not let the rest pass unseen
     allowOnly: false,

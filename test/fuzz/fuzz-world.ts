@@ -5,7 +5,7 @@ import { auditOf } from "../core/asking.ts";
 import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
 import { type Pace, usualPace } from "../../src/config/policy-schema.ts";
-import { pendingDeliveries } from "../support/pending-deliveries.ts";
+import { countPendingDeliveries } from "../support/pending-deliveries.ts";
 import {
   policyWith,
   startWorld,
@@ -96,6 +96,7 @@ export async function startFuzzWorld(
   const url = new URL(world.slack.app.requestUrl ?? "");
 
   const requests = async () => store.getMany(await store.recentIds({}, 100_000));
+  const pendingDeliveries = countPendingDeliveries(client, key);
   const close = async () => {
     await agent.close();
     await world.close();
@@ -133,9 +134,8 @@ export async function startFuzzWorld(
         async () => "no request fits",
       ),
     async idle() {
-      const left = () => pendingDeliveries(client, key);
       await looking(
-        async () => (await left()) === 0 || undefined,
+        async () => (await pendingDeliveries()) === 0 || undefined,
         120_000,
         async () => "what was taken is never handled",
       );

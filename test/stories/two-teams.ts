@@ -9,7 +9,7 @@ import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
 import { createTally, type Tally } from "../fuzz/fuzzed.ts";
 import { looking } from "../support/looking.ts";
 import { pressPayload } from "./forge.ts";
-import { pendingDeliveries } from "../support/pending-deliveries.ts";
+import { countPendingDeliveries } from "../support/pending-deliveries.ts";
 
 /** So that no fleet is read whole for one name: what one name takes can be counted. */
 const others = 55;
@@ -189,9 +189,10 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   };
 
   /** Handled, and everything said: looked at without a pause, as hundreds of answers are waited for. */
+  const pendingDeliveries = countPendingDeliveries(world.client, world.key);
   async function idle(): Promise<void> {
     const deadline = performance.now() + 20_000;
-    while ((await pendingDeliveries(world.client, world.key)) > 0)
+    while ((await pendingDeliveries()) > 0)
       if (performance.now() > deadline) throw new Error("what was taken is never handled");
   }
 

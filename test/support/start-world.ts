@@ -12,7 +12,7 @@ import { readPending } from "../../src/redis/pending.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis/redis.ts";
 import { keepRendered } from "./keep-rendered.ts";
 import { sameSounding } from "./same-sounding.ts";
-import { pendingDeliveries } from "./pending-deliveries.ts";
+import { countPendingDeliveries } from "./pending-deliveries.ts";
 import { type PrivateRedis, privateRedis } from "./with-redis.ts";
 
 /** A world on the Redis that all tests share, in a namespace of its own, where everything takes milliseconds. */
@@ -47,7 +47,7 @@ export const testPace: Pace = {
   stableGapMs: 30,
   transitionGapMs: 30,
   claimWindowMs: 600,
-  heartbeatMs: 200,
+  heartbeatMs: 400,
   sweepMs: 500,
   editMs: 200,
   peopleCacheMs: 1_000,
@@ -152,6 +152,10 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     return store.getMany(await store.recentIds({}, 200));
   }
 
+  /** An acknowledged delivery may become a request only afterwards. */
+  const pendingDeliveries = countPendingDeliveries(client, key);
+  const hasPendingDeliveries = async () => (await pendingDeliveries()) > 0;
+
   /** Looks after every change in Slack, and a few times a second, because Slack isn't told of every end. */
   async function eventually<T>(
     wanted: () => Promise<T | undefined>,
@@ -210,6 +214,8 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     ended: (command, timeoutMs = 10_000) =>
       eventually(
         async () => {
+          // Else the request before this one may be the newest still.
+          if (await hasPendingDeliveries()) return undefined;
           const [request] = (await newest()).filter(
             ({ record }) => command === undefined || record.command === command,
           );
@@ -222,8 +228,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     settled: (timeoutMs = 15_000) =>
       eventually(
         async () => {
-          // An acknowledged delivery may become a request only afterwards
-          if ((await pendingDeliveries(client, key)) > 0) return undefined;
+          if (await hasPendingDeliveries()) return undefined;
           const requests = await newest();
           const areSettled = requests.every(
             ({ final, state }) => final || state === "unknown" || state === "draft",

@@ -18,7 +18,7 @@ import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";
 import { fastSlack, paceOf, type Timing, faultPolicy, rowTiming } from "./timing.ts";
 import { pendingOf } from "../../support/pending.ts";
-import { pendingDeliveries } from "../../support/pending-deliveries.ts";
+import { countPendingDeliveries } from "../../support/pending-deliveries.ts";
 import { steppedClock } from "./step-clock.ts";
 
 export interface StageOptions {
@@ -185,6 +185,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
     };
     const bots: Bot[] = [];
     let added = 0;
+    const pendingDeliveries = countPendingDeliveries(redis, createKeys(namespace));
     const stage: Stage = {
       seed,
       folder,
@@ -261,7 +262,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
           async () => {
             if ((await owed(redis, namespace)) > 0) return undefined;
             // What was acknowledged becomes a request only afterwards: once none is left, the journal has them all
-            if ((await pendingDeliveries(redis, createKeys(namespace))) > 0) return undefined;
+            if ((await pendingDeliveries()) > 0) return undefined;
             const journal = await stage.journal();
             const isSettled = journal.every(
               ({ isFinal, state }) => isFinal || state === "unknown" || state === "draft",
