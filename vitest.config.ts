@@ -11,7 +11,6 @@ const computing = [
   "fuzz/one-answer",
   "stories/browser",
   "operate/examples",
-  "operate/release",
   "demo/weather",
   "operate/process-secrets",
 ];
@@ -21,7 +20,6 @@ const waiting = [
   "features/alerts/alerts-told",
   "features/alerts/alerts-storm",
   "stories/tour",
-  "stories/two-releases",
   "cli/doctor",
   "features/rollouts/rollout.",
   "stories/recap",
@@ -78,7 +76,8 @@ export default defineConfig({
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
     // the tests wait for sockets and processes more than they compute
-    maxWorkers: 8,
+    maxWorkers: 7,
+    maxConcurrency: 3,
     sequence: { sequencer: Mixed },
     // an "only" left behind must not let the rest pass unseen
     allowOnly: false,

@@ -32,7 +32,7 @@ const without = (env: Record<string, string>, ...names: string[]) =>
     Object.entries(env).filter(([name]) => !names.some((one) => name.startsWith(one))),
   );
 
-describe("secrets of a process", () => {
+describe.concurrent("secrets of a process", () => {
   it("stand neither in its environment nor among its words when they come from files", async () => {
     await using world = await startWorldForPrograms({ receive: "http" });
     const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");

@@ -9,9 +9,10 @@ import { hears } from "../stories/words.ts";
 import { portsOf, startProgram } from "../support/start-program.ts";
 import { startWorld, startWorldForPrograms, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { eventually } from "../support/looking.ts";
 
 /** Each starts several processes, one after the other. */
-describe("a process of Gatehouse", { timeout: 60_000 }, () => {
+describe.concurrent("a process of Gatehouse", { timeout: 60_000 }, () => {
   it("names every problem of its configuration at once, and exits with 78", async () => {
     await using main = startProgram([], { COMPUTE_API_URL: "ftp://nowhere", PORT: "many" });
     expect(await main.ended).toBe(78);
@@ -114,8 +115,8 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
       );
     {
       await using gateway = startProgram(["gateway"], env);
-      await expect.poll(() => probe("/healthz"), { timeout: 10_000 }).toContain("200 ");
-      await expect.poll(() => probe("/readyz"), { timeout: 10_000 }).toMatch(/503 .*Slack/);
+      await eventually(async () => expect(await probe("/healthz")).toContain("200 "));
+      await eventually(async () => expect(await probe("/readyz")).toMatch(/503 .*Slack/));
       expect(await gateway.stop()).toBe(0);
     }
     await using worker = startProgram(["worker"], env);
@@ -175,7 +176,7 @@ describe("a process of Gatehouse", { timeout: 60_000 }, () => {
       await writeFile(here, usualPolicy);
       first.child.kill("SIGHUP");
       await first.prints(/policy.changed/);
-      await expect.poll(async () => (await stored())[0]).not.toEqual({});
+      await eventually(async () => expect((await stored())[0]).not.toEqual({}));
       expect(await first.stop()).toBe(0);
     }
     await using other = startProgram(["worker"], { ...env, GATEHOUSE_CONFIG: file });

@@ -50,7 +50,7 @@ const pinned = `attestation:
 `;
 const restartsNeedOne = 'approvals: [{ operations: ["vm.restart"], required: 1 }]\n';
 
-describe("how often an act is told", () => {
+describe.concurrent("how often an act is told", () => {
   it("a restart is a card and a result, which calls the requester", async () => {
     await using world = await startWorld();
     expect(await counted(world, () => world.olivia.types("ops", "/vm restart web-2"))).toBe(

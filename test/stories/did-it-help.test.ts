@@ -50,7 +50,7 @@ async function asksFor(world: TestWorld, card: SeenMessage): Promise<SeenMessage
 
 const told = /still fires, \d+ s after the restart\./;
 
-describe("an alert after a press", () => {
+describe.concurrent("an alert after a press", () => {
   it("still fires, which its message and its thread say; the next alert and its dialog know it; then one ends", async () => {
     await using world = await start();
     const first = await fires(world, "one");

@@ -5,7 +5,7 @@ import { fresh } from "../faults/rows/row.ts";
 import { startStage } from "../faults/stage/stage.ts";
 import { hears } from "./words.ts";
 
-describe("Gatehouse over HTTP", () => {
+describe.concurrent("Gatehouse over HTTP", () => {
   it("restarts a VM on a signed slash command, and answers buttons, modals and mentions the same way", async () => {
     await using world = await startWorld({ receive: "http" });
     expect(new URL(world.slack.app.requestUrl ?? "").pathname).toBe("/slack/events");

@@ -6,6 +6,7 @@ import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { expire } from "../features/proposals/expire.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
+import { eventually } from "../support/looking.ts";
 
 const startApi = (more: Parameters<typeof startWorld>[0] = {}) =>
   startWorld({ env: apiEnv, policy: deployPolicy(), ...more });
@@ -22,7 +23,7 @@ async function proposed(world: TestWorld, command = "vm snapshot db-1 before-dep
 
 const writes = (world: TestWorld) => world.compute.writes().map(({ path }) => path);
 
-describe("a deploy job that proposes", () => {
+describe.concurrent("a deploy job that proposes", () => {
   it("gets its snapshot once someone runs it, and goes on", async () => {
     await using world = await startApi();
     const job = deployJob(world);
@@ -44,7 +45,7 @@ describe("a deploy job that proposes", () => {
       origin: { kind: "proposal", proposal: body.id },
     });
     expect((await next).body.state).not.toBe("open");
-    await expect.poll(async () => (await job.asks(body.id)).body.state).toBe("done");
+    await eventually(async () => expect((await job.asks(body.id)).body.state).toBe("done"));
     expect((await job.asks(body.id)).body).toMatchObject({
       final: true,
       by: "olivia",
@@ -98,7 +99,9 @@ describe("a deploy job that proposes", () => {
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const taken = await world.ended("vm snapshot");
     const snapshotId = snapshotIdOf(taken);
-    await expect.poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
+    await eventually(async () =>
+      expect(await world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1),
+    );
     const { card, state } = await proposed(world, "vm restore db-1 nightly");
     expect(wordsOf(await hears(world.amir, "ops", /deploy proposes/))).toMatch(
       /⚠️ Everything written to db-1 since .* is replaced\. A safety snapshot is taken first, so it can be undone\.\n🤖 deploy proposes: Restore db-1 \(payments\) from nightly/,
@@ -109,7 +112,7 @@ describe("a deploy job that proposes", () => {
     );
     expect(await state()).toBe("open");
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
-    await expect.poll(state).toBe("draft");
+    await eventually(async () => expect(await state()).toBe("draft"));
     const asking = await hears(world.amir, "ops", /Waiting for approval/);
     await world.amir.presses("Approve", { in: asking.ts });
     const { record } = await world.ended("vm restore");
@@ -117,7 +120,7 @@ describe("a deploy job that proposes", () => {
       input: { snapshot: snapshotId },
       requester: { name: "olivia" },
     });
-    await expect.poll(state).toBe("done");
+    await eventually(async () => expect(await state()).toBe("done"));
   });
 
   it("may have nothing else made of it: a form that changes what was proposed is refused", async () => {
@@ -147,7 +150,7 @@ describe("a deploy job that proposes", () => {
       world.olivia.presses("Run", { in: card }),
       world.amir.presses("Run", { in: card }),
     ]);
-    await expect.poll(state).toBe("done");
+    await eventually(async () => expect(await state()).toBe("done"));
     await world.settled();
     expect(await world.store.recentIds({}, 10)).toHaveLength(1);
     expect(writes(world)).toHaveLength(1);
@@ -166,7 +169,9 @@ describe("a deploy job that proposes", () => {
     const { olivia } = world;
     await olivia.types("ops", "/vm snapshot db-1 nightly");
     await world.ended("vm snapshot");
-    await expect.poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
+    await eventually(async () =>
+      expect(await world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1),
+    );
     const { id, card, state } = await proposed(world, "vm restore db-1 nightly");
     world.slack.weather.add({
       method: "views.open",
@@ -183,7 +188,7 @@ describe("a deploy job that proposes", () => {
     await olivia.presses("Run", { in: card });
     await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Request approval"));
     await olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
-    await expect.poll(state).toBe("draft");
+    await eventually(async () => expect(await state()).toBe("draft"));
     const requests = await world.store.getMany(await world.store.recentIds({ open: true }, 10));
     expect(requests.map(({ record }) => record.origin)).toEqual([
       { kind: "proposal", proposal: id },
@@ -219,7 +224,9 @@ describe("a deploy job that proposes", () => {
     await world.client.hdel(stored, "request");
     await sendSigned(world, pressPayload(world, "olivia", asking, buttonOn(asking, "Run")));
     await hears(world.olivia, "ops", /Someone already ran this\./);
-    await expect.poll(() => world.client.hget(stored, "request")).toBe(record.id);
+    await eventually(async () =>
+      expect(await world.client.hget(stored, "request")).toBe(record.id),
+    );
     expect(writes(world)).toHaveLength(1);
   }, 30_000);
 
@@ -265,7 +272,7 @@ describe("a deploy job that proposes", () => {
         world.amir.submits({ Reason: "not now" }),
         world.olivia.presses("Run", { in: card }),
       ]);
-      await expect.poll(state).toMatch(/done|dismissed/);
+      await eventually(async () => expect(await state()).toMatch(/done|dismissed/));
       await world.settled();
       const requests = await world.store.getMany(await world.store.recentIds({}, 10));
       const made = requests.filter(
@@ -291,17 +298,17 @@ describe("a deploy job that proposes", () => {
     expect(await first.state()).toBe("open");
     dies = undefined;
     await world.olivia.presses("Run", { in: first.card });
-    await expect.poll(first.state).toBe("done");
+    await eventually(async () => expect(await first.state()).toBe("done"));
 
     const second = await proposed(world, "vm snapshot db-1 second");
     dies = "hangs";
     await world.olivia.presses("Run", { in: second.card });
     const taken = () => world.client.hget(world.key("proposal", second.id), "state");
-    await expect.poll(taken).toBe("running");
+    await eventually(async () => expect(await taken()).toBe("running"));
     await world.processes[0]?.close();
     dies = undefined;
     await world.startProcess("all");
-    await expect.poll(second.state, { timeout: 15_000 }).toBe("done");
+    await eventually(async () => expect(await second.state()).toBe("done"));
     expect(writes(world)).toHaveLength(2);
   }, 40_000);
 
@@ -336,7 +343,9 @@ describe("a deploy job that proposes", () => {
     await writeFile(file, (await readFile(file, "utf8")).split("services:")[0] ?? "");
     await world.processes[0]?.reload();
     await world.olivia.presses("Run", { in: card });
-    await expect.poll(async () => (await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts);
+    await eventually(async () =>
+      expect((await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts),
+    );
     expect(await world.store.recentIds({}, 10)).toEqual([]);
   });
 
@@ -353,7 +362,7 @@ describe("a deploy job that proposes", () => {
     await writeFile(file, deployPolicy());
     await world.processes[0]?.reload();
     await world.olivia.presses("Run", { in: card });
-    await expect.poll(state).toBe("done");
+    await eventually(async () => expect(await state()).toBe("done"));
   });
 
   it("is judged as its target is called and whose it is at the press", async () => {
@@ -367,11 +376,13 @@ describe("a deploy job that proposes", () => {
     world.compute.edit.renameVm({ vm: "ledger-9", name: "db-1" });
     world.compute.edit.renameProject({ project: "payments", name: "vault" });
     await world.olivia.presses("Run", { in: card });
-    await expect.poll(async () => (await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts);
+    await eventually(async () =>
+      expect((await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts),
+    );
     expect(await world.store.recentIds({}, 10)).toEqual([]);
     world.compute.edit.renameProject({ project: "vault", name: "payments" });
     await world.olivia.presses("Run", { in: card });
-    await expect.poll(state).toBe("done");
+    await eventually(async () => expect(await state()).toBe("done"));
   }, 30_000);
 
   it("can be dismissed when it can't be run any more: its target is gone, or its service lost the right", async () => {
@@ -386,7 +397,7 @@ describe("a deploy job that proposes", () => {
     await world.olivia.presses("Dismiss", { in: card });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
     await world.olivia.submits({ Reason: "its VM is gone" });
-    await expect.poll(state).toBe("dismissed");
+    await eventually(async () => expect(await state()).toBe("dismissed"));
     expect(await world.store.recentIds({}, 10)).toEqual([]);
   });
 
@@ -435,7 +446,7 @@ describe("a deploy job that proposes", () => {
     await world.olivia.presses("Run", { in: card });
     await world.olivia.until(({ modals }) => modals.some(isForm));
     await world.olivia.submits(filled);
-    await expect.poll(state).toBe("draft");
+    await eventually(async () => expect(await state()).toBe("draft"));
     expect(writes(world)).toEqual(before);
   });
 });

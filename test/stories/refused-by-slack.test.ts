@@ -9,7 +9,7 @@ const restartsNeed = (required: number) =>
 const posts = (world: TestWorld) =>
   world.slack.messages().filter(({ botId, channelId }) => botId && channelId === "C01OPS");
 
-describe("a message whose blocks Slack refuses", () => {
+describe.concurrent("a message whose blocks Slack refuses", () => {
   it.each(["invalid_blocks", "msg_blocks_too_long", "msg_too_long"])(
     "is posted and edited as text alone, once, where it belongs: %s",
     async (error) => {
@@ -69,7 +69,7 @@ async function asks(world: TestWorld) {
 const cardsOf = (world: TestWorld) =>
   posts(world).filter(({ metadata }) => JSON.stringify(metadata ?? {}).includes('"said":"card"'));
 
-describe("a card that asks, and can't be edited any more", () => {
+describe.concurrent("a card that asks, and can't be edited any more", () => {
   it.each(["edit_window_closed", "cant_update_message", "message_not_found"])(
     "is posted anew, once, and the voter is told privately: %s",
     async (error) => {
@@ -116,7 +116,7 @@ describe("a card that asks, and can't be edited any more", () => {
   });
 });
 
-describe("a card that can't show the end of its request", () => {
+describe.concurrent("a card that can't show the end of its request", () => {
   it("is posted anew, without a second mention, and the result is told once", async () => {
     await using world = await startWorld({ compute: { transitionMs: 700 } });
     world.slack.edit.setEditWindow(0);
@@ -133,7 +133,7 @@ describe("a card that can't show the end of its request", () => {
   });
 });
 
-describe("a workspace that sends too many messages", () => {
+describe.concurrent("a workspace that sends too many messages", () => {
   it("is waited for: what is owed goes once it may", async () => {
     await using world = await startWorld();
     world.slack.weather.add({
@@ -148,7 +148,7 @@ describe("a workspace that sends too many messages", () => {
   });
 });
 
-describe("what belongs in a thread that takes no replies", () => {
+describe.concurrent("what belongs in a thread that takes no replies", () => {
   it("is posted in the channel: a thread that is locked", async () => {
     await using world = await startWorld({ policy: restartsNeed(1) });
     const card = await asks(world);

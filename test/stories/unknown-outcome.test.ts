@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { auditOf, requestIn, snapshotIdOf } from "../core/asking.ts";
 import { policyWith, startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { eventually } from "../support/looking.ts";
 
 /** Its answer is lost, and a snapshot leaves no trace to read. */
 async function lostSnapshot(world: TestWorld, lost: "before" | "after" = "after") {
@@ -18,7 +19,7 @@ const dialog = (world: TestWorld, who = world.olivia) =>
 const remindersIn = (world: TestWorld) =>
   world.olivia.seesChannel("ops").messages.filter((one) => /Still unknown/.test(wordsOf(one)));
 
-describe("the card of an unknown outcome", () => {
+describe.concurrent("the card of an unknown outcome", () => {
   it("says where to look and for what, and asks for the ID only of what happened", async () => {
     await using world = await startWorld();
     const card = await lostSnapshot(world);
@@ -120,12 +121,12 @@ describe("the card of an unknown outcome", () => {
   });
 });
 
-it("a request whose call was refused with 429 says when it is canceled that a call was made", async () => {
+it.concurrent("a request whose call was refused with 429 says when it is canceled that a call was made", async () => {
   await using world = await startWorld();
   world.compute.weather({ match: "POST /v1/vms/*/restart", status: 429, retryAfter: 60 });
   await world.olivia.types("ops", "/vm restart web-2");
   await world.compute.called("POST /v1/vms/vm-payments-web-2/restart");
-  await expect.poll(async () => (await newestOf(world)).state).toBe("authorized");
+  await eventually(async () => expect((await newestOf(world)).state).toBe("authorized"));
   const card = await hears(world.olivia, "ops", /\[Cancel\]/);
   await world.olivia.types("ops", "/gatehouse jobs");
   const list = await hears(world.olivia, "ops", /1 request is open[^]*\[Cancel\]/);
@@ -135,7 +136,7 @@ it("a request whose call was refused with 429 says when it is canceled that a ca
   await hears(world.olivia, "ops", /: you canceled it\. The earlier call was not applied\.$/);
 });
 
-describe("an unknown outcome where no change is accepted", () => {
+describe.concurrent("an unknown outcome where no change is accepted", () => {
   it("is looked at, put off, and recorded by those who may operate, and by nobody else", async () => {
     const policy = policyWith({}, "channels: [C01OPS]");
     await using world = await startWorld({ policy });
@@ -165,7 +166,7 @@ describe("an unknown outcome where no change is accepted", () => {
   });
 });
 
-describe("what waits behind an unknown outcome", () => {
+describe.concurrent("what waits behind an unknown outcome", () => {
   it("says that it waits for a person, and runs once that is recorded from its own card", async () => {
     await using world = await startWorld();
     await lostSnapshot(world, "before");
@@ -196,7 +197,7 @@ async function newestOf({ store }: TestWorld) {
   return newest;
 }
 
-describe("the ID of a snapshot that only a team's people saw", () => {
+describe.concurrent("the ID of a snapshot that only a team's people saw", () => {
   const policy = `access: { view: [], operate: [], administer: ["U0ADA"] }
 teams:
   pay: { projects: ["payments"], operate: ["U0AMIR"], approve: ["U0AMIR"], channel: C02STATUS }

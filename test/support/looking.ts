@@ -19,4 +19,4 @@ export async function looking<T>(
 
 /** Tries again until it doesn't throw, for 20 s. For tests that run beside others: `expect.poll` knows only one at a time. */
 export const eventually = (holds: () => unknown) =>
-  vi.waitFor(holds, { timeout: 20_000, interval: 200 });
+  vi.waitFor(holds, { timeout: 20_000, interval: 50 });

@@ -38,7 +38,7 @@ const teams = `${testPolicy}${sources}teams:
   lab: { projects: [ml], operate: [U0AMIR], channel: C05LEADS }
 `;
 
-describe("a delivery", () => {
+describe.concurrent("a delivery", () => {
   it("that is repeated or comes from a second peer is one message and one record", async () => {
     await using world = await startAlertWorld();
     const body = alertmanagerBody([{}]);
@@ -108,7 +108,7 @@ describe("a delivery", () => {
   });
 });
 
-describe("the message of a group", () => {
+describe.concurrent("the message of a group", () => {
   it("is edited as VMs join it and end, and its thread says so", async () => {
     await using world = await startAlertWorld();
     await fire(world, [{}]);
@@ -513,11 +513,11 @@ describe("the message of a group", () => {
     await fire(world, [{ name: "DiskFull", vm: "db-1" }], { groupKey: "other" });
     await hears(world.olivia, "ops", /^🔥 DiskFull on db-1 /);
     expect(performance.now() - began).toBeLessThan(4_000);
-    await expect
-      .poll(() => wordsOf(inChannel(world).find(({ ts }) => ts === card.ts) ?? card), {
-        timeout: 5_000,
-      })
-      .toMatch(/^🔥 HighCpu on web-2 /);
+    await eventually(() =>
+      expect(wordsOf(inChannel(world).find(({ ts }) => ts === card.ts) ?? card)).toMatch(
+        /^🔥 HighCpu on web-2 /,
+      ),
+    );
     await isQuiet(world);
     const turns = inThread(world, card);
     expect(turns.length).toBeLessThan(12);
@@ -661,7 +661,7 @@ describe("the message of a group", () => {
   });
 });
 
-describe("the channel of a group", () => {
+describe.concurrent("the channel of a group", () => {
   const nowhere = policyWith({ alerts: undefined });
 
   it("is that of the audit trail for a source without a channel, if gatehouse.yml names no other", async () => {
@@ -725,9 +725,9 @@ describe("the channel of a group", () => {
     await using world = await startAlertWorld({ policy: `${alone}${sources}` });
     channelNamed(world, "ops").archived = true;
     await fire(world, [{}]);
-    await expect
-      .poll(() => world.lines.some((line) => line.includes("is_archived")), { timeout: 10_000 })
-      .toBe(true);
+    await eventually(() =>
+      expect(world.lines.some((line) => line.includes("is_archived"))).toBe(true),
+    );
     const alerts = createAlerts(world.client, world.key);
     const [untold] = await alerts.untold(0);
     expect(untold?.record.source).toBe("prometheus");
@@ -751,7 +751,7 @@ describe("the channel of a group", () => {
   });
 });
 
-describe("with teams", () => {
+describe.concurrent("with teams", () => {
   it("shows nothing about a team's VM in another team's channel while its own is closed", async () => {
     const policy = teams.replace("channel: C02STATUS }\n  lab", "channel: C01OPS }\n  lab");
     await using world = await startAlertWorld({ policy });

@@ -15,7 +15,7 @@ const calls = (world: TestWorld, channel = "ops") =>
     .seesChannel(channel)
     .messages.filter(({ blocks }) => JSON.stringify(blocks).includes("<!subteam^S01ONCALL>"));
 
-describe("whom a source calls", () => {
+describe.concurrent("whom a source calls", () => {
   it("are those of the severity, whatever its case, otherwise those of all others, each once", () => {
     const notify = { critical: ["S01ONCALL", "U0ADA"], "*": ["U0AMIR"] };
     expect(calledFor({ notify }, ["Critical", "critical"])).toEqual(["S01ONCALL", "U0ADA"]);

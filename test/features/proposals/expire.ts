@@ -1,11 +1,14 @@
 import { createProposals } from "../../../src/features/proposals/proposals.ts";
 import { expect } from "vitest";
+import { eventually } from "../../support/looking.ts";
 import type { TestWorld } from "../../support/start-world.ts";
 
 /** Lets a proposal that somebody took expire, as if that had been long ago; waits until it has. */
 export async function expire({ client, key }: TestWorld, id: string): Promise<void> {
   const proposals = createProposals(client, key);
-  await expect.poll(async () => (await proposals.get(id))?.state).toBe("running");
+  const becomes = (state: string) =>
+    eventually(async () => expect((await proposals.get(id))?.state).toBe(state));
+  await becomes("running");
   const { record } = (await proposals.get(id)) ?? {};
   const long = String((await proposals.now()) - 3_600_000);
   await client.hset(key("proposal", id), {
@@ -14,5 +17,5 @@ export async function expire({ client, key }: TestWorld, id: string): Promise<vo
     takenAt: long,
   });
   await proposals.redraw(id);
-  await expect.poll(async () => (await proposals.get(id))?.state).toBe("expired");
+  await becomes("expired");
 }

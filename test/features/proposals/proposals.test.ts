@@ -16,13 +16,14 @@ import { vmTarget } from "../../core/asking.ts";
 import { policyOf } from "../../core/permit/sample.ts";
 import { channelNamed } from "../alerts/sending.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "./deploy-job.ts";
+import { eventually } from "../../support/looking.ts";
 
 const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(more) });
 
 const cards = (world: TestWorld) =>
   world.vera.seesChannel("ops").messages.filter((one) => JSON.stringify(one).includes("proposes"));
 
-describe("a service at the API", () => {
+describe.concurrent("a service at the API", () => {
   it("is accepted with either of its tokens; anything else is 401 without a reason, and nothing is counted or posted", async () => {
     await using world = await startApi();
     const call = (authorization?: string) =>
@@ -42,7 +43,7 @@ describe("a service at the API", () => {
       { type: "about:blank", title: "Unauthorized", status: 401 },
     ]);
     for (const token of tokens) expect((await call(`Bearer ${token}`)).status).toBe(202);
-    await expect.poll(() => cards(world).length).toBe(2);
+    await eventually(() => expect(cards(world).length).toBe(2));
     const { asks } = deployJob(world, "fake-token-three");
     expect((await asks("p-anything")).status).toBe(401);
     expect(world.lines.join("")).not.toContain("fake-token");
@@ -66,7 +67,7 @@ describe("a service at the API", () => {
       });
     const other = await job.proposes("vm snapshot db-1 nightly", "release 42", "run-8");
     expect(other.body.id).not.toBe(all[0]?.body.id);
-    await expect.poll(() => cards(world).length).toBe(2);
+    await eventually(() => expect(cards(world).length).toBe(2));
   });
 
   it.each<[what: string, body: unknown, status: number, said: object]>([
@@ -324,9 +325,9 @@ describe("a service at the API", () => {
     await using world = await startWorld({ policy: alone, env: apiEnv });
     channelNamed(world, "ops").archived = true;
     const { body } = await deployJob(world).proposes("vm snapshot db-1");
-    await expect
-      .poll(() => world.lines.some((line) => line.includes("is_archived")), { timeout: 10_000 })
-      .toBe(true);
+    await eventually(() =>
+      expect(world.lines.some((line) => line.includes("is_archived"))).toBe(true),
+    );
     await world.client.hset(world.key("proposal", body.id), "createdAt", 0);
     await world.ada.types("status", "/gatehouse status");
     await hears(world.ada, "status", /1 proposal of services\.deploy can be shown in no channel/);
@@ -335,7 +336,7 @@ describe("a service at the API", () => {
   });
 });
 
-it("a proposal that is taken again doesn't expire under the press that took it", async () => {
+it.concurrent("a proposal that is taken again doesn't expire under the press that took it", async () => {
   await using here = await testRedis();
   const proposals = createProposals(here.redis, here.key);
   const read = async () => {
@@ -354,7 +355,7 @@ it("a proposal that is taken again doesn't expire under the press that took it",
   expect(hasExpired(await read(), await proposals.now())).toBe(false);
 });
 
-describe("a person's own proposal", () => {
+describe.concurrent("a person's own proposal", () => {
   it("is decided by that person alone, until it expires", () => {
     const by = { person: { id: "U0OLIVIA", teamId: "T0OURS", name: "olivia" } };
     const record = { by, target: vmTarget("db-1"), expiresAt: 1_000 };

@@ -12,7 +12,7 @@ import {
 import { looking } from "../support/looking.ts";
 import { portsOf, type Program, startProgram } from "../support/start-program.ts";
 import { startWorldForPrograms, type TestWorld, usualPolicy } from "../support/start-world.ts";
-import { hears } from "./words.ts";
+import { hears } from "../stories/words.ts";
 
 const here = path.join(import.meta.dirname, "../..");
 
