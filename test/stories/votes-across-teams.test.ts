@@ -153,7 +153,7 @@ describe("what a team decides and somebody requested in another channel", () => 
   });
 
   it("is reminded of half way, without mentions, and its requester hears in a direct message that it expired", async () => {
-    await using world = await startTeams({ policy: policyExpiring("2s") });
+    await using world = await startTeams({ policy: policyExpiring("3s") });
     const { olivia, amir, sam } = world;
     await olivia.types("ops", "/vm restart payments/web-2");
     const card = await hears(amir, "pay-ops", /Restart web-2[^]*\[Approve\]/);

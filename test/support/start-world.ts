@@ -48,7 +48,7 @@ export const testPace: Pace = {
   transitionGapMs: 30,
   claimWindowMs: 600,
   heartbeatMs: 400,
-  sweepMs: 1_000,
+  sweepMs: 500,
   editMs: 200,
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 5_000,
