@@ -133,6 +133,16 @@ describe("a message", () => {
     expect(JSON.stringify(both.blocks.at(-1))).toContain("r-29");
   });
 
+  it("shows as many rows of a list as Slack takes blocks, not one less, and all where they fit", () => {
+    for (const count of [1, limits.blocks - 1, limits.blocks, limits.blocks + 1, 60, 97, 1_000]) {
+      const rows = Array.from({ length: count }, (_, n) => section(md`row ${n}`));
+      const made = message("rows", list(rows));
+      expect(made.blocks).toHaveLength(Math.min(count, limits.blocks));
+      const isCut = JSON.stringify(made.blocks.at(-1)).includes("more");
+      expect(isCut).toBe(count > limits.blocks);
+    }
+  });
+
   it("weighs no more than Slack takes where no list was cut, and keeps the buttons at its end", () => {
     const heavy = Array.from({ length: 9 }, () => section(md`${"x".repeat(2000)}`));
     const made = message("heavy", heavy, buttons([again]));
