@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
-import { eventually } from "../support/looking.ts";
 
 /** The list is read by itself once in an hour only: what is newer was looked for. */
 const pace = { inventoryRefreshMs: 3_600_000 };
@@ -11,7 +10,7 @@ async function known(world: TestWorld) {
   await hears(world.vera, "ops", /3 VMs in payments/);
 }
 
-describe.concurrent("what was just created in another tool", () => {
+describe("what was just created in another tool", () => {
   it("is there: by its ID, by its name, for a glob, in lists, and in a digest", async () => {
     await using world = await startWorld({ pace });
     const { edit } = world.compute;
@@ -45,6 +44,8 @@ describe.concurrent("what was just created in another tool", () => {
       await world.vera.types("ops", "/vm show elsewhere-1");
       return wordsOf(await hears(world.vera, "ops", /There is no VM called elsewhere-1/));
     };
-    await eventually(async () => expect(await denied()).toMatch(/read the list \d+ s ago/));
+    await expect
+      .poll(denied, { timeout: 15_000, interval: 1_500 })
+      .toMatch(/read the list \d+ s ago/);
   });
 });
