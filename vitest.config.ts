@@ -77,6 +77,7 @@ export default defineConfig({
     isolate: false,
     // the tests wait for sockets and processes more than they compute
     maxWorkers: 7,
+    // as many of one file at once: they share a processor, and each has its own seconds to wait for
     maxConcurrency: 3,
     sequence: { sequencer: Mixed },
     // an "only" left behind must not let the rest pass unseen

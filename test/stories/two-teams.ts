@@ -188,8 +188,8 @@ export async function startTwoTeams(): Promise<TwoTeams> {
     snapshot: snapshot?.id ?? "",
   };
 
-  /** Handled, and everything said: looked at without a pause, as hundreds of answers are waited for. */
   const pendingDeliveries = countPendingDeliveries(world.client, world.key);
+  /** Handled, and everything said: looked at without a pause, as hundreds of answers are waited for. */
   async function idle(): Promise<void> {
     const deadline = performance.now() + 20_000;
     while ((await pendingDeliveries()) > 0)

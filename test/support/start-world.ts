@@ -152,8 +152,8 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     return store.getMany(await store.recentIds({}, 200));
   }
 
-  /** An acknowledged delivery may become a request only afterwards. */
   const pendingDeliveries = countPendingDeliveries(client, key);
+  /** An acknowledged delivery may become a request only afterwards. */
   const hasPendingDeliveries = async () => (await pendingDeliveries()) > 0;
 
   /** Looks after every change in Slack, and a few times a second, because Slack isn't told of every end. */
