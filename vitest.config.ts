@@ -67,10 +67,9 @@ export default defineConfig({
     globalSetup: ["test/support/shared-redis.ts"],
     // Processes that tests start inherit it, and load twice as fast.
     env: compileCache,
-    // a busy machine may take several times as long
-    testTimeout: 40_000,
-    expect: { poll: { timeout: 10_000 } },
-    hookTimeout: 20_000,
+    // a test waits for facts (test/support/until.ts), and that ends before this
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     teardownTimeout: 5_000,
     pool: "forks",
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind

@@ -82,7 +82,7 @@ async function takeBoth(name: string, scene: Scene): Promise<void> {
 }
 
 const sees = (name: string, words: string) =>
-  person(name).until((seen) => JSON.stringify(seen.channels).includes(words), 60_000);
+  person(name).until((seen) => JSON.stringify(seen.channels).includes(words));
 
 await takeBoth("first-screen", { as: "olivia", words: "Two teams share" });
 

@@ -41,7 +41,7 @@ export const rolloutSteps: readonly ((tour: Tour) => Promise<void>)[] = [
       await once(first, "exit");
       tour.scene("The worker is dead (kill -9). Another one starts and continues the rollout.");
       second = spawnWorker(tour, "second");
-      await tour.sees(olivia, "ops", /@olivia Restarted 12 VMs/, 120_000);
+      await tour.sees(olivia, "ops", /@olivia Restarted 12 VMs/);
       tour.holds("all twelve were restarted", restarted(tour).length === 12);
       tour.holds(
         "none of them twice",

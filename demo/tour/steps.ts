@@ -65,7 +65,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     );
     tour.world.compute.weather({ match: "POST /v1/vms/:id/restart", times: 1, lost: "after" });
     await tour.types(olivia, "ops", "/vm restart db-1");
-    await tour.sees(olivia, "ops", /✅ (@olivia )?Restarted db-1/, 30_000);
+    await tour.sees(olivia, "ops", /✅ (@olivia )?Restarted db-1/);
     tour.holds("it was sent once, and not again", restarts(tour) === 2);
   },
   async (tour) => {
@@ -84,7 +84,7 @@ export const steps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene(
       "What became of that snapshot can't be known: Gatehouse says so, sends nothing again, and asks a person.",
     );
-    await tour.sees(olivia, "ops", /Outcome unknown[\s\S]*It did not happen/, 30_000);
+    await tour.sees(olivia, "ops", /Outcome unknown[\s\S]*It did not happen/);
     await tour.presses(olivia, "It did not happen");
     await tour.dialog(olivia, /will be recorded as not done/);
     await tour.submits(olivia, { reason: "the console of the service lists no snapshot" });

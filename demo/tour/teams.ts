@@ -45,7 +45,7 @@ export const leadSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     tour.scene(
       "Half of the time for Mia's restart has passed: its thread says so, once. Noor reviews it from Home.",
     );
-    await tour.sees(noor, "search", /Half of the time has passed/, 30_000);
+    await tour.sees(noor, "search", /Half of the time has passed/);
     await noor.opensHome();
     await tour.until("Noor's Home shows what waits for her", noor, () =>
       /Restart\W+index-1\W+in search, requested/.test(

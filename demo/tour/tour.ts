@@ -19,12 +19,7 @@ export interface Tour {
   /** `place`: `home`, the ts of a message, or where this person looks first. */
   presses(who: PersonActions, label: string, place?: string): Promise<void>;
   /** Waits until this person sees a message with these words in a channel or its threads, and prints it. */
-  sees(
-    who: PersonActions,
-    channel: string,
-    words: RegExp,
-    timeoutMs?: number,
-  ): Promise<SeenMessage>;
+  sees(who: PersonActions, channel: string, words: RegExp): Promise<SeenMessage>;
   /** Waits until this person has a dialog with these words open, and prints it. */
   dialog(who: PersonActions, words: RegExp): Promise<void>;
   submits(who: PersonActions, values: FormValues): Promise<void>;
@@ -147,15 +142,15 @@ export function createTour(world: World, lines: string[]): Tour {
     },
     async presses(who, label, place) {
       // A card gets its buttons after the result
-      await who.until((seen) => JSON.stringify(seen).includes(`"text":"${label}"`), 20_000);
+      await who.until((seen) => JSON.stringify(seen).includes(`"text":"${label}"`));
       print(`  ${who.name} presses [${label}]${place === "home" ? " at Home" : ""}`);
       const { acked, error } = await who.presses(label, place === undefined ? {} : { in: place });
       if (!acked) throw new Error(`[${label}] was not acknowledged: ${error ?? "no reason"}`);
     },
-    async sees(who, channel, words, timeoutMs = 20_000) {
+    async sees(who, channel, words) {
       const find = () =>
         who.seesChannel(channel).messages.findLast((message) => words.test(readable(message)));
-      await who.until(() => find() !== undefined, timeoutMs);
+      await who.until(() => find() !== undefined);
       const found = find();
       if (!found) throw new Error(`no one saw ${String(words)}`);
       print(indent(shortened(readable(found), known)));
@@ -169,7 +164,7 @@ export function createTour(world: World, lines: string[]): Tour {
             .modals.flatMap((modal) => [modal.title, ...wordsIn(modal.blocks)])
             .join("\n"),
         );
-      await who.until(() => words.test(text()), 20_000);
+      await who.until(() => words.test(text()));
       print(indent(`┌ ${shortened(text(), known).replaceAll("\n", "\n│ ")}`));
     },
     async submits(who, values) {
@@ -188,7 +183,7 @@ export function createTour(world: World, lines: string[]): Tour {
       print(indent(`→ ${answer.replaceAll("\n", "\n  ")}`));
     },
     async until(what, who, isSo) {
-      await who.until(isSo, 30_000);
+      await who.until(isSo);
       print(`    ✓ ${what}`);
     },
     lines,

@@ -88,6 +88,9 @@ export interface PersonActions {
   seesChannel(channel: string): SeenChannel;
   /** Notifications for mentions of this person, oldest first. */
   mentions(): SeenNotification[];
-  /** Resolves with what is seen as soon as `wanted` holds (at once if it does); rejects saying what was seen instead. */
-  until(wanted: (seen: Seen) => boolean, timeoutMs?: number): Promise<Seen>;
+  /**
+   * Resolves with what is seen as soon as `wanted` holds (at once if it does). Rejects, saying what was seen instead, when nothing
+   * changes any more.
+   */
+  until(wanted: (seen: Seen) => boolean): Promise<Seen>;
 }

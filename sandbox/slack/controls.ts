@@ -20,10 +20,11 @@ function controlsOf(slack: SandboxSlack): Record<string, (...args: never[]) => u
     /** Waits for a change after `version`, at most `waitMs`; answers with the version then. */
     changed: async (version: number, waitMs: number) => {
       const { changes } = slack.workspace;
+      const patience = { stillMs: waitMs, longestMs: waitMs };
       await changes
         .until(
           () => changes.version > version || undefined,
-          waitMs,
+          patience,
           () => "",
         )
         .catch(() => undefined);

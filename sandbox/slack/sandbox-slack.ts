@@ -9,6 +9,7 @@ import { SocketMode } from "./deliver/socket-mode.ts";
 import { describeWorkspace } from "./describe-seen.ts";
 import type { Seen } from "./seen.ts";
 import { type AppSettings, settingsFromManifest } from "./state/app-settings.ts";
+import { usualPatience, type Waiting } from "./state/changes.ts";
 import { everyMessage } from "./state/messages.ts";
 import { addBot } from "./state/people.ts";
 import type { Team } from "./state/records.ts";
@@ -43,6 +44,8 @@ export interface SandboxSlackOptions {
   now?: () => number;
   /** Told of every call, also of those that are forgotten later. */
   onCall?: (record: CallRecord) => void;
+  /** How those who wait for something to be seen do it. */
+  waiting?: Partial<Waiting>;
 }
 
 export interface SandboxSlack extends AsyncDisposable {
@@ -60,9 +63,9 @@ export interface SandboxSlack extends AsyncDisposable {
   /** Called after every change; returns the function that stops it. */
   onChange(listener: () => void): () => void;
   /** Resolves as soon as `wanted` gives something other than undefined or false; looks at every change. */
-  until<T>(wanted: () => T | undefined | false, timeoutMs?: number): Promise<T>;
+  until<T>(wanted: () => T | undefined | false): Promise<T>;
   /** Resolves when the app has this many Socket Mode connections. */
-  connected(count?: number, timeoutMs?: number): Promise<number>;
+  connected(count?: number): Promise<number>;
   calls(method?: string): CallRecord[];
   callCounts(): Record<string, number>;
   forgetCalls(): void;
@@ -111,12 +114,13 @@ export async function startSandboxSlack(options: SandboxSlackOptions = {}): Prom
   addBot(workspace);
   seed(workspace);
 
-  const until = <T>(wanted: () => T | undefined | false, timeoutMs = 10_000) =>
+  const waiting: Waiting = { patience: usualPatience, explain: () => "", ...options.waiting };
+  const until = <T>(wanted: () => T | undefined | false) =>
     workspace.changes.until(
       () => wanted() || undefined,
-      timeoutMs,
+      waiting.patience,
       () =>
-        `Waited ${timeoutMs} ms for ${String(wanted)}; ${describeWorkspace(workspace, calls.counts())}`,
+        `${String(wanted)}; ${describeWorkspace(workspace, calls.counts())}${waiting.explain()}`,
     );
   const close = async () => {
     deliveries.close();
@@ -131,15 +135,12 @@ export async function startSandboxSlack(options: SandboxSlackOptions = {}): Prom
     weather,
     socketMode,
     edit: workspaceEdits(workspace, deliveries),
-    person: (who) => personActions(workspace, deliveries, who),
+    person: (who) => personActions(workspace, deliveries, who, waiting),
     seenBy: (who) => seenBy(workspace, who),
     onChange: (listener) => workspace.changes.listen(listener),
     until,
-    connected: (count = 1, timeoutMs) =>
-      until(
-        () => (socketMode.connections >= count ? socketMode.connections : undefined),
-        timeoutMs,
-      ),
+    connected: (count = 1) =>
+      until(() => (socketMode.connections >= count ? socketMode.connections : undefined)),
     calls: (method) => calls.list(method),
     callCounts: () => calls.counts(),
     forgetCalls: () => calls.forget(),

@@ -10,6 +10,7 @@ import { hears, wordsOf } from "../stories/words.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
 import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
+import { until } from "../support/until.ts";
 
 const callers = `
 sources:
@@ -127,7 +128,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   expect(["test-secret-of-file-1", "test-secret-four"].map(isHidden)).toEqual([true, false]);
   writeFileSync(policy, `${usualPolicy}${callers}`);
   await running.reload();
-  await expect.poll(() => isHidden("test-secret-four")).toBe(true);
+  await until(() => isHidden("test-secret-four")).toBe(true);
   expect(world.lines.join("")).toContain("channel C01OPS; notify none; expires 1h; limits");
   // Two, while one replaces the other
   writeFileSync(file, "test-secret-of-file-2 test-secret-of-file-3\n");
@@ -139,15 +140,10 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   await world.olivia.types("ops", "/gatehouse status");
   await hears(world.olivia, "ops", /API/);
   const changed = /config\.file-changed".*"variable":"SOURCE_SECRET_PROMETHEUS"/;
-  await expect
-    .poll(
-      async () => {
-        await world.olivia.types("ops", "/gatehouse status");
-        return world.lines.join("");
-      },
-      { timeout: 8_000, interval: 300 },
-    )
-    .toMatch(changed);
+  await until(async () => {
+    await world.olivia.types("ops", "/gatehouse status");
+    return world.lines.join("");
+  }).toMatch(changed);
   expect(["test-secret-of-file-2", "test-secret-of-file-3"].map(isHidden)).toEqual([true, true]);
 });
 

@@ -11,6 +11,7 @@ import { root } from "../structure/sources.ts";
 import { programOf } from "../support/programs.ts";
 import { certificate } from "../support/redis-nodes.ts";
 import { startWorld } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 it("the API answers through the nginx of docs/operate.md, over TLS and with the path as it was sent", async ({
   skip,
@@ -59,7 +60,7 @@ it("the API answers through the nginx of docs/operate.md, over TLS and with the 
   };
   try {
     const isUp = async () => (await ask("/other").catch(() => undefined))?.status;
-    await expect.poll(isUp, { timeout: 10_000 }).toBe(404);
+    await until(isUp).toBe(404);
     expect(await ask("/other", "{}")).toEqual({ status: 404, type: "application/problem+json" });
     expect((await ask("/other", "x".repeat(256 * 1024 + 1))).status).toBe(413);
   } finally {

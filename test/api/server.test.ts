@@ -9,6 +9,7 @@ import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { createJournal } from "../../src/core/request/journal.ts";
 import { startWebServer } from "../../src/operate/web-server.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 const kind = z.object({ name: z.string() });
 const secret = "Bearer test-secret-one";
@@ -161,7 +162,7 @@ describe("a call of the API", () => {
       "*",
     ]) {
       using raw = await dial(api.port, `GET ${path} HTTP/1.1\r\nhost: d\r\n\r\n`);
-      await expect.poll(raw.said).toContain("HTTP/1.1 404");
+      await until(raw.said).toContain("HTTP/1.1 404");
     }
     expect(await (await api.call("/vms/web%202?x=1")).json()).toMatchObject({
       path: "/vms/web 2",
@@ -238,7 +239,7 @@ describe("a call of the API", () => {
     using raw = await dial(api.port, head("/alerts", "content-length: 100") + good);
     raw.socket.destroySoon();
     const refused = '"why":"The body was cut."';
-    await expect.poll(() => api.lines.join("")).toContain(refused);
+    await until(() => api.lines.join("")).toContain(refused);
     expect(api.lines.join("")).not.toContain('"level":"error"');
     expect(await api.kept()).toBeNull();
   });
@@ -252,26 +253,26 @@ describe("a call of the API", () => {
       api.port,
       head("/alerts", "expect: 100-continue", `content-length: ${good.length}`),
     );
-    await expect.poll(careful.said).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    await until(careful.said).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     careful.socket.write(good);
-    await expect.poll(careful.said).toContain("HTTP/1.1 202");
+    await until(careful.said).toContain("HTTP/1.1 202");
     using odd = await dial(
       api.port,
       "GET /vms/a HTTP/1.1\r\nhost: d\r\ncontent-length: 3\r\n\r\nabc",
     );
-    await expect.poll(odd.said).toContain('"path":"/vms/a"');
+    await until(odd.said).toContain('"path":"/vms/a"');
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: d\r\n\r\n`;
     using line = await dial(api.port, get("/vms/a") + goodCall + get("/other") + get("/vms/b"));
-    await expect.poll(line.said).toMatch(/vms\/a[^]*202[^]*404[^]*vms\/b/);
+    await until(line.said).toMatch(/vms\/a[^]*202[^]*404[^]*vms\/b/);
   });
 
   it("may follow a refused one on the same connection", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     using raw = await dial(api.port, goodCall.replace(good, '{"nam_":"web-2"}'));
-    await expect.poll(raw.said).toContain("HTTP/1.1 400");
+    await until(raw.said).toContain("HTTP/1.1 400");
     raw.socket.write(goodCall);
-    await expect.poll(raw.said).toContain("HTTP/1.1 202");
+    await until(raw.said).toContain("HTTP/1.1 202");
   });
 });
 
@@ -320,21 +321,21 @@ describe("a caller of the API", () => {
     const metrics = (await api.telemetry.render()).text;
     expect(metrics).toContain('gatehouse_api_calls_total{route="mcp",outcome="406"} 1');
     await api.post(good);
-    await expect
-      .poll(async () => [...(await api.store.apiCalls()).keys()])
-      .toEqual(["alerts prometheus"]);
+    await until(async () => [...(await api.store.apiCalls()).keys()]).toEqual([
+      "alerts prometheus",
+    ]);
   });
 
   it("is remembered with its last call, and never waits or fails for that", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     await api.post(good);
-    await expect
-      .poll(async () => [...(await api.store.apiCalls()).keys()])
-      .toEqual(["alerts prometheus"]);
+    await until(async () => [...(await api.store.apiCalls()).keys()]).toEqual([
+      "alerts prometheus",
+    ]);
     await redis.redis.set(redis.key("api", "last"), "of another type");
     expect((await api.post(good)).status).toBe(202);
-    await expect.poll(() => api.lines.join("")).toContain("api.call-not-noted");
+    await until(() => api.lines.join("")).toContain("api.call-not-noted");
   });
 });
 
@@ -401,7 +402,7 @@ describe("the connections of the API", () => {
       socket.write(words);
     }
     expect((await api.post(good)).status).toBe(202);
-    await expect.poll(() => cut, { timeout: 8_000 }).toBeGreaterThanOrEqual(40);
+    await until(() => cut).toBeGreaterThanOrEqual(40);
     for (const socket of silent) socket.destroy();
   });
 
@@ -411,11 +412,11 @@ describe("the connections of the API", () => {
     const open = [];
     for (let n = 0; n < 1_024; n += 1)
       open.push(await dial(api.port, "GET /wait HTTP/1.1\r\nhost: d\r\n\r\n"));
-    await expect.poll(api.waiting, { timeout: 8_000 }).toBe(1_024);
+    await until(api.waiting).toBe(1_024);
     using late = await dial(api.port, goodCall);
     expect(await late.closed).toBe("");
     for (const { socket } of open) socket.destroy();
-    await expect.poll(api.waiting, { timeout: 8_000 }).toBe(0);
+    await until(api.waiting).toBe(0);
     expect((await api.post(good)).status).toBe(202);
   });
 });
@@ -425,9 +426,9 @@ describe("an API that closes", () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     using first = await dial(api.port, goodCall);
-    await expect.poll(first.said).toContain("202");
+    await until(first.said).toContain("202");
     const waits = api.call("/wait");
-    await expect.poll(api.waiting).toBe(1);
+    await until(api.waiting).toBe(1);
     const began = performance.now();
     const stopped = api.stop();
     const answer = await waits;
@@ -443,9 +444,9 @@ describe("an API that closes", () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     using raw = await dial(api.port, "GET /wait HTTP/1.1\r\nhost: d\r\n\r\n");
-    await expect.poll(api.waiting).toBe(1);
+    await until(api.waiting).toBe(1);
     raw.socket.destroy();
-    await expect.poll(api.waiting).toBe(0);
+    await until(api.waiting).toBe(0);
   });
 
   it("still takes a call whose body was arriving", async () => {
@@ -455,7 +456,7 @@ describe("an API that closes", () => {
       api.port,
       head("/alerts", "expect: 100-continue", "content-length: 16"),
     );
-    await expect.poll(other.said).toContain("100 Continue");
+    await until(other.said).toContain("100 Continue");
     const stopped = api.stop();
     other.socket.write(good);
     expect(await other.closed).toMatch(/HTTP\/1\.1 202 /);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createAcceptedPins } from "../../src/attestation/pins.ts";
 import { testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 const vm = { id: "vm-a", name: "a", projectId: "p" };
 const pin = { values: "0a".repeat(48), request: "r-1", vm, by: "olivia" };
@@ -35,7 +36,7 @@ describe("an approved pin, when the bot token is replaced", () => {
     expect(alarms).toEqual([]);
     // The token before may have leaked: what it signs from now on counts nowhere but where it is still the token
     await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(slow.vouched(pin))}`);
-    await expect.poll(async () => (await running.of("vm-a"))?.is).toBe("forged");
+    await until(async () => (await running.of("vm-a"))?.is).toBe("forged");
     await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(running.vouched(pin))}`);
     alarms.length = 0;
     // Of somebody who had neither nothing counts, and nothing is vouched for anew

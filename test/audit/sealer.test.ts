@@ -12,6 +12,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 import { append, sealAll, sealed, testFolder } from "./trail-of.ts";
+import { until } from "../support/until.ts";
 
 const log = silentLog();
 
@@ -63,15 +64,13 @@ describe("the sealer", () => {
     await append(world, 1);
     await sealed(world);
     const file = join(broken.path, "audit-anchors.jsonl");
-    await expect
-      .poll(async () => (await readdir(broken.path)).includes("audit-anchors.jsonl"), {
-        timeout: 5_000,
-      })
-      .toBe(true);
+    await until(async () => (await readdir(broken.path)).includes("audit-anchors.jsonl")).toBe(
+      true,
+    );
     await rm(file);
     await mkdir(file);
     await append(world, 1);
-    await expect.poll(() => said).toEqual([expect.stringMatching(/^stuck: .*EISDIR/)]);
+    await until(() => said).toEqual([expect.stringMatching(/^stuck: .*EISDIR/)]);
     const two = startSealer({
       ...options,
       redis: other.redis,
@@ -79,7 +78,7 @@ describe("the sealer", () => {
       onStuck: (why) => said.push(`stuck, too: ${why}`),
     });
     await append(world, 1);
-    await expect.poll(() => said.at(-1)).toMatch(/^unfit: .*can't be kept on this disk: EISDIR/);
+    await until(() => said.at(-1)).toMatch(/^unfit: .*can't be kept on this disk: EISDIR/);
     await sealed(world);
     expect(said.filter((line) => line.startsWith("stuck, too"))).toEqual([]);
     await one.close();
@@ -103,44 +102,38 @@ describe("the sealer", () => {
     expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 7 });
   });
 
-  it(
-    "is taken over from a process that is killed in the middle, again and again",
-    {
-      timeout: 60_000,
-    },
-    async () => {
-      await using world = await testRedis();
-      await using folder = await testFolder();
-      const { redis, key } = world;
-      const over = new AbortController();
-      const appending = (async () => {
-        let count = 0;
-        for (; !over.signal.aborted; count += 50) {
-          await append(world, 50);
-          await sleep(5);
-        }
-        return count;
-      })();
-      for (let kills = 0; kills < 4; kills++) {
-        const program = join(import.meta.dirname, "seal-for-ever.ts");
-        const child = spawn(process.execPath, [program, world.url, key.namespace, folder.path]);
-        await once(child.stdout, "data");
-        const before = (await createTrail(redis, key).head())?.seq ?? 0;
-        await expect
-          .poll(async () => (await createTrail(redis, key).head())?.seq ?? 0)
-          .toBeGreaterThan(before);
-        child.kill("SIGKILL");
-        await once(child, "exit");
+  it("is taken over from a process that is killed in the middle, again and again", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const { redis, key } = world;
+    const over = new AbortController();
+    const appending = (async () => {
+      let count = 0;
+      for (; !over.signal.aborted; count += 50) {
+        await append(world, 50);
+        await sleep(5);
       }
-      over.abort();
-      const count = await appending;
-      await sealAll(world, folder.path);
-      const { all } = openAnchors(folder.path, key.namespace);
-      const verdict = await verifyAudit({ redis, key, anchors: all });
-      expect(verdict).toMatchObject({ is: "intact", sealed: count, anchors: all.length });
-      expect(verdict.signed.seq).toBeGreaterThanOrEqual(Math.floor(count / 100) * 100);
-    },
-  );
+      return count;
+    })();
+    for (let kills = 0; kills < 4; kills++) {
+      const program = join(import.meta.dirname, "seal-for-ever.ts");
+      const child = spawn(process.execPath, [program, world.url, key.namespace, folder.path]);
+      await once(child.stdout, "data");
+      const before = (await createTrail(redis, key).head())?.seq ?? 0;
+      await until(async () => (await createTrail(redis, key).head())?.seq ?? 0).toBeGreaterThan(
+        before,
+      );
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
+    over.abort();
+    const count = await appending;
+    await sealAll(world, folder.path);
+    const { all } = openAnchors(folder.path, key.namespace);
+    const verdict = await verifyAudit({ redis, key, anchors: all });
+    expect(verdict).toMatchObject({ is: "intact", sealed: count, anchors: all.length });
+    expect(verdict.signed.seq).toBeGreaterThanOrEqual(Math.floor(count / 100) * 100);
+  });
 
   it("seals where another process has stopped, and leaves to another what that has a lease for", async () => {
     await using world = await testRedis();
@@ -169,7 +162,7 @@ describe("the sealer", () => {
     await append(world, 3);
     await sealed(world);
     await redis.xtrim(key("audit", "seals"), "MAXLEN", 0);
-    await expect.poll(() => stuck).toEqual([expect.stringMatching(/have disappeared/)]);
+    await until(() => stuck).toEqual([expect.stringMatching(/have disappeared/)]);
     await sealed(world);
     await sealer.close();
     expect(stuck).toHaveLength(1);

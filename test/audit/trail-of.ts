@@ -5,7 +5,7 @@ import { silentLog } from "../../src/log/log.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import { startSealer } from "../../src/audit/sealer.ts";
 import { createTrail } from "../../src/audit/trail.ts";
-import { expect } from "vitest";
+import { until } from "../support/until.ts";
 
 /** A folder that goes away with the test. */
 export async function testFolder(): Promise<{ path: string } & AsyncDisposable> {
@@ -49,12 +49,7 @@ export async function sealAll({ redis, key }: World, dataDir: string): Promise<v
 export async function sealed({ redis, key }: World): Promise<void> {
   const trail = createTrail(redis, key);
   const [newest] = await trail.recordsBefore(undefined, 1);
-  await expect
-    .poll(async () => newest && (await trail.find(newest.id))?.is, {
-      interval: 10,
-      timeout: 10_000,
-    })
-    .toBe(newest && "sealed");
+  await until(async () => newest && (await trail.find(newest.id))?.is).toBe(newest && "sealed");
 }
 
 type Row = [id: string, fields: string[]];

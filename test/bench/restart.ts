@@ -68,7 +68,7 @@ function restarter(world: World) {
       await Promise.all(
         where.map((channel) => olivia.types(channel, `/vm restart ${vms.next().value}`)),
       );
-      await world.slack.until(() => results() >= told, 60_000);
+      await world.slack.until(() => results() >= told);
     }
   };
 }

@@ -60,7 +60,7 @@ export async function measureStorm(): Promise<readonly Figure[]> {
   for (let n = 0; n < single; n += 1) {
     const began = performance.now();
     await deliver(`Single${n}`, 1, n, n);
-    await world.slack.until(() => isShown(world, `Single${n}`), patienceMs);
+    await world.slack.until(() => isShown(world, `Single${n}`));
     alone.push((performance.now() - began) / 1000);
     await sleep(2_000); // the limits have forgotten it
   }

@@ -10,6 +10,7 @@ import { root } from "../structure/sources.ts";
 import { programOf } from "../support/programs.ts";
 import { startWorld } from "../support/start-world.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "../features/proposals/deploy-job.ts";
+import { until } from "../support/until.ts";
 
 /** What the program says for these words where no API answers. */
 async function completes(...words: string[]): Promise<string> {
@@ -93,7 +94,7 @@ describe("completion", () => {
         const url = deployJob(world).url();
         const headers = { authorization: `Bearer ${tokens[0]}` };
         const names = async () => (await fetch(`${url}/v1/vms`, { headers })).text();
-        await expect.poll(names, { timeout: 15_000 }).toContain("`touch made`");
+        await until(names).toContain("`touch made`");
         const env = { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: tokens[0] };
         const main = join(root, "gatehouse.mjs");
         expect(await offered(shell, main, "", env)).toEqual({

@@ -366,7 +366,6 @@ describe("doctor, behind a private authority", () => {
         trustAuthorities(undefined);
       }
     },
-    30_000,
   );
 
   it("names the issuer of a proxy's own certificate, where that one isn't trusted", async () => {
@@ -396,7 +395,7 @@ describe("doctor, behind a private authority", () => {
       setGlobalDispatcher(dispatcher);
       trustAuthorities(undefined);
     }
-  }, 30_000);
+  });
 
   it("says that Redis asks for a client certificate, that it refuses the one it is shown, and that a port doesn't speak TLS", async () => {
     const made = authority.mint("localhost", localhost);

@@ -9,11 +9,11 @@ import { describe, expect, it } from "vitest";
 import { loadApiAccess } from "../../src/config/config.ts";
 import { proposeExitCodes, proposeUsage, runPropose } from "../../src/cli/propose.ts";
 import { root } from "../structure/sources.ts";
-import { eventually } from "../support/looking.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { hears } from "../stories/words.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "../features/proposals/deploy-job.ts";
+import { until } from "../support/until.ts";
 
 const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(more) });
 
@@ -71,7 +71,7 @@ async function serving(
     await once(server, "close");
   };
   /** Resolves with the next call. */
-  const asked = () => eventually(() => expect(calls.splice(0).length).toBeGreaterThan(0));
+  const asked = () => until(() => calls.splice(0).length).toBeGreaterThan(0);
   return { url: `http://127.0.0.1:${port}`, asked, [Symbol.asyncDispose]: close };
 }
 
@@ -152,7 +152,7 @@ describe.concurrent("propose in a terminal", () => {
       code: 5,
       said: expect.stringMatching(/expired: no one ran it in time\n$/),
     });
-  }, 60_000);
+  });
 
   it("makes one proposal, though the answer to it was lost and it is sent again", async () => {
     await using world = await startApi();
@@ -225,7 +225,7 @@ describe.concurrent("propose in a terminal", () => {
     const hung = await timed(terminal(frozen.url).proposes(waiting));
     expect(hung.ended.code).toBe(1);
     for (const { tookMs } of [dead, told, hung]) expect(tookMs).toBeLessThan(4_000);
-  }, 20_000);
+  });
 
   it("asks once where too many of its proposals are open, since a pause changes nothing", async () => {
     await using world = await startApi("    limits: { openProposals: 1 }\n");
@@ -268,7 +268,7 @@ describe.concurrent("propose in a terminal", () => {
     });
     expect(tookMs).toBeGreaterThan(2_900);
     expect(tookMs).toBeLessThan(6_000);
-  }, 40_000);
+  });
 
   it("ends with 8 where the API refuses to say more of what was proposed: it stands", async () => {
     await using world = await startApi();
@@ -396,7 +396,7 @@ describe.concurrent("propose in a terminal", () => {
       code: 1,
     });
     expect(calls).toBeLessThan(6);
-  }, 20_000);
+  });
 
   it("takes no answer for the API's that isn't, or that has no end", async () => {
     const page = "x".repeat(1024 * 1024);
@@ -426,50 +426,46 @@ describe.concurrent("propose in a terminal", () => {
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)(
-    "says on %s what stands, and ends with %i",
-    async (signal, code) => {
-      await using hanging = await serving(() => undefined);
-      const early = started(hanging.url, ["--key", "ci-42"]);
-      await hanging.asked();
-      early.child.kill(signal);
-      expect(await early.ended).toEqual({
-        code,
-        out: "",
-        err: expect.stringMatching(
-          /^The proposal may have been made\. The same command with --key ci-42 asks again without making a second\.\n$/,
-        ),
-      });
+  ] as const)("says on %s what stands, and ends with %i", async (signal, code) => {
+    await using hanging = await serving(() => undefined);
+    const early = started(hanging.url, ["--key", "ci-42"]);
+    await hanging.asked();
+    early.child.kill(signal);
+    expect(await early.ended).toEqual({
+      code,
+      out: "",
+      err: expect.stringMatching(
+        /^The proposal may have been made\. The same command with --key ci-42 asks again without making a second\.\n$/,
+      ),
+    });
 
-      const gone = await serving(() => undefined);
-      await gone[Symbol.asyncDispose]();
-      const unreached = started(gone.url);
-      await eventually(() => expect(unreached.said.err).toContain("Trying again"));
-      unreached.child.kill(signal);
-      expect(await unreached.ended).toEqual({
-        code,
-        out: "",
-        err: expect.stringMatching(/^No API answers at .*\nNothing was sent\.\n$/),
-      });
+    const gone = await serving(() => undefined);
+    await gone[Symbol.asyncDispose]();
+    const unreached = started(gone.url);
+    await until(() => unreached.said.err).toContain("Trying again");
+    unreached.child.kill(signal);
+    expect(await unreached.ended).toEqual({
+      code,
+      out: "",
+      err: expect.stringMatching(/^No API answers at .*\nNothing was sent\.\n$/),
+    });
 
-      await using world = await startApi();
-      const open = started(deployJob(world).url(), ["--wait", "30s", "--key", "ci-43"]);
-      await eventually(() => expect(open.said.out).toMatch(/^open: /));
-      open.child.kill(signal);
-      expect(await open.ended).toMatchObject({
-        code,
-        err: expect.stringMatching(
-          /^p-\w+ stays open in Slack until 20.*Z; nothing was taken back\. The same command with --key ci-43 follows it\.( Its card: https:\S+)?\n$/,
-        ),
-      });
-      // As it says: the same proposal, which stands
-      const again = started(deployJob(world).url(), ["--wait", "30s", "--key", "ci-43"]);
-      await world.olivia.presses("Run", { in: await cardOf(world) });
-      expect(await again.ended).toMatchObject({ code: 0, err: "" });
-      expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(1);
-    },
-    60_000,
-  );
+    await using world = await startApi();
+    const open = started(deployJob(world).url(), ["--wait", "30s", "--key", "ci-43"]);
+    await until(() => open.said.out).toMatch(/^open: /);
+    open.child.kill(signal);
+    expect(await open.ended).toMatchObject({
+      code,
+      err: expect.stringMatching(
+        /^p-\w+ stays open in Slack until 20.*Z; nothing was taken back\. The same command with --key ci-43 follows it\.( Its card: https:\S+)?\n$/,
+      ),
+    });
+    // As it says: the same proposal, which stands
+    const again = started(deployJob(world).url(), ["--wait", "30s", "--key", "ci-43"]);
+    await world.olivia.presses("Run", { in: await cardOf(world) });
+    expect(await again.ended).toMatchObject({ code: 0, err: "" });
+    expect(await world.client.keys(world.key("proposal", "*"))).toHaveLength(1);
+  });
 
   it("says what stands when its wait is over, or when the API says no more of it", async () => {
     await using world = await startApi();
@@ -492,7 +488,7 @@ describe.concurrent("propose in a terminal", () => {
     });
     const { code, said } = await terminal(proxy.url).proposes([...words, "--wait", "1s"]);
     expect([code, said]).toEqual([8, expect.stringMatching(stands)]);
-  }, 30_000);
+  });
 
   it("says that it may have been made where the answer was lost, and only there", async () => {
     const waiting = [...words, "--wait", "1s", "--key", "ci-42"];
@@ -508,16 +504,14 @@ describe.concurrent("propose in a terminal", () => {
     );
     for (const { url } of [gone, refusing])
       expect((await terminal(url).proposes(waiting)).said).not.toContain("may have been");
-  }, 30_000);
+  });
 
   it("tells at once that no API answers, and why, and tries again", async () => {
     const gone = await serving(() => undefined);
     await gone[Symbol.asyncDispose]();
     const { ended, said } = started(gone.url, ["--wait", "5s"]);
-    await eventually(() =>
-      expect(said.err).toMatch(
-        /^No API answers at http:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+\. Trying again for up to 5 s\.\n/,
-      ),
+    await until(() => said.err).toMatch(
+      /^No API answers at http:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+\. Trying again for up to 5 s\.\n/,
     );
     const { code, out, err } = await ended;
     // Once, however often it was tried
@@ -528,10 +522,10 @@ describe.concurrent("propose in a terminal", () => {
     await using slow = await serving(() => undefined);
     const waiting = started(slow.url, ["--wait", "6s"]);
     await slow.asked();
-    await eventually(() => expect(waiting.said.err).toMatch(/^No answer from .* yet/));
+    await until(() => waiting.said.err).toMatch(/^No answer from .* yet/);
     waiting.child.kill("SIGINT");
     await waiting.ended;
-  }, 40_000);
+  });
 
   it("names the variable or the file whose token no service has", async () => {
     await using world = await startApi();

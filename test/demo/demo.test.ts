@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { deployProposes } from "../../demo/programs.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { findProgram } from "../../sandbox/find-program.ts";
+import { until } from "../support/until.ts";
 
 /** Starts a program, and collects what it prints. */
 function starts(program: string, words: readonly string[]) {
@@ -26,13 +27,12 @@ describe("npm run demo", () => {
   let demo: ReturnType<typeof starts>;
   beforeAll(async () => {
     demo = starts(process.execPath, ["demo/demo.ts"]);
-    const isReady = () => expect(demo.said).toContain("Ctrl-C stops everything");
-    await vi.waitFor(isReady, { timeout: 140_000 });
-  }, 150_000);
+    await until(() => demo.said).toContain("Ctrl-C stops everything");
+  });
   afterAll(async () => {
     demo.child.kill("SIGINT");
     await once(demo.child, "close");
-  }, 30_000);
+  });
 
   /** The three lines from the one that sets a variable on. */
   const printed = (variable: string) => {

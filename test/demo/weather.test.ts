@@ -12,6 +12,7 @@ import { buildWorld, type World } from "../../demo/world.ts";
 import { commands } from "../../src/features/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { policyWith, testPace } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 /** A process starts in a second, and on a busy machine in ten. */
 const patienceMs = 60_000;
@@ -55,20 +56,16 @@ describe("the weather of the page", () => {
   const doneTo = (name: string) =>
     weather.now().vms.find((vm) => vm.name === name && vm.project === "payments")?.done;
 
-  it(
-    "keeps a request while the worker is dead, and a new one carries it out once",
-    async () => {
-      await turn("worker", true);
-      expect(worker.isUp()).toBe(false);
-      await world.slack.person("olivia").types("ops", "/vm restart web-2");
-      await said("Requested. The result will be in the thread.");
-      expect(doneTo("web-2")).toBe("");
-      await turn("worker", false);
-      await said("Restarted `web-2`");
-      expect(doneTo("web-2")).toBe("1 restart");
-    },
-    patienceMs,
-  );
+  it("keeps a request while the worker is dead, and a new one carries it out once", async () => {
+    await turn("worker", true);
+    expect(worker.isUp()).toBe(false);
+    await world.slack.person("olivia").types("ops", "/vm restart web-2");
+    await said("Requested. The result will be in the thread.");
+    expect(doneTo("web-2")).toBe("");
+    await turn("worker", false);
+    await said("Restarted `web-2`");
+    expect(doneTo("web-2")).toBe("1 restart");
+  });
 
   it("slows the service down: Slack is answered at once, and the VM restarts once", async () => {
     await turn("slow", true);
@@ -104,7 +101,7 @@ describe("the weather of the page", () => {
   it("takes Slack away: what is done meanwhile is told afterwards, once", async () => {
     await turn("slack", true);
     await types("/vm start payments/web-1");
-    await expect.poll(() => doneTo("web-1"), { timeout: 5000 }).toContain("1 start,");
+    await until(() => doneTo("web-1")).toContain("1 start,");
     await turn("slack", false);
     await said("Started `payments/web-1`");
     const told = world.slack.person("olivia").mentions();
@@ -141,7 +138,7 @@ describe("the weather of the page", () => {
       return JSON.stringify(world.slack.seenBy("olivia").channels);
     };
     // What the metrics say is what the alert says
-    await expect.poll(metricsSaid, { timeout: 5000, interval: 1000 }).toMatch(/CPU \*(9[5-9]|100)/);
+    await until(metricsSaid).toMatch(/CPU \*(9[5-9]|100)/);
     await turn("alert", false);
     await said("HighCpu on web-2* ended");
   });
@@ -167,7 +164,7 @@ describe("the weather of the page", () => {
       await olivia.types("ops", "/vm stop db-1");
       return doneTo("db-1");
     };
-    await expect.poll(stopped, { timeout: 10_000, interval: 500 }).toBe("1 stop, 1 restart");
+    await until(stopped).toBe("1 stop, 1 restart");
   });
 
   it("has a deploy job and an agent propose, which runs once somebody presses the button that the switch names", async () => {

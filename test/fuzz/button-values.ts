@@ -1,11 +1,11 @@
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { looking } from "../support/looking.ts";
 import { buttonOn, pressPayload } from "../stories/forge.ts";
 import { forgedPress } from "./button-cases.ts";
 import { createTally, type Fuzzed, type FuzzOptions, sampled, withHands } from "./fuzzed.ts";
 import { type FuzzWorld, startFuzzWorld } from "./fuzz-world.ts";
 import { lay } from "./lay.ts";
 import { outcomeOf } from "./outcome.ts";
+import { until } from "../support/until.ts";
 
 /**
  * Presses that Slack would never send, signed as if it had: by people who may not, on values, messages, channels and
@@ -18,23 +18,17 @@ export async function fuzzButtonValues({ cases, seed }: FuzzOptions): Promise<Fu
   const ops = () =>
     world.slack.seenBy("amir").channels.find(({ id }) => id === "C01OPS")?.messages ?? [];
   const cardOf = (pattern: RegExp) =>
-    world.slack.until(
-      () =>
-        ops().find(
-          (message) =>
-            pattern.test(JSON.stringify(message)) &&
-            JSON.stringify(message).includes("vote:approve"),
-        ),
-      15_000,
+    world.slack.until(() =>
+      ops().find(
+        (message) =>
+          pattern.test(JSON.stringify(message)) && JSON.stringify(message).includes("vote:approve"),
+      ),
     );
   await olivia.types("ops", "/vm restart web-2");
   await olivia.types("ops", "/vm stop db-1");
   const cards = [await cardOf(/[Rr]estart[^]*web-2/), await cardOf(/[Ss]top[^]*db-1/)] as const;
   await olivia.types("ops", "just words");
-  const words = await world.slack.until(
-    () => ops().find(({ text }) => text === "just words"),
-    5000,
-  );
+  const words = await world.slack.until(() => ops().find(({ text }) => text === "just words"));
   await world.idle();
   const before = await outcomeOf(world);
 
@@ -74,8 +68,7 @@ async function stillWorks(
 ): Promise<void> {
   const writes = world.compute.writes().length;
   await world.post(pressPayload(world, "amir", card, buttonOn(card, "Approve")));
-  const isSent = async () => world.compute.writes().length > writes || undefined;
-  await looking(isSent, 10_000, async () => "").catch(() =>
+  await until(() => world.compute.writes().length > writes).catch(() =>
     wrong("afterwards a genuine approval no longer led to the restart"),
   );
 }

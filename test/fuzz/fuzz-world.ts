@@ -2,7 +2,6 @@ import { createHmac } from "node:crypto";
 import { Agent } from "undici";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { auditOf } from "../core/asking.ts";
-import { looking } from "../support/looking.ts";
 import type { Tally } from "./fuzzed.ts";
 import { type Pace, usualPace } from "../../src/config/policy-schema.ts";
 import { countPendingDeliveries } from "../support/pending-deliveries.ts";
@@ -12,6 +11,7 @@ import {
   type TestWorld,
   type TestWorldOptions,
 } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 /** Every change waits for an approval, so nothing may ever reach the service unapproved. */
 const everything = ["*.*"];
@@ -127,18 +127,9 @@ export async function startFuzzWorld(
     },
     requests,
     audit: () => auditOf(client, key("audit")),
-    until: (fits) =>
-      looking(
-        async () => (await requests()).find(fits),
-        20_000,
-        async () => "no request fits",
-      ),
+    until: (fits) => until(async () => (await requests()).find(fits)),
     async idle() {
-      await looking(
-        async () => (await pendingDeliveries()) === 0 || undefined,
-        120_000,
-        async () => "what was taken is never handled",
-      );
+      await until(async () => (await pendingDeliveries()) === 0 || undefined);
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -106,7 +106,7 @@ it("40 policies with teams, and people: every list, look, and count of the journ
     );
   }
   expect(Math.min(counts.seen, counts.hidden)).toBeGreaterThan(100);
-}, 20_000);
+});
 
 const idOf = ({ record }: StoredRequest) => record.id;
 const sorted = (ids: readonly string[]) => ids.toSorted();

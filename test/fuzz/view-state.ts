@@ -40,7 +40,7 @@ export async function fuzzViewState({ cases, seed }: FuzzOptions): Promise<Fuzze
   );
   const targets = [...known.keys(), ...known.values()];
   await world.slack.person("olivia").types("ops", "/vm stop web-2");
-  await world.slack.until(() => world.slack.messages().length > 0, 5000);
+  await world.slack.until(() => world.slack.messages().length > 0);
   await world.idle();
   const before = (await world.requests()).map(({ record }) => record.id);
   const sent = new Map<string, Submitted>();
@@ -109,7 +109,7 @@ async function openDialogs(world: FuzzWorld) {
   ];
   for (const text of words) {
     await olivia.types("ops", text);
-    await olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""), 15_000);
+    await olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
     const view = topModal(world.slack.workspace, "U0OLIVIA");
     if (!view) throw new Error(`${text} opened no dialog`);
     metadata.push(view.privateMetadata);

@@ -11,6 +11,7 @@ import { findProgram } from "../../sandbox/find-program.ts";
 import { root } from "../structure/sources.ts";
 import { startProgram } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 /** The alerts as shipped, with minutes for which something must hold made seconds. */
 const rules = readFileSync(path.join(root, "deploy/prometheus/alerts.yml"), "utf8")
@@ -73,7 +74,6 @@ it("a real Prometheus fires when a gateway of two is killed, when a worker stops
     const { alerts = [] } = ((await api("alerts")) ?? {}) as { alerts?: Alert[] };
     return alerts.filter(({ state }) => state === "firing").map(({ labels }) => labels);
   };
-  const soon = { timeout: 30_000, interval: 250 };
   const query = encodeURIComponent("count(min by (instance) (gatehouse_ready) == 1)");
   const howManyAreReady = async () => {
     const found = (await api(`query?query=${query}`)) as
@@ -81,30 +81,26 @@ it("a real Prometheus fires when a gateway of two is killed, when a worker stops
       | undefined;
     return found?.result[0]?.value[1];
   };
-  await expect.poll(howManyAreReady, soon).toBe("4");
+  await until(howManyAreReady).toBe("4");
 
   await admin.config("SET", "maxmemory", "1mb");
-  await expect
-    .poll(firing, soon)
-    .toContainEqual(
-      expect.objectContaining({ alertname: "GatehouseRedisRefusesWrites", reason: "redis-full" }),
-    );
+  await until(firing).toContainEqual(
+    expect.objectContaining({ alertname: "GatehouseRedisRefusesWrites", reason: "redis-full" }),
+  );
   await admin.config("SET", "maxmemory", "0");
-  await expect.poll(howManyAreReady, soon).toBe("4");
+  await until(howManyAreReady).toBe("4");
 
   for (const [name, signal, role] of [
     ["gateway-2", "SIGKILL", "gateway"],
     ["worker-2", "SIGTERM", "worker"],
   ] as const) {
     processes.get(name)?.child.kill(signal);
-    await expect
-      .poll(firing, soon)
-      .toContainEqual(
-        expect.objectContaining({ alertname: "GatehouseProcessDown", instance: instanceOf(name) }),
-      );
-    await expect
-      .poll(firing, soon)
-      .toContainEqual(expect.objectContaining({ alertname: "GatehouseProcessMissing", role }));
+    await until(firing).toContainEqual(
+      expect.objectContaining({ alertname: "GatehouseProcessDown", instance: instanceOf(name) }),
+    );
+    await until(firing).toContainEqual(
+      expect.objectContaining({ alertname: "GatehouseProcessMissing", role }),
+    );
   }
   expect((await firing()).map(({ alertname }) => alertname)).not.toContain("GatehouseDown");
-}, 120_000);
+});

@@ -3,100 +3,91 @@ import path from "node:path";
 import { expect, it } from "vitest";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
-it(
-  "secrets in files are replaced while it runs: Redis, Slack, and the compute service go on with the new ones",
-  { timeout: 60_000 },
-  async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ roles: [], redisUrl: redis.url });
-    const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");
-    const write = (name: string, text: string) =>
-      writeFileSync(path.join(folder, name), `${text}\n`);
-    const login = (word: string) => redis.url.replace("redis://", `redis://gatehouse:${word}@`);
-    const names = ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "COMPUTE_API_KEY", "REDIS_URL"] as const;
-    const env: Record<string, string> = { ...world.env };
-    for (const name of names) {
-      write(name, env[name] ?? "");
-      env[name] = "";
-      env[`${name}_FILE`] = path.join(folder, name);
-    }
-    const setPassword = (word: string) =>
-      world.client.call(
-        "ACL",
-        "SETUSER",
-        "gatehouse",
-        "on",
-        "resetpass",
-        `>${word}`,
-        "~*",
-        "&*",
-        "+@all",
-      );
-    await setPassword("word-1");
-    write("REDIS_URL", login("word-1"));
+it("secrets in files are replaced while it runs: Redis, Slack, and the compute service go on with the new ones", async () => {
+  await using redis = await privateRedis();
+  await using world = await startWorld({ roles: [], redisUrl: redis.url });
+  const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");
+  const write = (name: string, text: string) => writeFileSync(path.join(folder, name), `${text}\n`);
+  const login = (word: string) => redis.url.replace("redis://", `redis://gatehouse:${word}@`);
+  const names = ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "COMPUTE_API_KEY", "REDIS_URL"] as const;
+  const env: Record<string, string> = { ...world.env };
+  for (const name of names) {
+    write(name, env[name] ?? "");
+    env[name] = "";
+    env[`${name}_FILE`] = path.join(folder, name);
+  }
+  const setPassword = (word: string) =>
+    world.client.call(
+      "ACL",
+      "SETUSER",
+      "gatehouse",
+      "on",
+      "resetpass",
+      `>${word}`,
+      "~*",
+      "&*",
+      "+@all",
+    );
+  await setPassword("word-1");
+  write("REDIS_URL", login("word-1"));
 
-    const running = await world.startProcess("all", env);
-    const { config } = running;
-    /** Where its answer takes long, it is asked for again, which may restart it once more. */
-    const restarted = async (vm: string) => {
-      const restart = async () => {
-        await world.olivia.types("ops", `/vm restart ${vm}`).catch(() => undefined);
-        return world.compute
-          .writes()
-          .map((call) => call.path)
-          .join(" ");
-      };
-      const wanted = `${vm.replace("/", "-")}/restart`;
-      await expect.poll(restart, { timeout: 15_000, interval: 500 }).toContain(wanted);
+  const running = await world.startProcess("all", env);
+  const { config } = running;
+  /** Where its answer takes long, it is asked for again, which may restart it once more. */
+  const restarted = async (vm: string) => {
+    const restart = async () => {
+      await world.olivia.types("ops", `/vm restart ${vm}`).catch(() => undefined);
+      return world.compute
+        .writes()
+        .map((call) => call.path)
+        .join(" ");
     };
-    await world.slack.connected();
-    await world.compute.called("GET /v1/projects/:id/vms", 4);
-    // Somebody empties the file: the former key stays
-    write("COMPUTE_API_KEY", "");
-    config.files.get("COMPUTE_API_KEY")?.reread();
+    const wanted = `${vm.replace("/", "-")}/restart`;
+    await until(restart).toContain(wanted);
+  };
+  await world.slack.connected();
+  await world.compute.called("GET /v1/projects/:id/vms", 4);
+  // Somebody empties the file: the former key stays
+  write("COMPUTE_API_KEY", "");
+  config.files.get("COMPUTE_API_KEY")?.reread();
+  await world.olivia.types("ops", "/vm show web-2");
+  expect(world.lines.join("")).toMatch(/"config.file-unusable".*"variable":"COMPUTE_API_KEY"/);
+  // Somebody puts a wrong key there, and then the right one
+  write("COMPUTE_API_KEY", "key-of-last-year");
+  config.files.get("COMPUTE_API_KEY")?.reread();
+  await until(async () => {
     await world.olivia.types("ops", "/vm show web-2");
-    expect(world.lines.join("")).toMatch(/"config.file-unusable".*"variable":"COMPUTE_API_KEY"/);
-    // Somebody puts a wrong key there, and then the right one
-    write("COMPUTE_API_KEY", "key-of-last-year");
-    config.files.get("COMPUTE_API_KEY")?.reread();
-    await expect
-      .poll(
-        async () => {
-          await world.olivia.types("ops", "/vm show web-2");
-          return JSON.stringify(world.slack.seenBy("olivia"));
-        },
-        { timeout: 10_000, interval: 200 },
-      )
-      .toContain("rejected Gatehouse's API key");
-    write("COMPUTE_API_KEY", world.compute.apiKey);
-    await restarted("web-2");
+    return JSON.stringify(world.slack.seenBy("olivia"));
+  }).toContain("rejected Gatehouse's API key");
+  write("COMPUTE_API_KEY", world.compute.apiKey);
+  await restarted("web-2");
 
-    // Slack's tokens: the former ones are refused, and the connection breaks
-    const { app } = world.slack;
-    [app.botToken, app.appToken] = ["xoxb-sandbox-next-year", "xapp-1-sandbox-next-year"];
-    write("SLACK_BOT_TOKEN", app.botToken);
-    write("SLACK_APP_TOKEN", app.appToken);
-    // Redis' password: the connections are cut
-    await setPassword("word-2");
-    write("REDIS_URL", login("word-2"));
-    await world.client.call("CLIENT", "KILL", "USER", "gatehouse");
-    world.slack.socketMode.disconnect("cut");
-    await restarted("payments/web-1");
-    expect(await world.store.freezeState()).toBeUndefined();
-    const changed = () =>
-      names.filter((name) =>
-        world.lines.some(
-          (line) => line.includes("file-changed") && line.includes(`"variable":"${name}"`),
-        ),
-      );
-    await expect.poll(changed, { timeout: 15_000 }).toEqual([...names]);
-    await running.close();
-    const said = world.lines.join("");
-    for (const secret of ["next-year", "word-1", "word-2", world.compute.apiKey])
-      expect(said).not.toContain(secret);
-  },
-);
+  // Slack's tokens: the former ones are refused, and the connection breaks
+  const { app } = world.slack;
+  [app.botToken, app.appToken] = ["xoxb-sandbox-next-year", "xapp-1-sandbox-next-year"];
+  write("SLACK_BOT_TOKEN", app.botToken);
+  write("SLACK_APP_TOKEN", app.appToken);
+  // Redis' password: the connections are cut
+  await setPassword("word-2");
+  write("REDIS_URL", login("word-2"));
+  await world.client.call("CLIENT", "KILL", "USER", "gatehouse");
+  world.slack.socketMode.disconnect("cut");
+  await restarted("payments/web-1");
+  expect(await world.store.freezeState()).toBeUndefined();
+  const changed = () =>
+    names.filter((name) =>
+      world.lines.some(
+        (line) => line.includes("file-changed") && line.includes(`"variable":"${name}"`),
+      ),
+    );
+  await until(changed).toEqual([...names]);
+  await running.close();
+  const said = world.lines.join("");
+  for (const secret of ["next-year", "word-1", "word-2", world.compute.apiKey])
+    expect(said).not.toContain(secret);
+});
 
 it("a key and a token that are rotated again and again under load lose nothing: every restart is done once", async () => {
   const names = Array.from({ length: 40 }, (_, n) => `vm-0000-${String(n).padStart(3, "0")}`);
@@ -130,11 +121,11 @@ it("a key and a token that are rotated again and again under load lose nothing: 
     const requests = await world.store.getMany(await world.store.recentIds({}, 100));
     return requests.map(({ record, state }) => `${record.target.id} ${state}`).toSorted();
   };
-  await expect.poll(ends, { timeout: 30_000 }).toEqual(names.map((name) => `${name} done`));
+  await until(ends).toEqual(names.map((name) => `${name} done`));
   const sent = world.compute.writes().map(({ path: where, effect }) => `${where} ${effect}`);
   expect(sent.toSorted()).toEqual(names.map((name) => `/v1/vms/${name}/restart true`));
   expect(await world.store.freezeState()).toBeUndefined();
-}, 40_000);
+});
 
 it("a new signing secret counts from the next delivery on, and the former one no longer", async () => {
   await using world = await startWorld({ roles: [], receive: "http" });

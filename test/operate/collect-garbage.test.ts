@@ -28,4 +28,4 @@ it("gives back what starting took, and later what a busy time did, though that w
     { timeout: 20_000 },
   );
   expect(JSON.parse(stdout)).toEqual({ first: true, again: true });
-}, 25_000);
+});

@@ -8,6 +8,7 @@ import { root } from "../structure/sources.ts";
 import { startNode } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
+import { until } from "../support/until.ts";
 
 const programs = programsFor(handedToPrograms);
 
@@ -49,9 +50,7 @@ it("every command of README, install, operate, and policy runs as it stands ther
   await using world = await startWorldForPrograms({ roles: ["all"] });
   await world.olivia.types("ops", "/vm restart web-2");
   await world.ended();
-  await expect
-    .poll(() => world.client.exists(world.key("audit", "seals")), { timeout: 10_000 })
-    .toBe(1);
+  await until(() => world.client.exists(world.key("audit", "seals"))).toBe(1);
   const folder = path.dirname(world.env["GATEHOUSE_CONFIG"] ?? "");
   const envFile = path.join(folder, "env");
   const lines = Object.entries({ ...world.env, DATA_DIR: path.join(folder, "data-of-docs") });
@@ -87,4 +86,4 @@ it("every command of README, install, operate, and policy runs as it stands ther
     readFileSync(path.join(root, "docs/operate.md"), "utf8"),
   );
   expect(rows.map(({ id }) => id)).toContain(drill?.[1]);
-}, 90_000);
+});

@@ -15,6 +15,7 @@ import { portsOf, startNode } from "../support/start-program.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { policyTerms } from "../../src/features/index.ts";
+import { until } from "../support/until.ts";
 
 /** A process as an example starts it: its command line and its variables, as they stand there. */
 interface Example {
@@ -78,9 +79,7 @@ async function startExamples(
   if (world.slack.app.requestUrl === undefined) await world.slack.connected();
   // Until then nobody can name a VM
   const head = world.key("inventory", "head");
-  await expect
-    .poll(() => world.client.hget(head, "refreshedAt"), { timeout: 20_000 })
-    .not.toBeNull();
+  await until(() => world.client.hget(head, "refreshedAt")).not.toBeNull();
   const kept = stack.move();
   return {
     secrets,
@@ -158,20 +157,20 @@ describe("compose.yaml, with gatehouse.example.yml", () => {
       requests: (await world.store.recentIds({}, 200)).length,
       is: (await verifyAudit({ redis: world.client, key: world.key })).is,
     });
-    await expect.poll(async () => (await kept()).is).toBe("intact");
+    await until(async () => (await kept()).is).toBe("intact");
     const before = await kept();
     expect(before.requests).toBe(1);
     await redis.kill();
     await redis.start();
-    await expect.poll(() => world.client.ping().catch(() => ""), { timeout: 10_000 }).toBe("PONG");
+    await until(() => world.client.ping().catch(() => "")).toBe("PONG");
     const after = await kept();
     expect(after.records).toBeGreaterThanOrEqual(before.records);
     expect(after).toMatchObject({ requests: 1, is: "intact" });
-    await expect.poll(() => running.areReady(), { timeout: 10_000 }).toBe(true);
+    await until(() => running.areReady()).toBe(true);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    expect(await world.ended("vm snapshot", 30_000)).toMatchObject({ state: "done" });
+    expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
     expect(await world.client.exists(world.key("freeze"))).toBe(0);
-  }, 90_000);
+  });
 });
 
 /** What an operator adds: the address of the service, and here that of Slack. */
@@ -259,6 +258,6 @@ describe.each(places)("%s, with gatehouse.example.yml", (place, examples) => {
     await rename(`${file}.new`, file);
     keys.delete(apiKey);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    expect(await world.ended("vm snapshot", 30_000)).toMatchObject({ state: "done" });
-  }, 60_000);
+    expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
+  });
 });

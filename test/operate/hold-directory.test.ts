@@ -10,6 +10,7 @@ import { judgeDirectory, lookAtDirectory } from "../../src/operate/checks/folder
 import { holdDirectory } from "../../src/operate/hold-directory.ts";
 import { startWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 async function folder() {
   const made = await mkdtemp(path.join(tmpdir(), "gatehouse-dir-"));
@@ -107,7 +108,7 @@ it("what it keeps is for its own user alone, whatever the umask", async () => {
       await world.ended("vm restart");
       // The next run of the schedule after the one that seals anchors it
       const anchors = path.join(dir.path, "audit-anchors.jsonl");
-      await expect.poll(() => existsSync(anchors), { timeout: 5_000 }).toBe(true);
+      await until(() => existsSync(anchors)).toBe(true);
       await look();
     };
     const areOpen = async () => (await modes()).filter(({ mode, wanted }) => mode !== wanted);

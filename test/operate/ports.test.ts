@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { type HealthOptions, startHealth } from "../../src/operate/health.ts";
+import { until } from "../support/until.ts";
 
 async function server(options: Partial<HealthOptions> = {}) {
   const telemetry = createTelemetry();
@@ -71,7 +72,7 @@ describe("/readyz", () => {
     let said = "";
     socket.on("data", (chunk: Buffer) => (said += chunk.toString()));
     socket.write("GET /readyz HTTP/1.1\r\nhost: here\r\n\r\n".repeat(200));
-    await expect.poll(() => said.split("HTTP/1.1 200 OK").length - 1).toBe(200);
+    await until(() => said.split("HTTP/1.1 200 OK").length - 1).toBe(200);
     socket.destroy();
     expect(checks).toBeLessThan(5);
     const before = checks;
@@ -157,10 +158,10 @@ describe("connections", () => {
     await using web = await server();
     const all = await Promise.all(Array.from({ length: 600 }, () => open(web.port)));
     for (const { ask } of all) ask();
-    await expect.poll(() => all.filter(({ answers }) => answers() === 1).length).toBe(600);
+    await until(() => all.filter(({ answers }) => answers() === 1).length).toBe(600);
     // And once more, on the connections that they have
     for (const { ask } of all) ask();
-    await expect.poll(() => all.filter(({ answers }) => answers() === 2).length).toBe(600);
+    await until(() => all.filter(({ answers }) => answers() === 2).length).toBe(600);
     for (const { socket } of all) socket.destroy();
   });
 });

@@ -9,10 +9,10 @@ import { hears } from "../stories/words.ts";
 import { portsOf, startProgram } from "../support/start-program.ts";
 import { startWorld, startWorldForPrograms, usualPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
-import { eventually } from "../support/looking.ts";
+import { until } from "../support/until.ts";
 
 /** Each starts several processes, one after the other. */
-describe.concurrent("a process of Gatehouse", { timeout: 60_000 }, () => {
+describe.concurrent("a process of Gatehouse", () => {
   it("names every problem of its configuration at once, and exits with 78", async () => {
     await using main = startProgram([], { COMPUTE_API_URL: "ftp://nowhere", PORT: "many" });
     expect(await main.ended).toBe(78);
@@ -96,7 +96,7 @@ describe.concurrent("a process of Gatehouse", { timeout: 60_000 }, () => {
     expect(await first.stop()).toBe(0);
     await using second = startProgram(["worker"], env);
     await second.prints(/process.started/);
-    await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
+    await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"));
     expect(world.compute.writes()).toHaveLength(1);
   });
 
@@ -115,8 +115,8 @@ describe.concurrent("a process of Gatehouse", { timeout: 60_000 }, () => {
       );
     {
       await using gateway = startProgram(["gateway"], env);
-      await eventually(async () => expect(await probe("/healthz")).toContain("200 "));
-      await eventually(async () => expect(await probe("/readyz")).toMatch(/503 .*Slack/));
+      await until(() => probe("/healthz")).toContain("200 ");
+      await until(() => probe("/readyz")).toMatch(/503 .*Slack/);
       expect(await gateway.stop()).toBe(0);
     }
     await using worker = startProgram(["worker"], env);
@@ -176,7 +176,7 @@ describe.concurrent("a process of Gatehouse", { timeout: 60_000 }, () => {
       await writeFile(here, usualPolicy);
       first.child.kill("SIGHUP");
       await first.prints(/policy.changed/);
-      await eventually(async () => expect((await stored())[0]).not.toEqual({}));
+      await until(async () => (await stored())[0]).not.toEqual({});
       expect(await first.stop()).toBe(0);
     }
     await using other = startProgram(["worker"], { ...env, GATEHOUSE_CONFIG: file });

@@ -8,6 +8,7 @@ import { root } from "../structure/sources.ts";
 import { startProgram } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
 import { createServer as createTlsServer } from "node:tls";
+import { until } from "../support/until.ts";
 
 const certificate = path.join(root, "test/fleet/compute/certificates/localhost.pem");
 
@@ -56,12 +57,12 @@ it("a process that reaches the world only through a proxy works, also after the 
     HTTPS_PROXY: proxy.url,
   };
   await using main = startProgram([], env);
-  await world.slack.connected(1, 30_000).catch((error: unknown) => {
+  await world.slack.connected(1).catch((error: unknown) => {
     throw new Error(`${String(error)}\n${main.output()}`);
   });
   await world.olivia.types("ops", "/vm restart web-2");
   await world.compute.called("POST /v1/vms/:id/restart");
-  await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"), 15_000);
+  await world.olivia.until((seen) => JSON.stringify(seen).includes("Restarted `web-2`"));
   expect(new Set(proxy.tunnels)).toEqual(
     new Set([slackFront, computeFront].map(({ url }) => new URL(url).host)),
   );
@@ -75,12 +76,12 @@ it("a process that reaches the world only through a proxy works, also after the 
   await world.compute.called("POST /v1/vms/:id/stop");
   const before = { tunnels: proxy.tunnels.length, connections: connections() };
   await proxy.kill();
-  await expect.poll(() => world.compute.vm("db-1").status, { timeout: 10_000 }).toBe("STOPPED");
+  await until(() => world.compute.vm("db-1").status).toBe("STOPPED");
   await proxy.start();
-  await world.olivia.until((seen) => JSON.stringify(seen).includes("Stopped `db-1`"), 20_000);
-  await world.slack.connected(1, 20_000);
+  await world.olivia.until((seen) => JSON.stringify(seen).includes("Stopped `db-1`"));
+  await world.slack.connected(1);
   const heard = async () => (await world.vera.types("ops", "/gatehouse help")).acked;
-  await expect.poll(heard, { timeout: 20_000, interval: 500 }).toBe(true);
+  await until(heard).toBe(true);
   expect(world.compute.writes().map(({ path: where }) => where)).toEqual([
     "/v1/vms/vm-payments-web-2/restart",
     "/v1/vms/vm-payments-db-1/stop",
@@ -92,4 +93,4 @@ it("a process that reaches the world only through a proxy works, also after the 
     proxy.tunnels.length - before.tunnels,
   );
   expect(main.output()).not.toContain("p%w-of-proxy");
-}, 60_000);
+});

@@ -4,6 +4,7 @@ import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import { portsOf, startProgram } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 it("a process whose Redis is full, can't write to its disk, or became a replica says so in gatehouse_ready, and a person's freeze is told from Gatehouse's own", async () => {
   await using world = await startWorldForPrograms();
@@ -20,7 +21,6 @@ it("a process whose Redis is full, can't write to its disk, or became a replica 
     [...(await figures())]
       .filter(([name, value]) => name.startsWith("gatehouse_ready{") && value === "0")
       .map(([name]) => name);
-  const soon = { timeout: 10_000, interval: 50 };
   const outages: [reason: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
     [
       "redis-full",
@@ -34,23 +34,21 @@ it("a process whose Redis is full, can't write to its disk, or became a replica 
         await mkdir(path.join(world.ownRedis.dir, "dump.rdb", "taken"), { recursive: true });
         await admin.config("SET", "save", "3600 1");
         await admin.bgsave();
-        await expect
-          .poll(() => admin.info("persistence"), soon)
-          .toContain("rdb_last_bgsave_status:err");
+        await until(() => admin.info("persistence")).toContain("rdb_last_bgsave_status:err");
       },
       () => admin.config("SET", "save", ""),
     ],
     ["redis-read-only", () => admin.replicaof("127.0.0.1", 1), () => admin.replicaof("NO", "ONE")],
   ];
   try {
-    await expect.poll(notReady, soon).toEqual([]);
+    await until(notReady).toEqual([]);
     for (const [reason, begin, end] of outages) {
       await begin();
-      await expect.poll(notReady, soon).toEqual([`gatehouse_ready{reason="${reason}"}`]);
+      await until(notReady).toEqual([`gatehouse_ready{reason="${reason}"}`]);
       const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`);
       expect(answer.status).toBe(503);
       await end();
-      await expect.poll(notReady, soon).toEqual([]);
+      await until(notReady).toEqual([]);
     }
     const frozen = async () => {
       const all = await figures();
@@ -58,8 +56,8 @@ it("a process whose Redis is full, can't write to its disk, or became a replica 
     };
     expect(await frozen()).toEqual(["0", "0"]);
     await world.ada.types("ops", "/gatehouse freeze an upgrade");
-    await expect.poll(frozen, soon).toEqual(["1", "1"]);
+    await until(frozen).toEqual(["1", "1"]);
   } finally {
     admin.disconnect();
   }
-}, 60_000);
+});

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { startWorld, testPolicy } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 it("says at the start that the folder of endorsements isn't there, with its line and what to do", async () => {
   await using world = await startWorld({
@@ -23,14 +24,12 @@ it("writes into the log that a read of the service was tried again", async () =>
   await using world = await startWorld();
   world.compute.weather({ match: "reads", times: 1, status: 503 });
   await world.olivia.types("ops", "/vm show payments/web-1");
-  await expect
-    .poll(() => world.lines.map((line) => JSON.parse(line) as object))
-    .toContainEqual(
-      expect.objectContaining({
-        level: "info",
-        event: "compute.retry",
-        attempt: 1,
-        reason: "status",
-      }),
-    );
+  await until(() => world.lines.map((line) => JSON.parse(line) as object)).toContainEqual(
+    expect.objectContaining({
+      level: "info",
+      event: "compute.retry",
+      attempt: 1,
+      reason: "status",
+    }),
+  );
 });

@@ -2,9 +2,9 @@ import { expect, it } from "vitest";
 import { version } from "../../src/config/version.ts";
 import { checks } from "../../src/operate/checks/checks.ts";
 import { hears, wordsOf } from "../stories/words.ts";
-import { eventually } from "../support/looking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 it("200 probes at once cost at most one call of Slack", async () => {
   await using world = await startWorld();
@@ -65,9 +65,10 @@ it("says once that Redis is away, since when, and what can't be read meanwhile",
   await using world = await startWorld({ redisUrl: redis.url, receive: "http" });
   await redis.stop();
   let lines: readonly string[] = [];
-  await eventually(async () => {
+  await until(async () => {
     lines = await statusLines(world, /needs? attention/);
     expect(lines.join("\n")).toContain("⚠️ Outages");
+    return true;
   });
   expect(lines.filter((line) => line.includes("Redis"))).toEqual([
     "⚠️ Redis: Redis is down. Nothing can be changed until it is back. Until then these can't be read: Changes, Work, Processes, Clocks.",
@@ -102,23 +103,23 @@ it.for([
     };
     expect(await figures()).toMatch(/^gatehouse_redis_up 1$/m);
     await change(set, true);
-    await expect.poll(figures, { timeout: 10_000 }).toMatch(/^gatehouse_redis_up 0$/m);
-    await expect
-      .poll(figures, { timeout: 10_000 })
-      .toContain(`gatehouse_ready{reason="redis-${why}"} 0`);
+    await until(figures).toMatch(/^gatehouse_redis_up 0$/m);
+    await until(figures).toContain(`gatehouse_ready{reason="redis-${why}"} 0`);
     let lines: readonly string[] = [];
-    await eventually(async () => {
+    await until(async () => {
       lines = await statusLines(world, /needs? attention/);
       expect(lines.filter((line) => words.test(line))).toHaveLength(1);
+      return true;
     });
     expect(lines[0]).toMatch(/needs? attention/);
     // Between two connections to a replica it is down for a moment
-    await eventually(async () => {
+    await until(async () => {
       const ready = await fetch(`http://127.0.0.1:${world.processes[0]?.opsPort}/readyz`);
       expect([ready.status, await ready.text()]).toEqual([503, expect.stringMatching(words)]);
+      return true;
     });
     await change(reset, false);
-    await expect.poll(figures, { timeout: 15_000 }).toMatch(/^gatehouse_redis_up 1$/m);
+    await until(figures).toMatch(/^gatehouse_redis_up 1$/m);
     expect(await figures()).toContain(`gatehouse_ready{reason="redis-${why}"} 1`);
   },
 );
@@ -131,15 +132,11 @@ it.for([429, 500] as const)(
     await world.ended();
     world.compute.weather({ status, match: "*" });
     await world.olivia.types("ops", "/vm restart payments/web-1");
-    await expect
-      .poll(async () => (await statusLines(world, /Compute service/)).join("\n"), {
-        timeout: 20_000,
-      })
-      .toMatch(
-        new RegExp(
-          `⚠️ Compute service: (\\d+) of \\d+ calls of the last minute failed \\(${status}: \\1\\)`,
-        ),
-      );
+    await until(async () => (await statusLines(world, /Compute service/)).join("\n")).toMatch(
+      new RegExp(
+        `⚠️ Compute service: (\\d+) of \\d+ calls of the last minute failed \\(${status}: \\1\\)`,
+      ),
+    );
   },
 );
 

@@ -7,6 +7,7 @@ import { listen } from "../../sandbox/listen.ts";
 import { root } from "../structure/sources.ts";
 import { startProgram } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 interface Taken {
   resourceSpans: { scopeSpans: { spans: { name: string; traceId: string }[] }[] }[];
@@ -50,21 +51,21 @@ describe("traces", () => {
       OTEL_BSP_SCHEDULE_DELAY: "100",
     };
     await using main = startProgram([], env);
-    await world.slack.connected(1, 30_000);
+    await world.slack.connected(1);
     await world.olivia.types("ops", "/vm restart web-2");
-    await world.olivia.until((all) => JSON.stringify(all).includes("Restarted `web-2`"), 15_000);
+    await world.olivia.until((all) => JSON.stringify(all).includes("Restarted `web-2`"));
     const traceOf = (name: string) => collector.spans.find((one) => one.name === name)?.traceId;
-    await expect
-      .poll(() => collector.spans.map(({ name }) => name), { timeout: 10_000 })
-      .toEqual(expect.arrayContaining(["slack command", "process requests", "vm restart"]));
+    await until(() => collector.spans.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["slack command", "process requests", "vm restart"]),
+    );
     expect(new Set(["slack command", "process requests", "vm restart"].map(traceOf)).size).toBe(1);
     expect(main.output()).not.toContain("traces.no-sdk");
-  }, 60_000);
+  });
 
   it("are missed in the log where an address is set and no SDK is loaded", async () => {
     await using world = await startWorldForPrograms();
     const env = { ...world.env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
     await using main = startProgram([], env);
-    await expect.poll(main.output, { timeout: 30_000 }).toContain('"traces.no-sdk"');
-  }, 60_000);
+    await until(main.output).toContain('"traces.no-sdk"');
+  });
 });

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { createHttpReceiver } from "../../src/slack/receive/http-receiver.ts";
 import { startWebServer } from "../../src/operate/web-server.ts";
+import { until } from "../support/until.ts";
 
 const secret = "test-signing-secret";
 const body = "command=%2Fvm&text=list&user_id=U0OLIVIA&team_id=T01&trigger_id=1.2.3";
@@ -79,7 +80,7 @@ describe("a burst of new connections", () => {
     async (count) => {
       await using slack = await slackPort();
       using burst = await askAtOnce(slack.port, count, ["", `${head()}${body}`]);
-      await expect.poll(burst.answered, { timeout: 10_000 }).toBe(count);
+      await until(burst.answered).toBe(count);
       expect([burst.cut(), slack.taken()]).toEqual([0, count]);
     },
   );
@@ -87,7 +88,7 @@ describe("a burst of new connections", () => {
   it("of 300 is served whole where its bodies come later than its headers", async () => {
     await using slack = await slackPort();
     using burst = await askAtOnce(slack.port, 300, [head(), body]);
-    await expect.poll(burst.answered, { timeout: 10_000 }).toBe(300);
+    await until(burst.answered).toBe(300);
     expect(burst.cut()).toBe(0);
   });
 });
@@ -101,11 +102,9 @@ describe("what strangers hold", () => {
     using more = await askAtOnce(slack.port, 20, [`${head()}${body}`]);
     expect(more.answered()).toBe(0);
     // Those that never sent anything have made room
-    await expect
-      .poll(async () => (await slack.get("/slack/events").catch(() => undefined))?.status, {
-        timeout: 9_000,
-      })
-      .toBe(405);
+    await until(async () => (await slack.get("/slack/events").catch(() => undefined))?.status).toBe(
+      405,
+    );
     expect([silent.answered(), slow.answered()]).toEqual([0, 0]);
   });
 
@@ -117,7 +116,7 @@ describe("what strangers hold", () => {
       const allButOne = Buffer.alloc(size - 1, "a");
       const command = async () => {
         using one = await askAtOnce(slack.port, 1, [`${head()}${body}`]);
-        await expect.poll(one.answered).toBe(1);
+        await until(one.answered).toBe(1);
       };
       const before = process.memoryUsage().rss;
       try {

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { createQueues } from "../../src/queue/queues.ts";
 import { startPendingWork } from "../../src/queue/pending-work.ts";
@@ -6,6 +6,7 @@ import { createPending } from "../../src/redis/pending.ts";
 import { connectRedis } from "../../src/redis/redis.ts";
 import { startProxy } from "../faults/stage/proxy.ts";
 import { testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 /** ioredis gives up a silent connection after 12 s, and BullMQ's lock of what was taken in vain has to run out. */
 const withinMs = 20_000;
@@ -42,12 +43,12 @@ it(
     });
     workers.take();
     await steps.later("before", 0);
-    await expect.poll(() => done).toEqual(["before"]);
+    await until(() => done).toEqual(["before"]);
     line.freeze();
     await steps.later("meanwhile", 0);
-    await expect.poll(() => done, { timeout: withinMs }).toEqual(["before", "meanwhile"]);
+    await until(() => done).toEqual(["before", "meanwhile"]);
     await steps.later("after", 0);
-    await expect.poll(() => done).toContain("after");
+    await until(() => done).toContain("after");
     await workers.close(1_000);
     await queues.close();
     connection.disconnect();

@@ -4,6 +4,7 @@ import { NotStored, createInteractions } from "../../src/queue/interactions.ts";
 import { type StoredInteraction, createQueues } from "../../src/queue/queues.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 const command = (id: string, text = "vm list") => ({ id: `command:${id}`, kind: "command", text });
 
@@ -115,7 +116,7 @@ describe("an interaction", () => {
       { interaction: command("1") },
       { jobId: "command/1", delay: 50 },
     );
-    await expect.poll(() => own.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
+    await until(() => own.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
     expect(own.taken).toEqual([]);
   });
 });
@@ -133,7 +134,7 @@ describe("a gateway that dies", () => {
     const taken = () => others.flatMap((one) => one.taken);
     expect(taken()).toEqual([]);
     dying.dies();
-    await expect.poll(() => taken().length, { timeout: 10_000 }).toBe(30);
+    await until(() => taken().length).toBe(30);
     await stays(300);
     expect(taken().toSorted()).toEqual(all.map(({ id }) => id).toSorted());
     expect(await others[0]?.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
@@ -147,12 +148,12 @@ describe("a gateway that dies", () => {
     // BullMQ does so by the clock of any process that looks for jobs.
     const makeDue = async () => (await first.queue.getJob("command/1"))?.promote();
     for (let times = 0; times < 3; times += 1) {
-      await expect.poll(() => makeDue().then(() => "due", String)).toBe("due");
-      await expect.poll(() => first.queue.getDelayedCount()).toBe(1);
+      await until(() => makeDue().then(() => "due", String)).toBe("due");
+      await until(() => first.queue.getDelayedCount()).toBe(1);
     }
     expect([other.taken, other.late]).toEqual([[], []]);
     first.dies();
-    await expect.poll(() => other.taken, { timeout: 5000 }).toEqual(["command:1"]);
+    await until(() => other.taken).toEqual(["command:1"]);
   });
 
   it("in the middle of what another left is followed by the next, three times; then it is too late", async () => {
@@ -164,13 +165,13 @@ describe("a gateway that dies", () => {
     for (let life = 0; life < 3; life++) {
       const next = await gateway(at, { handle: () => new Promise(() => undefined) });
       next.recovering.take();
-      await expect.poll(() => next.taken, { timeout: 10_000 }).toEqual(["command:deadly"]);
+      await until(() => next.taken).toEqual(["command:deadly"]);
       next.dies();
       lives.push(next);
     }
     const last = await gateway(at);
     last.recovering.take();
-    await expect.poll(() => last.late, { timeout: 10_000 }).toEqual(["command:deadly"]);
+    await until(() => last.late).toEqual(["command:deadly"]);
     expect(last.taken).toEqual([]);
   });
 
@@ -185,10 +186,10 @@ describe("a gateway that dies", () => {
     dying.dies();
     const watching = await gateway(at);
     const attempts = async () => (await watching.queue.getJob("command/1"))?.attemptsMade;
-    await expect.poll(attempts, { timeout: 10_000 }).toBeGreaterThan(1);
+    await until(attempts).toBeGreaterThan(1);
     await next.redis.connect();
-    await expect.poll(() => next.taken).toEqual(["command:1"]);
-    await expect.poll(() => next.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
+    await until(() => next.taken).toEqual(["command:1"]);
+    await until(() => next.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
   });
 
   it("leaves what nobody took in time as too late", async () => {
@@ -199,7 +200,7 @@ describe("a gateway that dies", () => {
     await stays(300);
     const next = await gateway(at, { staleAfterMs: 200 });
     next.recovering.take();
-    await expect.poll(() => next.late).toEqual(["command:old"]);
+    await until(() => next.late).toEqual(["command:old"]);
     expect(next.taken).toEqual([]);
   });
 
@@ -210,7 +211,7 @@ describe("a gateway that dies", () => {
     next.recovering.take();
     await stopping.store(command("1"));
     await stopping.close();
-    await expect.poll(() => next.taken).toEqual(["command:1"]);
+    await until(() => next.taken).toEqual(["command:1"]);
   });
 });
 
@@ -235,9 +236,9 @@ describe("what a gateway has in hand", () => {
     const dead = 5 * heartbeatMs;
     expect(await dueInMs()).toBeGreaterThan(dead - 400);
     expect(await dueInMs()).toBeLessThan(dead + 1);
-    await expect.poll(dueInMs, { timeout: 5_000 }).toBeLessThan(dead - 500);
+    await until(dueInMs).toBeLessThan(dead - 500);
     // Its heartbeat
-    await expect.poll(dueInMs, { timeout: 5_000 }).toBeGreaterThan(dead - 400);
+    await until(dueInMs).toBeGreaterThan(dead - 400);
     await own.finish(command("1"));
   });
 
@@ -250,7 +251,7 @@ describe("what a gateway has in hand", () => {
     await stays(700);
     expect(own.taken).toEqual([]);
     await own.finish(command("1"));
-    await expect.poll(() => own.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
+    await until(() => own.queue.getJobCountByTypes("delayed", "waiting", "active")).toBe(0);
   });
 
   it("is stored again when its job was removed by hand, or lost in a failover", async () => {
@@ -258,11 +259,11 @@ describe("what a gateway has in hand", () => {
     const own = await gateway(at);
     await own.store(command("lost"));
     await own.queue.obliterate({ force: true });
-    await expect.poll(() => own.queue.getDelayedCount()).toBe(1);
+    await until(() => own.queue.getDelayedCount()).toBe(1);
     own.dies();
     const next = await gateway(at);
     next.recovering.take();
-    await expect.poll(() => next.taken, { timeout: 10_000 }).toEqual(["command:lost"]);
+    await until(() => next.taken).toEqual(["command:lost"]);
   });
 });
 
@@ -282,7 +283,7 @@ describe("a Redis that doesn't answer", () => {
       message: "Gatehouse couldn't store this and doesn't know whether Redis did.",
       hint: "If a card appears, it is running; `/gatehouse jobs` shows it. Otherwise try again.",
     });
-    await expect.poll(() => own.taken, { timeout: 10_000 }).toEqual(["command:late"]);
+    await until(() => own.taken).toEqual(["command:late"]);
     expect(performance.now() - began).toBeLessThan(deadAfterMs);
     other.disconnect();
   });
@@ -291,7 +292,7 @@ describe("a Redis that doesn't answer", () => {
     await using server = await privateRedis();
     const own = await gateway({ url: server.url, namespace: "gone" });
     await server.kill();
-    await expect.poll(() => own.redis.status).not.toBe("ready");
+    await until(() => own.redis.status).not.toBe("ready");
     const failure: unknown = await own.store(command("1")).catch((error: unknown) => error);
     expect(failure).toMatchObject({
       mayRun: false,

@@ -4,6 +4,7 @@ import { createQueues } from "../../src/queue/queues.ts";
 import { createPending } from "../../src/redis/pending.ts";
 import { startWork } from "../support/start-delivery.ts";
 import { testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 /** A pending list, and a process that works on it. */
 async function working(
@@ -68,13 +69,13 @@ it("does what is put on the list, none twice at the same time, and once more wha
     else await here.pending.later(id, 0);
   });
   for (const id of ["a", "b", "c"]) await here.pending.later(id, 0);
-  await expect.poll(() => begun.toSorted()).toEqual(["a", "b", "c"]);
+  await until(() => begun.toSorted()).toEqual(["a", "b", "c"]);
   await here.pending.later("a", 0);
   await sleep(50);
   expect(begun).toHaveLength(3);
   hang.resolve();
-  await expect.poll(() => begun.toSorted()).toEqual(["a", "a", "b", "c"]);
-  await expect.poll(() => here.pending.depth()).toBe(0);
+  await until(() => begun.toSorted()).toEqual(["a", "a", "b", "c"]);
+  await until(() => here.pending.depth()).toBe(0);
 });
 
 it("puts off what isn't due yet, and does at once what is brought forward or put there while it was being put off", async () => {
@@ -88,12 +89,12 @@ it("puts off what isn't due yet, and does at once what is brought forward or put
   await here.pending.later("soon", 300);
   await sleep(100);
   expect(done).toEqual([]);
-  await expect.poll(() => done).toEqual(["soon"]);
+  await until(() => done).toEqual(["soon"]);
   await here.pending.later("again", 0);
-  await expect.poll(() => done).toEqual(["soon", "again"]);
-  await expect.poll(() => here.queue.getDelayedCount()).toBe(1);
+  await until(() => done).toEqual(["soon", "again"]);
+  await until(() => here.queue.getDelayedCount()).toBe(1);
   await here.pending.later("again", 0);
-  await expect.poll(() => done).toEqual(["soon", "again", "again", "again"]);
+  await until(() => done).toEqual(["soon", "again", "again", "again"]);
 });
 
 it("does in time what becomes due sooner while it is being put off", async () => {
@@ -111,7 +112,7 @@ it("does in time what becomes due sooner while it is being put off", async () =>
     },
   );
   await here.pending.later("sooner", 600_000);
-  await expect.poll(() => done, { timeout: 3_000 }).toEqual(["sooner"]);
+  await until(() => done).toEqual(["sooner"]);
 });
 
 it("comes back to what failed, to what nobody added a job for, and to a job that was removed by hand", async () => {
@@ -122,14 +123,14 @@ it("comes back to what failed, to what nobody added a job for, and to a job that
     await here.pending.remove(id);
   }, 200);
   await here.pending.later("fails", 0);
-  await expect.poll(() => done, { timeout: 3_000 }).toEqual(["fails", "fails"]);
+  await until(() => done).toEqual(["fails", "fails"]);
   // As a process that died right after its script
   await here.redis.zadd(here.pending.list, Date.now() - 1_000, "notice nobody's");
-  await expect.poll(() => done, { timeout: 3_000 }).toEqual(["fails", "fails", "nobody's"]);
+  await until(() => done).toEqual(["fails", "fails", "nobody's"]);
   await here.pending.later("removed", 400);
-  await expect.poll(() => here.queue.getDelayedCount()).toBe(1);
+  await until(() => here.queue.getDelayedCount()).toBe(1);
   for (const job of await here.queue.getDelayed()) await job.remove();
-  await expect.poll(() => done, { timeout: 3_000 }).toContain("removed");
+  await until(() => done).toContain("removed");
 });
 
 it("waits for what is in hand when it closes, and takes nothing more", async () => {
@@ -142,7 +143,7 @@ it("waits for what is in hand when it closes, and takes nothing more", async () 
     ended.push(id);
   });
   await here.pending.later("a", 0);
-  await expect.poll(() => begun).toEqual(["a"]);
+  await until(() => begun).toEqual(["a"]);
   const closed = here.close();
   await here.pending.later("b", 0);
   hang.resolve();

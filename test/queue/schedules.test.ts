@@ -4,6 +4,7 @@ import { createQueues } from "../../src/queue/queues.ts";
 import { type Schedule, requestSync, startSchedules } from "../../src/queue/schedules.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 async function place() {
   const shared = await testRedis();
@@ -65,7 +66,7 @@ describe("a schedule", () => {
     const all = [];
     for (let n = 0; n < 3; n++) all.push(await worker(at, { now: [tick.schedule] }));
     await Promise.all(all.map((one) => one.take()));
-    await expect.poll(() => tick.times).toBe(1);
+    await until(() => tick.times).toBe(1);
     const began = performance.now();
     while (performance.now() - began < 1_500) {
       await Promise.all(all.map((one) => one.sync()));
@@ -84,7 +85,7 @@ describe("a schedule", () => {
     const failing = { name: "read", repeat: { every: 60_000 }, run, retryAfterMs: 50 };
     const one = await worker(await place(), { now: [failing] });
     await one.take();
-    await expect.poll(() => times).toBeGreaterThan(3);
+    await until(() => times).toBeGreaterThan(3);
   });
 
   it("drops the retries of one that is slow and fails once its next time has come", async () => {
@@ -99,7 +100,7 @@ describe("a schedule", () => {
     };
     const failing = { name: "read", repeat: { every: 300 }, run, retryAfterMs: 50 };
     for (let n = 0; n < 4; n++) await (await worker(at, { now: [failing] })).take();
-    await expect.poll(() => times, { timeout: 10_000 }).toBeGreaterThan(15);
+    await until(() => times).toBeGreaterThan(15);
     // The one whose time has come begins though the one before still runs
     expect(most).toBeLessThanOrEqual(2);
   });
@@ -119,11 +120,11 @@ describe("a schedule", () => {
       now: [running("first", () => new Promise(() => undefined))],
     });
     await first.take();
-    await expect.poll(() => begun).toEqual(["first"]);
+    await until(() => begun).toEqual(["first"]);
     const second = await worker(at, { now: [running("second", async () => undefined)] });
     await second.take();
     first.dies();
-    await expect.poll(() => begun, { timeout: 10_000 }).toEqual(["first", "second"]);
+    await until(() => begun).toEqual(["first", "second"]);
   });
 
   it("is back when it was removed by hand, and gone when nobody names it", async () => {
@@ -135,17 +136,17 @@ describe("a schedule", () => {
     await one.queue.obliterate({ force: true });
     wanted.now = [tick.schedule];
     await requestSync(one.queue);
-    await expect.poll(() => one.names()).toEqual(["tick"]);
+    await until(() => one.names()).toEqual(["tick"]);
     const { times } = tick;
-    await expect.poll(() => tick.times).toBeGreaterThan(times + 1);
+    await until(() => tick.times).toBeGreaterThan(times + 1);
   });
 
   it("is back when only its next job was removed by hand", async () => {
     const tick = counting("tick", 60_000);
     const one = await worker(await place(), { now: [tick.schedule] });
     await one.take();
-    await expect.poll(() => tick.times).toBe(1);
-    await expect.poll(() => one.queue.getDelayedCount()).toBe(1);
+    await until(() => tick.times).toBe(1);
+    await until(() => one.queue.getDelayedCount()).toBe(1);
     // BullMQ 6.7 refuses to remove the next job of a scheduler, so this is as somebody would do it in Redis
     for (const { id = "" } of await one.queue.getDelayed()) {
       await one.redis.zrem(one.queue.toKey("delayed"), id);
@@ -153,7 +154,7 @@ describe("a schedule", () => {
     }
     expect(await one.queue.getDelayedCount()).toBe(0);
     await one.sync();
-    await expect.poll(() => one.queue.getDelayedCount()).toBe(1);
+    await until(() => one.queue.getDelayedCount()).toBe(1);
   });
 
   it("comes back to its time when a worker whose clock was ahead has put it off", async () => {
@@ -164,12 +165,12 @@ describe("a schedule", () => {
     vi.setSystemTime(Date.now() + 3 * 3_600_000);
     const ahead = await worker(at, { now: [tick.schedule] });
     await ahead.take();
-    await expect.poll(() => tick.times).toBe(1);
+    await until(() => tick.times).toBe(1);
     await ahead.close(100);
     vi.useRealTimers();
     const one = await worker(at, { now: [tick.schedule] });
     await one.take();
-    await expect.poll(() => tick.times).toBe(2);
+    await until(() => tick.times).toBe(2);
     const next = (await one.queue.getJobScheduler("tick"))?.next;
     expect(next).toBeLessThan(Date.now() + 61_000);
   });
@@ -190,12 +191,12 @@ describe("a schedule", () => {
     const tick = counting("tick", 50);
     const one = await worker(await place(), { now: [tick.schedule] });
     await one.take();
-    await expect.poll(() => tick.times).toBeGreaterThan(1);
+    await until(() => tick.times).toBeGreaterThan(1);
     await one.hold();
     const { times } = tick;
     await pause(300);
     expect(tick.times).toBeLessThanOrEqual(times + 1);
     await one.take();
-    await expect.poll(() => tick.times).toBeGreaterThan(times + 2);
+    await until(() => tick.times).toBeGreaterThan(times + 2);
   });
 });

@@ -10,6 +10,7 @@ import { redisNow } from "../../src/redis/redis.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { dueInMs } from "../support/pending.ts";
 import { testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 it("is taken when its time has come, under a mark that nobody else writes", async () => {
   await using here = await testRedis();
@@ -83,7 +84,7 @@ it("that is worked on for long gets another job, and isn't taken for asked for m
   const taken = await pending.take("a");
   if (!taken || !("mark" in taken)) throw new Error("it was due");
   const overdue = createOverdue(here.redis, here.key);
-  await expect.poll(() => overdue(10, 20)).toEqual([{ kind: "notice", id: "a" }]);
+  await until(() => overdue(10, 20)).toEqual([{ kind: "notice", id: "a" }]);
   await pending.release("a", taken.mark);
   expect(await pending.depth()).toBe(0);
 });
@@ -103,9 +104,7 @@ it("of every kind is on one list, and what is overdue is told once in that time"
   const overdue = createOverdue(here.redis, here.key);
   expect(await overdue(10, 500)).toEqual(late);
   expect(await overdue(10, 500)).toEqual([]);
-  await expect
-    .poll(() => overdue(1, 500), { timeout: 3_000 })
-    .toEqual([{ kind: "notice", id: "due" }]);
+  await until(() => overdue(1, 500)).toEqual([{ kind: "notice", id: "due" }]);
   expect([await things?.depth(), await others?.depth()]).toEqual([2, 1]);
   const all = await readPending(here.redis, here.key);
   expect([...all].map(([kind, ids]) => [kind, ids.length])).toEqual(
@@ -147,6 +146,6 @@ it("gets its job from the relay within one of its rounds after Redis's time was 
   const woken: string[] = [];
   const wake = async (kind: string, id: string) => void woken.push(`${kind} ${id}`);
   const relay = startRelay({ redis, key, queues: { wake }, everyMs: 100, log: silentLog() });
-  await expect.poll(() => woken).toContain("notice ahead");
+  await until(() => woken).toContain("notice ahead");
   await relay.close();
 });

@@ -3,7 +3,6 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, type RedisClient } from "../../src/redis/redis.ts";
-import { looking } from "../support/looking.ts";
 import {
   certificate,
   type RedisCluster,
@@ -11,22 +10,19 @@ import {
   startSentinels,
 } from "../support/redis-nodes.ts";
 import { privateRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 /** Writes until it works; resolves with how long that took and the longest refusal (ms). */
 async function untilWritten(redis: RedisClient) {
   const began = performance.now();
   let longestMs = 0;
-  await looking(
-    async () => {
-      const asked = performance.now();
-      return redis.incr("{gatehouse}:n").catch(() => {
-        longestMs = Math.max(longestMs, performance.now() - asked);
-        return undefined;
-      });
-    },
-    12_000,
-    async () => "nothing can be written",
-  );
+  await until(async () => {
+    const asked = performance.now();
+    return redis.incr("{gatehouse}:n").catch(() => {
+      longestMs = Math.max(longestMs, performance.now() - asked);
+      return undefined;
+    });
+  });
   return { afterMs: performance.now() - began, longestMs };
 }
 
@@ -81,7 +77,7 @@ describe("the primary of a Cluster that speaks TLS alone", () => {
     await waiting;
     await untilWritten(worker);
     old.thaw();
-  }, 20_000);
+  });
 
   it("is found again when the node that REDIS_URL names is gone, by the addresses of the others", async () => {
     const [named] = cluster.nodes;
@@ -90,7 +86,7 @@ describe("the primary of a Cluster that speaks TLS alone", () => {
     await named?.kill();
     redis.disconnect(true);
     expect((await untilWritten(redis)).afterMs).toBeLessThan(10_000);
-  }, 30_000);
+  });
 });
 
 describe("the primary that sentinels know", () => {
@@ -111,7 +107,7 @@ describe("the primary that sentinels know", () => {
       },
     );
     await expect(unknown).rejects.toThrow("the sentinels know no primary called other");
-  }, 20_000);
+  });
 });
 
 describe("a database that Redis hasn't", () => {
@@ -136,7 +132,7 @@ describe("a database that Redis hasn't", () => {
     // A database 3 in the file would not be loaded
     await server.start(["--databases", "2"]);
     const refused = async () => errors.some((message) => /DB index/.test(message)) || undefined;
-    await looking(refused, 5_000, async () => errors.join(" "));
+    await until(refused);
     await expect(redis.set("a", "1")).rejects.toThrow();
     redis.disconnect();
   });

@@ -13,6 +13,7 @@ import {
 } from "../../src/redis/redis.ts";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
+import { until } from "../support/until.ts";
 
 async function gone(redis: RedisClient): Promise<void> {
   while ((redis.status as string) === "ready") await pause(5);
@@ -152,7 +153,7 @@ describe("a connection for commands", () => {
         .get("n")
         .then(() => true)
         .catch(() => false);
-    await expect.poll(isBack, { timeout: 5_000 }).toBe(true);
+    await until(isBack).toBe(true);
     expect(Number(await redis.get("n"))).toBeLessThanOrEqual(1);
     redis.disconnect();
     other.disconnect();

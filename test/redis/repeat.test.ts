@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { repeatHere } from "../../src/redis/repeat.ts";
+import { until } from "../support/until.ts";
 
 it("repeats a task also after a failure, never twice at once, and whoever asks for it now joins the one that runs", async () => {
   let [times, running] = [0, 0];
@@ -37,7 +38,7 @@ it("ends with the task that runs, and begins none after that", async () => {
     },
     silentLog(),
   );
-  await expect.poll(() => times).toBe(1);
+  await until(() => times).toBe(1);
   let isClosed = false;
   const closing = repeated.close().then(() => (isClosed = true));
   await Promise.resolve();

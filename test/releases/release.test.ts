@@ -19,6 +19,7 @@ import { root } from "../structure/sources.ts";
 import { hears } from "../stories/words.ts";
 import { portsOf, startNode } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 const fileOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const { version, files } = JSON.parse(fileOf("package.json")) as {
@@ -226,13 +227,11 @@ describe("what npm run release makes", () => {
     await using gatehouse = startNode(words, env, { cwd });
     const { opsPort } = await portsOf(gatehouse);
     await world.slack.connected();
-    await expect
-      .poll(async () => (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).status)
-      .toBe(200);
+    await until(async () => (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).status).toBe(200);
     await world.olivia.types("ops", "/gatehouse status");
     await hears(world.olivia, "ops", /1\.0\.0-rc\.1, Node\.js/);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restarted web-2 in/);
     expect(await gatehouse.stop()).toBe(0);
-  }, 180_000);
+  });
 });

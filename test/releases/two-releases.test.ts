@@ -9,10 +9,10 @@ import {
   lastReleaseProblem,
   unpackLastRelease,
 } from "../support/last-release.ts";
-import { looking } from "../support/looking.ts";
 import { portsOf, type Program, startProgram } from "../support/start-program.ts";
 import { startWorldForPrograms, type TestWorld, usualPolicy } from "../support/start-world.ts";
 import { hears } from "../stories/words.ts";
+import { until } from "../support/until.ts";
 
 const here = path.join(import.meta.dirname, "../..");
 
@@ -101,167 +101,145 @@ const isOfThisFormat = () =>
   lastReleaseFile("src/operate/stored-format.ts").includes(`storedFormat = "${storedFormat}"`);
 
 describe.skipIf(problem !== undefined)("the last release beside this one, on one Redis", () => {
-  it(
-    "upgrade and way back under load: nothing is canceled, lost, or sent twice, and no process stands still",
-    { timeout: 240_000 },
-    async () => {
-      using last = isOfThisFormat() ? unpackLastRelease() : copyThisRelease();
-      await using world = await startWorldForPrograms({
-        policy,
-        compute: { transitionMs: 200, world: { projects: 2, vmsPerProject: 400 } },
-      });
-      const { store } = world;
-      const requests = async () => store.getMany(await store.recentIds({}, 2_000));
-      const count = async (state: string) =>
-        (await requests()).filter((request) => request.state === state).length;
-      const until = (holds: () => Promise<boolean> | boolean, what: () => string) =>
-        looking(
-          async () => ((await holds()) ? true : undefined),
-          120_000,
-          async () => what(),
+  it("upgrade and way back under load: nothing is canceled, lost, or sent twice, and no process stands still", async () => {
+    using last = isOfThisFormat() ? unpackLastRelease() : copyThisRelease();
+    await using world = await startWorldForPrograms({
+      policy,
+      compute: { transitionMs: 200, world: { projects: 2, vmsPerProject: 400 } },
+    });
+    const { store } = world;
+    const requests = async () => store.getMany(await store.recentIds({}, 2_000));
+    const count = async (state: string) =>
+      (await requests()).filter((request) => request.state === state).length;
+
+    /** Approves as many of what waits, the oldest first. */
+    async function approve(most: number): Promise<void> {
+      const waiting = (await requests())
+        .flatMap(({ state, delivered: { card }, record }) =>
+          state === "draft" && card ? [{ card, record }] : [],
+        )
+        .toSorted((a, b) => a.record.createdAt - b.record.createdAt);
+      for (const { card, record } of waiting.slice(0, most)) {
+        await world.amir.presses("Approve", { in: card.ts });
+        await until(
+          async () => (await store.get(record.id))?.state !== "draft",
+          () => `${record.target.name} still waits`,
         );
-
-      /** Approves as many of what waits, the oldest first. */
-      async function approve(most: number): Promise<void> {
-        const waiting = (await requests())
-          .flatMap(({ state, delivered: { card }, record }) =>
-            state === "draft" && card ? [{ card, record }] : [],
-          )
-          .toSorted((a, b) => a.record.createdAt - b.record.createdAt);
-        for (const { card, record } of waiting.slice(0, most)) {
-          await world.amir.presses("Approve", { in: card.ts });
-          await until(
-            async () => (await store.get(record.id))?.state !== "draft",
-            () => `${record.target.name} still waits`,
-          );
-        }
       }
+    }
 
-      await using before = startPair("last", last.folder, world.env);
-      await before.started;
-      await world.slack.connected();
-      const load = startLoad(world);
-      await until(
-        async () => (await count("done")) >= 4 && (await count("draft")) >= 10,
-        before.complaint,
-      );
+    await using before = startPair("last", last.folder, world.env);
+    await before.started;
+    await world.slack.connected();
+    const load = startLoad(world);
+    await until(
+      async () => (await count("done")) >= 4 && (await count("draft")) >= 10,
+      before.complaint,
+    );
 
-      await using these = startPair("this", here, world.env);
-      await these.started;
-      await world.slack.connected(2);
-      const sentBefore = before.worker.sent();
-      await until(
-        () => these.worker.sent() >= 4 && before.worker.sent() >= sentBefore + 4,
-        these.complaint,
-      );
-      await approve(4);
-      expect(await before.ready()).toEqual([
-        expect.stringMatching(/^200/),
-        expect.stringMatching(/^200/),
-      ]);
-      expect(await these.ready()).toEqual([
-        expect.stringMatching(/^200/),
-        expect.stringMatching(/^200/),
-      ]);
-      await before.stop();
-      const alone = these.worker.sent();
-      await until(() => these.worker.sent() >= alone + 4, these.complaint);
-      await approve(4);
+    await using these = startPair("this", here, world.env);
+    await these.started;
+    await world.slack.connected(2);
+    const sentBefore = before.worker.sent();
+    await until(
+      () => these.worker.sent() >= 4 && before.worker.sent() >= sentBefore + 4,
+      these.complaint,
+    );
+    await approve(4);
+    expect(await before.ready()).toEqual([
+      expect.stringMatching(/^200/),
+      expect.stringMatching(/^200/),
+    ]);
+    expect(await these.ready()).toEqual([
+      expect.stringMatching(/^200/),
+      expect.stringMatching(/^200/),
+    ]);
+    await before.stop();
+    const alone = these.worker.sent();
+    await until(() => these.worker.sent() >= alone + 4, these.complaint);
+    await approve(4);
 
-      await using back = startPair("last", last.folder, world.env);
-      await back.started;
-      await world.slack.connected(2);
-      const sentThen = these.worker.sent();
-      await until(
-        () => back.worker.sent() >= 4 && these.worker.sent() >= sentThen + 4,
-        back.complaint,
-      );
-      await approve(4);
-      await these.stop();
-      const sentLast = back.worker.sent();
-      await until(() => back.worker.sent() >= sentLast + 4, back.complaint);
-      await load.stop();
-      await until(
-        async () => (await requests()).length >= load.asked.length,
-        () => "some that were acknowledged are no requests",
-      );
-      await until(async () => {
-        await approve(1_000);
-        return (await requests()).every(({ final }) => final);
-      }, back.complaint);
+    await using back = startPair("last", last.folder, world.env);
+    await back.started;
+    await world.slack.connected(2);
+    const sentThen = these.worker.sent();
+    await until(
+      () => back.worker.sent() >= 4 && these.worker.sent() >= sentThen + 4,
+      back.complaint,
+    );
+    await approve(4);
+    await these.stop();
+    const sentLast = back.worker.sent();
+    await until(() => back.worker.sent() >= sentLast + 4, back.complaint);
+    await load.stop();
+    await until(
+      async () => (await requests()).length >= load.asked.length,
+      () => "some that were acknowledged are no requests",
+    );
+    await until(async () => {
+      await approve(1_000);
+      return (await requests()).every(({ final }) => final);
+    }, back.complaint);
 
-      const ends = (await requests()).map(({ record, state }) => [record.target.name, state]);
-      expect(ends.filter(([, state]) => state !== "done")).toEqual([]);
-      const restarted = world.compute.writes().map((call) => call.path);
-      expect(restarted.toSorted()).toEqual(
-        load.asked.map((vm) => `/v1/vms/${vm}/restart`).toSorted(),
-      );
-      for (const pair of [before, these, back])
-        expect(pair.outputs()).not.toMatch(/"event":"policy\.(superseded|standstill)"/);
-    },
-  );
+    const ends = (await requests()).map(({ record, state }) => [record.target.name, state]);
+    expect(ends.filter(([, state]) => state !== "done")).toEqual([]);
+    const restarted = world.compute.writes().map((call) => call.path);
+    expect(restarted.toSorted()).toEqual(
+      load.asked.map((vm) => `/v1/vms/${vm}/restart`).toSorted(),
+    );
+    for (const pair of [before, these, back])
+      expect(pair.outputs()).not.toMatch(/"event":"policy\.(superseded|standstill)"/);
+  });
 
-  it(
-    "refuses to run beside another stored format, says how to go on, and the way back is the same",
-    { timeout: 300_000 },
-    async () => {
-      using last = unpackLastRelease();
-      using next = copyThisRelease();
-      const services = path.join(next.folder, "src/operate/stored-format.ts");
-      const text = await readFile(services, "utf8");
-      await writeFile(services, text.replace(/(storedFormat = )"\w+"/, '$1"next"'));
-      await using world = await startWorldForPrograms({
-        policy: `${usualPolicy}approvals: [{ operations: [vm.restart], required: 1 }]`,
-      });
-      const refused = async (folder: string, name: string) => {
-        const env = { ...world.env, DATA_DIR: `${world.env["DATA_DIR"]}-refused-${name}` };
-        await using late = startIn(folder, "worker", env);
-        late.started.catch(() => undefined);
-        expect(await late.ended).toBe(78);
-        return late.output();
-      };
+  it("refuses to run beside another stored format, says how to go on, and the way back is the same", async () => {
+    using last = unpackLastRelease();
+    using next = copyThisRelease();
+    const services = path.join(next.folder, "src/operate/stored-format.ts");
+    const text = await readFile(services, "utf8");
+    await writeFile(services, text.replace(/(storedFormat = )"\w+"/, '$1"next"'));
+    await using world = await startWorldForPrograms({
+      policy: `${usualPolicy}approvals: [{ operations: [vm.restart], required: 1 }]`,
+    });
+    const refused = async (folder: string, name: string) => {
+      const env = { ...world.env, DATA_DIR: `${world.env["DATA_DIR"]}-refused-${name}` };
+      await using late = startIn(folder, "worker", env);
+      late.started.catch(() => undefined);
+      expect(await late.ended).toBe(78);
+      return late.output();
+    };
 
-      await using before = startPair("last", last.folder, world.env);
-      await before.started;
-      await world.slack.connected();
-      await world.olivia.types("ops", "/vm restart web-2");
-      const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
-      expect(await refused(next.folder, "next")).toMatch(
-        /holds stored format \w+ with 1 open request and 2 running processes; .*Freeze changes, let the open requests end, stop all processes of the other version, then start this one/,
-      );
-      await world.ada.types("ops", "/gatehouse freeze upgrade");
-      await world.olivia.presses("Cancel", { in: card.ts });
-      await hears(world.olivia, "ops", /web-2[^]*[Cc]anceled/);
-      await before.stop();
+    await using before = startPair("last", last.folder, world.env);
+    await before.started;
+    await world.slack.connected();
+    await world.olivia.types("ops", "/vm restart web-2");
+    const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    expect(await refused(next.folder, "next")).toMatch(
+      /holds stored format \w+ with 1 open request and 2 running processes; .*Freeze changes, let the open requests end, stop all processes of the other version, then start this one/,
+    );
+    await world.ada.types("ops", "/gatehouse freeze upgrade");
+    await world.olivia.presses("Cancel", { in: card.ts });
+    await hears(world.olivia, "ops", /web-2[^]*[Cc]anceled/);
+    await before.stop();
 
-      await using after = startPair("next", next.folder, world.env);
-      await after.started;
-      await world.slack.connected();
-      await world.ada.types("ops", "/gatehouse thaw");
-      await hears(world.olivia, "ops", /Changes are allowed again/);
-      await world.olivia.types("ops", "/vm snapshot db-1 after");
-      await looking(
-        async () => {
-          const open = await world.client.zcard(world.key("requests", "open"));
-          return (world.compute.writes().length === 1 && open === 0) || undefined;
-        },
-        20_000,
-        async () => after.complaint(),
-      );
-      expect(await refused(last.folder, "last")).toMatch(
-        /holds stored format next with 0 open requests and 2 running processes/,
-      );
-      await after.stop();
+    await using after = startPair("next", next.folder, world.env);
+    await after.started;
+    await world.slack.connected();
+    await world.ada.types("ops", "/gatehouse thaw");
+    await hears(world.olivia, "ops", /Changes are allowed again/);
+    await world.olivia.types("ops", "/vm snapshot db-1 after");
+    await until(async () => {
+      const open = await world.client.zcard(world.key("requests", "open"));
+      return (world.compute.writes().length === 1 && open === 0) || undefined;
+    });
+    expect(await refused(last.folder, "last")).toMatch(
+      /holds stored format next with 0 open requests and 2 running processes/,
+    );
+    await after.stop();
 
-      await using back = startPair("last", last.folder, world.env);
-      await back.started;
-      await world.slack.connected();
-      await world.olivia.types("ops", "/vm snapshot db-1 back");
-      await looking(
-        async () => world.compute.writes().length === 2 || undefined,
-        20_000,
-        async () => back.complaint(),
-      );
-    },
-  );
+    await using back = startPair("last", last.folder, world.env);
+    await back.started;
+    await world.slack.connected();
+    await world.olivia.types("ops", "/vm snapshot db-1 back");
+    await until(async () => world.compute.writes().length === 2 || undefined);
+  });
 });

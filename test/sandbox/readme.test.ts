@@ -8,6 +8,7 @@ import { freePort } from "../../sandbox/ensure-redis.ts";
 import { methods } from "../../sandbox/slack/web-api/methods/index.ts";
 import { readSources, root } from "../structure/sources.ts";
 import { remoteSlack } from "../support/remote-slack.ts";
+import { until } from "../support/until.ts";
 
 const textOf = (name: string) => readFileSync(path.join(root, "sandbox", name), "utf8");
 const readme = textOf("README.md");
@@ -53,7 +54,7 @@ describe("the sandbox's README", () => {
         spawn(process.execPath, appIs.args, { ...options, stdio: ["ignore", "pipe", "inherit"] }),
       );
       const people = remoteSlack(controlUrl);
-      await expect.poll(() => people.question("connections")).toBeGreaterThan(0);
+      await until(() => people.question<number>("connections")).toBeGreaterThan(0);
       const hello = await people.act("olivia", "types", "ops", "/hello");
       expect(hello).toMatchObject({ acked: true });
       const sees = (words: string) => (seen: object) => JSON.stringify(seen).includes(words);

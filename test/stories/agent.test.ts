@@ -3,6 +3,7 @@ import { connectAgent, dataOf } from "../../demo/agent.ts";
 import { agentToken, apiEnv, apiPolicy } from "../../demo/programs.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears } from "./words.ts";
+import { until } from "../support/until.ts";
 
 describe("an agent that tries to restart production", () => {
   it("can't: no tool does, its proposal is refused, and no one in Slack is bothered with it", async () => {
@@ -51,9 +52,10 @@ describe("an agent that tries to restart production", () => {
     await world.olivia.presses("Run", { in: card.ts });
     expect((await world.ended("vm snapshot")).record.requester.id).toBe("U0OLIVIA");
     const stands = () => agent.callTool({ name: "get_request", arguments: { id } });
-    await expect
-      .poll(async () => (await stands()).structuredContent)
-      .toMatchObject({ state: "done", by: "olivia" });
+    await until(async () => (await stands()).structuredContent).toMatchObject({
+      state: "done",
+      by: "olivia",
+    });
     expect(world.compute.writes().map(({ path }) => path)).toEqual([
       "/v1/vms/vm-payments-db-1/snapshots",
     ]);

@@ -3,6 +3,7 @@ import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** What the requester sees of one change, from the question to the button under its result. */
 let world: TestWorld;
@@ -245,6 +246,6 @@ describe("a freeze", () => {
     const after = world.vera.seesChannel("ops").messages.filter(({ ts }) => !before.has(ts));
     expect(after.map(wordsOf)).toEqual([]);
     await world.ada.types("random", "/gatehouse thaw");
-    await expect.poll(() => world.store.freezeState()).toBeUndefined();
+    await until(() => world.store.freezeState()).toBeUndefined();
   });
 });

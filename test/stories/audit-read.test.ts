@@ -4,6 +4,7 @@ import { verifyAudit } from "../../src/audit/verify.ts";
 import { auditOf } from "../core/asking.ts";
 import { startWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 describe("reading the audit trail in Slack", () => {
   it("is for administrators alone, and who read or exported what stands in it", async () => {
@@ -18,7 +19,7 @@ describe("reading the audit trail in Slack", () => {
     await hears(world.ada, "random", /web-2/);
     const sealed = async () =>
       (await verifyAudit({ redis: world.client, key: world.key })).unsealed.count;
-    await expect.poll(sealed, { timeout: 10_000 }).toBe(0);
+    await until(sealed).toBe(0);
     await world.ada.types("random", "/gatehouse audit verify");
     await hears(world.ada, "random", /The audit trail is intact/);
     await world.ada.types("random", "/gatehouse audit export");
@@ -58,7 +59,7 @@ describe("reading the audit trail in Slack", () => {
         ada.seesChannel("random").messages.filter((message) => found.test(wordsOf(message)));
       const before = answers().length;
       await ada.types("random", `/gatehouse audit ${words}`);
-      await expect.poll(() => answers().length, { message: words }).toBe(before + 1);
+      await until(() => answers().length).toBe(before + 1);
       expect(JSON.stringify(answers().at(-1))).toContain("restarted `web-2`");
       expect(JSON.stringify(answers().at(-1))).not.toContain("stop");
     }

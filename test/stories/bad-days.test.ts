@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { sentAtOf } from "../../src/core/request/stored-request.ts";
 import { isFields } from "../../sandbox/slack/fields.ts";
 import { mentionsOf } from "../../sandbox/slack/state/notifications.ts";
@@ -8,6 +8,7 @@ import { connectRedis } from "../../src/redis/redis.ts";
 import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const paths = (world: TestWorld) => world.compute.writes().map(({ path }) => path);
 const restartOf = (vm: string) => `/v1/vms/vm-payments-${vm}/restart`;
@@ -90,9 +91,9 @@ describe("a day on which something else is down", () => {
     await redis.start();
     const goesOn = async () => {
       await world.olivia.types("ops", "/vm restart web-2");
-      expect(world.olivia.seesChannel("ops").messages.at(-1)?.text).not.toMatch(/Redis is down/);
+      return world.olivia.seesChannel("ops").messages.at(-1)?.text;
     };
-    await vi.waitFor(goesOn, { timeout: 10_000, interval: 300 });
+    await until(goesOn).not.toMatch(/Redis is down/);
     await hears(world.olivia, "ops", /Restarted web-2 in/);
     expect(paths(world)).toEqual([restartOf("web-2")]);
   });
@@ -116,9 +117,7 @@ describe("a day on which something else is down", () => {
         text.startsWith("Gatehouse couldn't store this and doesn't know whether Redis did."),
       );
     // Redis did, and a card appears for each, also where that wasn't known yet
-    await expect
-      .poll(async () => (await world.store.recentIds({}, 20)).length, { timeout: 10_000 })
-      .toBe(vms.length);
+    await until(async () => (await world.store.recentIds({}, 20)).length).toBe(vms.length);
     const settled = await world.settled();
     expect(unknown().length).toBeGreaterThan(0);
     expect(texts().filter((text) => /went wrong|isn't known/.test(text))).toEqual([]);
@@ -285,7 +284,7 @@ describe("several hands at once", () => {
     const said = await hears(world.olivia, "ops", /Not repeated: you restarted web-2 \d+ s ago\./);
     expect(paths(world)).toEqual([restartOf("web-2")]);
     await world.olivia.presses("Restart again", { in: said.ts });
-    await expect.poll(() => paths(world)).toEqual([restartOf("web-2"), restartOf("web-2")]);
+    await until(() => paths(world)).toEqual([restartOf("web-2"), restartOf("web-2")]);
     await world.settled();
     await world.olivia.presses("Restart again", { in: said.ts }).catch(() => undefined);
     await world.settled();

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { policyWith, startWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const patient = { httpTimeout: "5s", quiesce: "12s", settleDeadline: "30s" };
 const vms = Array.from({ length: 12 }, (_, n) => `node-${n}`);
@@ -22,10 +23,8 @@ it("twelve requests of two people at once share a card, within Slack's limits, a
   await Promise.all(
     vms.map((name, n) => (n % 2 ? world.ada : world.olivia).types("ops", `/vm restart ${name}`)),
   );
-  await expect
-    .poll(async () => (await world.store.recentIds({}, 100)).length, { timeout: 10_000 })
-    .toBe(vms.length);
-  const requests = await world.settled(20_000);
+  await until(async () => (await world.store.recentIds({}, 100)).length).toBe(vms.length);
+  const requests = await world.settled();
   expect(requests.map(({ state }) => state)).toEqual(vms.map(() => "done"));
   const shared = await hears(world.vera, "ops", /\[Details of one…\]/);
   // Two cards go at once; the others find no room

@@ -5,6 +5,7 @@ import type { SeenView } from "../../sandbox/slack/seen.ts";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 let world: TestWorld;
 beforeAll(async () => {
@@ -39,7 +40,7 @@ async function ended(command: string, name: string): Promise<StoredRequest> {
     found = all.find(({ record }) => record.target.name === name && record.command === command);
     return found?.final === true || found?.state === "unknown";
   };
-  await expect.poll(look, { timeout: 8000, interval: 10 }).toBe(true);
+  await until(look).toBe(true);
   if (!found) throw new Error("it is gone");
   return found;
 }

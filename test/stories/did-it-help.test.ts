@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { eventually } from "../support/looking.ts";
 import { pendingOf } from "../support/pending.ts";
 import { testPolicy, type TestWorld } from "../support/start-world.ts";
 import { fire, sources, startAlertWorld } from "../features/alerts/sending.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** How long the alert is watched after a press, in place of five minutes. */
 const remedyMs = 2_500;
@@ -16,7 +16,7 @@ const restartsNeedOne = "approvals: [{ operations: [vm.restart], required: 1, ex
 const began = (now = Date.now()) => ({ startsAt: new Date(now - 120_000).toISOString() });
 
 const isJudged = (world: TestWorld) =>
-  eventually(async () => expect(await pendingOf(world.client, world.key, "remedy")).toBe(0));
+  until(() => pendingOf(world.client, world.key, "remedy")).toBe(0);
 
 /** A new group of the same alert, as one night follows another. Resolves with its message. */
 async function fires(world: TestWorld, groupKey: string): Promise<SeenMessage> {
@@ -32,7 +32,7 @@ async function fires(world: TestWorld, groupKey: string): Promise<SeenMessage> {
 async function restarts(world: TestWorld, card: SeenMessage): Promise<void> {
   const before = world.compute.writes().length;
   await world.olivia.presses("Restart…", { in: card.ts });
-  await eventually(() => expect(world.compute.writes()).toHaveLength(before + 1));
+  await until(() => world.compute.writes()).toHaveLength(before + 1);
   await world.settled();
 }
 
@@ -105,7 +105,7 @@ describe.concurrent("an alert after a press", () => {
         .map(({ text }) => text)
         .filter((text) => told.test(text)),
     ).toHaveLength(2);
-  }, 90_000);
+  });
 
   it("is followed by the next process when the one that took the press has ended, and told once", async () => {
     await using world = await start();
@@ -114,11 +114,11 @@ describe.concurrent("an alert after a press", () => {
     await world.processes[0]?.close();
     await world.startProcess("all");
     await world.startProcess("all");
-    await hears(world.vera, "ops", told, 20_000);
+    await hears(world.vera, "ops", told);
     await isJudged(world);
     const all = world.vera.seesChannel("ops").messages.filter((one) => told.test(wordsOf(one)));
     expect(all.map(({ threadTs }) => threadTs)).toEqual([card.ts]);
-  }, 40_000);
+  });
 
   it("that ended before the restart was sent isn't said to have ended by it", async () => {
     await using world = await start(restartsNeedOne);
@@ -129,7 +129,7 @@ describe.concurrent("an alert after a press", () => {
     expect((await world.ended("vm restart")).state).toBe("done");
     await isJudged(world);
     expect(wordsOf(await fires(world, "two"))).not.toMatch(/ended it/);
-  }, 40_000);
+  });
 
   it("that ended and fires anew under a new message is told there", async () => {
     await using world = await start(restartsNeedOne);
@@ -142,11 +142,11 @@ describe.concurrent("an alert after a press", () => {
     await world.client.hincrby(world.key("alert", origin.alert), "changedAt", -11 * 60_000);
     const anew = await fires(world, "one");
     await world.amir.presses("Approve", { in: asked.ts });
-    const said = await hears(world.vera, "ops", /fires again, \d+ s after the restart\./, 15_000);
+    const said = await hears(world.vera, "ops", /fires again, \d+ s after the restart\./);
     expect(said.threadTs).toBe(anew.ts);
     await hears(world.vera, "ops", /^🔥 [^]*\nA restart didn't help the last time\.\n/);
     await isJudged(world);
-  }, 40_000);
+  });
 
   it("isn't judged by a request that changed nothing, and a snapshot is no attempt to end it", async () => {
     await using world = await start();
@@ -161,5 +161,5 @@ describe.concurrent("an alert after a press", () => {
     expect(wordsOf(shown)).not.toMatch(/Still firing|didn't help/);
     const [remedy = "", ...others] = await world.client.keys(world.key("remedy", "*"));
     expect([await world.client.hget(remedy, "state"), others]).toEqual(["void", []]);
-  }, 30_000);
+  });
 });

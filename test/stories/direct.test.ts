@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const policy = `${testPolicy}approvals: [{ operations: ["vm.stop"], required: 1, expires: 1m }]\n`;
 
@@ -62,7 +63,7 @@ describe("a direct message to Gatehouse", () => {
       const before = sees();
       await world.olivia.types("gatehouse", text, options);
       const last = () => world.olivia.seesChannel("gatehouse").messages.slice(before);
-      await expect.poll(() => last().map(wordsOf).join("\n")).toContain("db-1 is RUNNING");
+      await until(() => last().map(wordsOf).join("\n")).toContain("db-1 is RUNNING");
     }
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** The list is read by itself once in an hour only: what is newer was looked for. */
 const pace = { inventoryRefreshMs: 3_600_000 };
@@ -44,8 +45,6 @@ describe("what was just created in another tool", () => {
       await world.vera.types("ops", "/vm show elsewhere-1");
       return wordsOf(await hears(world.vera, "ops", /There is no VM called elsewhere-1/));
     };
-    await expect
-      .poll(denied, { timeout: 15_000, interval: 1_500 })
-      .toMatch(/read the list \d+ s ago/);
+    await until(denied).toMatch(/read the list \d+ s ago/);
   });
 });

@@ -4,6 +4,7 @@ import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { policyWith, startWorld } from "../support/start-world.ts";
 import { auditOf, snapshotIdOf } from "../core/asking.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** Two people administer, so that one can sign what the other did in an emergency. */
 const administer = ["U0ADA", "U0AMIR"];
@@ -52,7 +53,7 @@ describe("freezing all changes", () => {
     const { ada, client, key } = world;
     await ada.types("ops", "/gatehouse freeze storage is failing");
     const seals = key("audit", "seals");
-    await expect.poll(() => client.xlen(seals), { timeout: 10_000 }).toBeGreaterThan(0);
+    await until(() => client.xlen(seals)).toBeGreaterThan(0);
     await client.xtrim(seals, "MAXLEN", 0);
     await hears(
       ada,
@@ -92,7 +93,7 @@ describe("a limit an hour", () => {
     await asksToDelete("olivia", "ml");
     await asksToDelete("olivia", "payments");
     await hears(world.olivia, "ops", /2 of your requests wait for approval/);
-    await expect.poll(async () => (await drafts()).length).toBe(2);
+    await until(async () => (await drafts()).length).toBe(2);
     await asksToDelete("vera", "payments");
     await hears(world.amir, "ops", /Delete payments[^]*Waiting for approval/);
     await world.amir.presses("Approve");
@@ -103,9 +104,9 @@ describe("a limit an hour", () => {
     const [waits] = await drafts();
     await world.amir.presses("Approve", { in: waits?.delivered.card?.ts ?? "" });
     const id = waits?.record.id ?? "";
-    await expect
-      .poll(async () => (await world.store.get(id))?.stage)
-      .toMatchObject({ why: "limit reached: 1 destructive request an hour in total" });
+    await until(async () => (await world.store.get(id))?.stage).toMatchObject({
+      why: "limit reached: 1 destructive request an hour in total",
+    });
     expect(world.compute.writes()).toHaveLength(1);
   });
 
@@ -199,9 +200,10 @@ describe("restoring with a way back", () => {
     );
     expect(JSON.stringify(list.blocks)).toMatch(/<https:[^>|]*archives[^>|]*\|Open its message>/);
     await world.ada.presses("Approve", { in: list.ts });
-    await expect
-      .poll(async () => (await world.ended("vm restore")).record.origin, { timeout: 8000 })
-      .toMatchObject({ press: "undo", undoes: restored.record.id });
+    await until(async () => (await world.ended("vm restore")).record.origin).toMatchObject({
+      press: "undo",
+      undoes: restored.record.id,
+    });
     expect(await world.ended("vm restore")).toMatchObject({
       state: "done",
       record: { requester: { id: "U0AMIR" }, labels: { snapshot: `before-${restored.record.id}` } },

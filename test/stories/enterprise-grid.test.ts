@@ -4,6 +4,7 @@ import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { seedDemo } from "../../sandbox/slack/state/seed.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const ours = "T01CONF";
 const policy = `${testPolicy}confirm: ["db-1"]\napprovals: [{ operations: ["vm.snapshot"], required: 1, expires: 1m }]\n`;
@@ -64,9 +65,7 @@ describe("someone whose first workspace is another one of the same Enterprise Gr
     await wanda.types("ops", "/vm restart db-1");
     await wanda.until(({ modals }) => modals.at(-1)?.submit === "Restart");
     await wanda.submits({});
-    await expect
-      .poll(async () => (await world.ended("vm restart")).record.target.name)
-      .toBe("db-1");
+    await until(async () => (await world.ended("vm restart")).record.target.name).toBe("db-1");
     expect((await world.ended("vm restart")).state).toBe("done");
   });
 
@@ -76,10 +75,10 @@ describe("someone whose first workspace is another one of the same Enterprise Gr
     await hears(wanda, "ops", /db-1 is RUNNING/);
     await wanda.types("@gatehouse", "vm show worker-1");
     const direct = () => wanda.sees().channels.flatMap(({ messages }) => messages.map(wordsOf));
-    await expect.poll(() => direct().join("\n")).toContain("worker-1 is STOPPED");
+    await until(() => direct().join("\n")).toContain("worker-1 is STOPPED");
     await wanda.opensHome();
     const home = () => JSON.stringify(wanda.sees().home?.blocks ?? []);
-    await expect.poll(home).toContain("Waiting for you");
+    await until(home).toContain("Waiting for you");
   });
 
   it("votes, and counts when the request is sent", async () => {
@@ -101,7 +100,7 @@ describe("someone who isn't a member of our workspace", () => {
     await stranger.opensHome();
     const refusals = () =>
       JSON.stringify(stranger.sees()).split("only for members of this workspace");
-    await expect.poll(() => refusals().length).toBeGreaterThan(name === "nils" ? 3 : 2);
+    await until(() => refusals().length).toBeGreaterThan(name === "nils" ? 3 : 2);
     const card = await hears(world.olivia, "ops", new RegExp(`${name}[^]*Waiting for approval`));
     await stranger.presses("Approve", { in: card.ts });
     await hears(stranger, "ops", /Only full members of this workspace can approve/);

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { startWorld } from "../support/start-world.ts";
 import { wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 it("a result that joined its card in one message, and is found again after its answer was lost, keeps its lines", async () => {
   await using world = await startWorld();
@@ -11,17 +12,17 @@ it("a result that joined its card in one message, and is found again after its a
   await world.olivia.types("ops", "/vm restart web-2");
   const states = async () =>
     (await world.store.getMany(await world.store.recentIds({}, 5))).map(({ state }) => state);
-  await expect.poll(states).toEqual(["done"]);
+  await until(states).toEqual(["done"]);
   weather.add({ method, kind: "lost-after", times: 1 });
   const { messages } = await world.olivia
-    .until(() => world.olivia.seesChannel("ops").messages.length > 0, 15_000)
+    .until(() => world.olivia.seesChannel("ops").messages.length > 0)
     .then(() => world.olivia.seesChannel("ops"));
   const whole = wordsOf(messages[0] ?? never());
   expect(whole).toMatch(/Attested again|Attestation:/);
   expect(whole).toMatch(/Sent [^]*REBOOTING seen/);
   // Found, marked, and edited to what it shows now
   await world.ended("vm restart");
-  await world.slack.until(() => world.slack.calls("chat.update").length > 0, 15_000);
+  await world.slack.until(() => world.slack.calls("chat.update").length > 0);
   const all = world.olivia.seesChannel("ops").messages;
   expect(all).toHaveLength(1);
   const after = wordsOf(all[0] ?? never());

@@ -77,5 +77,5 @@ describe.concurrent("Gatehouse over HTTP", () => {
     const verdict = await stage.check();
     expect(verdict.findings, lineOf(verdict)).toEqual([]);
     expect(await stage.service.writes()).toHaveLength(1);
-  }, 60_000);
+  });
 });

@@ -3,6 +3,7 @@ import { mostWeight, weightOf } from "../../sandbox/slack/blocks/check.ts";
 import { alertmanagerBody, minute, send, startAlertWorld } from "../features/alerts/sending.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const long = (name: string) =>
   `${name}-confidential-workload-of-a-team-with-a-long-name-in-europe-west`;
@@ -50,7 +51,7 @@ describe("four deletions of projects with 40 VMs each, which wait", () => {
     // A vote from the list counts
     const list = await hears(world.amir, "gatehouse", /4 requests wait for your approval/);
     await world.amir.presses("Approve", { in: list.ts });
-    await expect.poll(async () => (await world.store.openIds()).length).toBeLessThan(4);
+    await until(async () => (await world.store.openIds()).length).toBeLessThan(4);
     expect(world.slack.calls().filter(({ error }) => error === "msg_blocks_too_long")).toEqual([]);
   });
 });

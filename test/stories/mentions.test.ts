@@ -5,6 +5,7 @@ import { commands } from "../../src/features/index.ts";
 import { auditOf } from "../core/asking.ts";
 import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** Every command as its own example has it, and what has more than one effect in each of its forms. */
 const words = new Map<string, string>([
@@ -67,7 +68,7 @@ describe("a message that mentions Gatehouse", () => {
     const { ts = "" } = await world.ada.types("ops", text, { threadTs: thread, ...how });
     const answers = () =>
       world.ada.seesChannel("ops").messages.filter((said) => said.ephemeral && said.ts > ts);
-    await expect.poll(() => answers().map(wordsOf).join("\n")).toMatch(/^Restart web-2\? Press/);
+    await until(() => answers().map(wordsOf).join("\n")).toMatch(/^Restart web-2\? Press/);
     expect(await kept(world)).toEqual(before);
   });
 

@@ -41,7 +41,7 @@ describe("a VM of which the compute service says that attestation is off, and th
       world.third.attested = false;
     });
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
-    const end = wordsOf(await hears(world.olivia, "ops", ended, 20_000));
+    const end = wordsOf(await hears(world.olivia, "ops", ended));
     expect(end).toContain("attestation could not be verified: attestation is not enabled");
     expect(touched(world)).toEqual(numbered(0, 3));
   });

@@ -11,6 +11,7 @@ import { createTelemetry } from "../../src/log/telemetry.ts";
 import { answering, says } from "../fleet/compute/answering.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const policy = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
 
@@ -94,11 +95,9 @@ describe("a restart that needed an approval, seen from outside", () => {
       expect(samples.get('gatehouse_queue_age_seconds{queue="requests"}')).toBeLessThan(60);
     }
     // Sealed within a second
-    await expect
-      .poll(async () => (await scrape(world)).get("gatehouse_audit_records_total"), {
-        timeout: 10_000,
-      })
-      .toBeGreaterThan(3);
+    await until(async () =>
+      (await scrape(world)).get("gatehouse_audit_records_total"),
+    ).toBeGreaterThan(3);
     expect(gateway.get("gatehouse_slack_connected")).toBe(1);
     expect(worker.has("gatehouse_slack_connected")).toBe(false);
   });
@@ -149,7 +148,7 @@ describe("a restart that needed an approval, seen from outside", () => {
       "slack chat.postMessage",
       "vm restart",
     ];
-    await expect.poll(names, { timeout: 10_000 }).toEqual(expect.arrayContaining(wanted));
+    await until(names).toEqual(expect.arrayContaining(wanted));
     const known = new Set(spans().map((span) => span.spanContext().spanId));
     const roots = spans().filter(({ parentSpanContext }) => parentSpanContext === undefined);
     expect(roots).toMatchObject([{ name: "slack command", kind: SpanKind.SERVER }]);
@@ -161,14 +160,12 @@ describe("a restart that needed an approval, seen from outside", () => {
 
   it("is followed by a warning for the freeze and one for the thaw, with who and why", async () => {
     await world.ada.types("ops", "/gatehouse thaw");
-    await expect
-      .poll(() => linesOf(world).filter(({ event }) => event.startsWith("changes.")), {
-        timeout: 10_000,
-      })
-      .toMatchObject([
-        { level: "warn", event: "changes.frozen", reason: "inventory of disks", person: "U0ADA" },
-        { level: "warn", event: "changes.thawed", person: "U0ADA" },
-      ]);
+    await until(() =>
+      linesOf(world).filter(({ event }) => event.startsWith("changes.")),
+    ).toMatchObject([
+      { level: "warn", event: "changes.frozen", reason: "inventory of disks", person: "U0ADA" },
+      { level: "warn", event: "changes.thawed", person: "U0ADA" },
+    ]);
   });
 });
 
@@ -185,7 +182,7 @@ it("a request that waits for nobody is one trace through both queues, with each 
       .filter((span) => span.name === name)
       .map(({ parentSpanContext }) => names.get(parentSpanContext?.spanId ?? ""));
   };
-  await expect.poll(() => parentsOf("slack chat.postMessage")).toContain("process messages");
+  await until(() => parentsOf("slack chat.postMessage")).toContain("process messages");
   expect(parentsOf("process requests")).toEqual(["add requests.step"]);
   expect(parentsOf("add requests.step")).toEqual(["handle command"]);
   expect(parentsOf("POST /v1/vms/{vm_id}/restart")).toEqual(["process requests"]);
@@ -216,11 +213,9 @@ describe("a compute service that can't be read", () => {
     "because %s: names grow old from the start on, calls are counted, /gatehouse status says why",
     async (_why, options, outcome, words) => {
       await using world = await startWorld(await options());
-      await expect
-        .poll(async () => (await scrape(world)).get("gatehouse_inventory_age_seconds"), {
-          timeout: 10_000,
-        })
-        .toBeGreaterThan(0.2);
+      await until(async () =>
+        (await scrape(world)).get("gatehouse_inventory_age_seconds"),
+      ).toBeGreaterThan(0.2);
       const calls = `gatehouse_compute_calls_total{endpoint="GET /v1/projects",outcome="${outcome}"}`;
       expect((await scrape(world)).get(calls)).toBeGreaterThan(0);
       await world.olivia.types("ops", "/gatehouse status");

@@ -1,12 +1,13 @@
 import { hash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readStoredPolicy, storedPolicyKey } from "../../src/audit/stored-policy.ts";
 import { auditOf } from "../core/asking.ts";
 import { policyWith, startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const approvals = 'approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n';
 const restartsNeedOne = policyWith({}, approvals);
@@ -119,11 +120,9 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     const reloading = world.processes[0]?.reload();
     await redis.start();
     await reloading;
-    await hears(world.ada, "audit", /The policy changed[^]*approvals: added/, 15_000);
+    await hears(world.ada, "audit", /The policy changed[^]*approvals: added/);
     // The test's own connection may come back later than Gatehouse's
-    const trail = await vi.waitFor(() => auditOf(world.client, world.key("audit")), {
-      timeout: 10_000,
-    });
+    const trail = await until(() => auditOf(world.client, world.key("audit")));
     const noted = trail.filter(({ what }) => what === "policy");
     expect(noted).toHaveLength(1);
   });
@@ -144,7 +143,7 @@ describe("a policy that is replaced while Gatehouse runs", () => {
       await world.processes[0]?.close();
       isDying = false;
       if (!goesOn) await world.startProcess("worker");
-      const news = wordsOf(await hears(world.ada, "audit", /The policy changed/, 15_000));
+      const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
       expect(news).toMatch(/approvals: added \(operations vm.restart/);
       expect(inAudit(world, /The policy changed/)).toHaveLength(1);
     },
@@ -157,11 +156,9 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     const worker = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     await writeFile(other, restartsNeedOne);
     await worker.reload();
-    await expect
-      .poll(() => readiness(world, 0), { timeout: 15_000 })
-      .toMatch(
-        /^503 .*policy: version \w+ of the policy replaced \w+, and this process doesn't have it: its policy file isn't that one/,
-      );
+    await until(() => readiness(world, 0)).toMatch(
+      /^503 .*policy: version \w+ of the policy replaced \w+, and this process doesn't have it: its policy file isn't that one/,
+    );
     expect(await readiness(world, 1)).toMatch(/^200/);
     await world.olivia.types("ops", "/vm restart web-2");
     await world.olivia.until((seen) =>
@@ -169,13 +166,11 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     );
     await world.vera.types("ops", "/gatehouse status");
     await hears(world.vera, "ops", /Policy: nothing changes here: version/);
-    await expect
-      .poll(() => figures(world), { timeout: 15_000 })
-      .toMatch(/^gatehouse_policy_superseded 1$/m);
+    await until(() => figures(world)).toMatch(/^gatehouse_policy_superseded 1$/m);
     expect(logged(world, "policy.standstill")).toHaveLength(1);
     // Read anew by itself: nobody has to tell this process
     await writeFile(file(world), restartsNeedOne);
-    await expect.poll(() => readiness(world, 0), { timeout: 15_000 }).toMatch(/^200/);
+    await until(() => readiness(world, 0)).toMatch(/^200/);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     expect(world.compute.writes()).toEqual([]);
@@ -191,14 +186,14 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     await hears(world.ada, "audit", /The policy changed[^]*approvals: added/);
     await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
-    await expect
-      .poll(() => readiness(world, 0), { timeout: 15_000 })
-      .toMatch(/^503 .*policy: version \w+ of the policy replaced \w+/);
+    await until(() => readiness(world, 0)).toMatch(
+      /^503 .*policy: version \w+ of the policy replaced \w+/,
+    );
     // A running process takes nothing back by itself: one start, one change
     expect(await readiness(world, 1)).toMatch(/^200/);
     await world.processes[0]?.close();
     await world.startProcess("all");
-    await expect.poll(() => readiness(world, 2), { timeout: 15_000 }).toMatch(/^200/);
+    await until(() => readiness(world, 2)).toMatch(/^200/);
     const noted = (await auditOf(world.client, world.key("audit"))).filter(
       ({ what }) => what === "policy",
     );
@@ -262,13 +257,11 @@ describe("a policy file with a version", () => {
     expect(news).not.toMatch(/version: /);
     await world.vera.types("ops", "/gatehouse status");
     await hears(world.vera, "ops", /Policy: version 2 \(\w{12}\)/);
-    await expect
-      .poll(() => readiness(world, 1), { timeout: 15_000 })
-      .toMatch(
-        /^503 .*policy: version 2 \(\w{12}\) of the policy replaced 1 \(\w{12}\), and this process doesn't have it: its policy file isn't that one/,
-      );
+    await until(() => readiness(world, 1)).toMatch(
+      /^503 .*policy: version 2 \(\w{12}\) of the policy replaced 1 \(\w{12}\), and this process doesn't have it: its policy file isn't that one/,
+    );
     await writeFile(other, numbered(2, restartsNeedOne));
-    await expect.poll(() => readiness(world, 1), { timeout: 15_000 }).toMatch(/^200/);
+    await until(() => readiness(world, 1)).toMatch(/^200/);
   });
 
   it("isn't replaced by a process that starts with a lower one, or without: it changes nothing from its first moment on", async () => {
@@ -322,7 +315,7 @@ describe("a policy file with a version", () => {
   it("is put back by whoever had it when Redis was emptied, not by a process that lacked it, and the audit channel is told", async () => {
     const { world } = await worldWithTwo();
     await using _ = world;
-    await expect.poll(() => readiness(world, 1), { timeout: 15_000 }).toMatch(/^503/);
+    await until(() => readiness(world, 1)).toMatch(/^503/);
     const firstTold = inAudit(world, /Redis had none/).length;
     await world.client.del(storedPolicyKey(world.key));
     await world.client.del(...(await world.client.keys(world.key("notice", "policy-*"))));
@@ -330,7 +323,6 @@ describe("a policy file with a version", () => {
       world.ada,
       "audit",
       /The policy has version 2 \(\w{12}\)\.\S* Redis had none: Gatehouse started for the first time, or Redis was emptied/,
-      15_000,
     );
     expect(firstTold).toBe(1);
     expect(await readStoredPolicy(world.client, world.key)).toMatchObject({ version: 2 });
@@ -347,9 +339,7 @@ describe("a policy file with a version", () => {
     const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     await writeFile(file(world), numbered(2, restartsNeedOne));
     await world.processes[0]?.reload();
-    await expect
-      .poll(() => readStoredPolicy(world.client, world.key))
-      .toMatchObject({ version: 2 });
+    await until(() => readStoredPolicy(world.client, world.key)).toMatchObject({ version: 2 });
     await world.amir.presses("Approve", { in: card.ts });
     await hears(world.olivia, "ops", /Restarted web-2/);
     expect(logged(world, "policy.superseded")).toEqual([]);
@@ -378,7 +368,7 @@ describe("services that are replaced in the policy file", () => {
     expect(await readsAsService(world)).toBe(200);
     await writeFile(file(world), restartsNeedOne + service("another-token"));
     await world.processes[1]?.reload();
-    await expect.poll(() => readsAsService(world), { timeout: 10_000 }).toBe(401);
+    await until(() => readsAsService(world)).toBe(401);
     await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*services.ci.tokens: /);
     const noted = (await auditOf(world.client, world.key("audit"))).filter(
       ({ what }) => what === "policy",
@@ -400,14 +390,12 @@ describe("services that are replaced in the policy file", () => {
     const worker = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     await writeFile(other, testPolicy);
     await worker.reload();
-    await expect
-      .poll(() => readiness(world, 0), { timeout: 15_000 })
-      .toMatch(
-        /^503 .*policy: the services in gatehouse.yml were replaced, and this process doesn't have the new ones: its policy file isn't that one/,
-      );
+    await until(() => readiness(world, 0)).toMatch(
+      /^503 .*policy: the services in gatehouse.yml were replaced, and this process doesn't have the new ones: its policy file isn't that one/,
+    );
     expect(await readsAsService(world)).toBe(503);
     await writeFile(file(world), testPolicy);
-    await expect.poll(() => readiness(world, 0), { timeout: 15_000 }).toMatch(/^200/);
+    await until(() => readiness(world, 0)).toMatch(/^200/);
     expect(await readsAsService(world)).toBe(401);
   });
 });
@@ -417,10 +405,11 @@ describe("a section of the policy file that decides nothing", () => {
     await using world = await startWorld({ roles: ["gateway", "worker"] });
     await writeFile(file(world), policyWith({ alerts: "C01OPS" }));
     await world.processes[1]?.reload();
-    await expect
-      .poll(() => logged(world, "policy.changed").map(({ role }) => role), { timeout: 10_000 })
-      .toEqual(["worker", "gateway"]);
-    await expect.poll(() => inAudit(world, /gatehouse.yml changed\./)).toHaveLength(1);
+    await until(() => logged(world, "policy.changed").map(({ role }) => role)).toEqual([
+      "worker",
+      "gateway",
+    ]);
+    await until(() => inAudit(world, /gatehouse.yml changed\./)).toHaveLength(1);
   });
 });
 
@@ -451,11 +440,9 @@ describe("a user group that the policy names", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restarted web-2/);
     await world.slack.edit.setGroupMembers("oncall", ["vera"]);
-    await expect
-      .poll(() => logged(world, "people.groups-changed").map(({ role }) => role), {
-        timeout: 10_000,
-      })
-      .toEqual(expect.arrayContaining(["gateway", "worker"]));
+    await until(() => logged(world, "people.groups-changed").map(({ role }) => role)).toEqual(
+      expect.arrayContaining(["gateway", "worker"]),
+    );
     // The worker asks Slack anew as well, although its cache may be a minute old
     await world.vera.types("ops", "/vm restart payments/web-1");
     await hears(world.vera, "ops", /Restarted payments\/web-1/);

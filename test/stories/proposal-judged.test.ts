@@ -4,6 +4,7 @@ import { deployJob, deployPolicy, apiEnv } from "../features/proposals/deploy-jo
 import { auditOf, snapshotIdOf } from "../core/asking.ts";
 import { type PolicyDifference, startWorld, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** The deploy job sees everything, and may propose these, on every target unless told otherwise. */
 const proposing = (propose: string, view = '["*"]', difference: PolicyDifference = {}) =>
@@ -182,7 +183,7 @@ ${team('operate: ["S01ONCALL"], approve: ["U0AMIR"]')}`,
     await using world = await startApi(everything);
     await world.olivia.types("ops", "/vm snapshot web-2 nightly");
     const id = snapshotIdOf(await world.ended("vm snapshot"));
-    await expect.poll(() => world.client.hget(world.key("snapshot-owners"), id)).not.toBeNull();
+    await until(() => world.client.hget(world.key("snapshot-owners"), id)).not.toBeNull();
     const { status, body } = await deployJob(world).proposes(`vm restore db-1 ${id}`);
     expect([status, body.title, body.field]).toEqual([
       422,
@@ -214,7 +215,7 @@ describe("a card stands where it can be run", () => {
     const { card, state, words } = await cardOf(world, "vm snapshot db-1", "status");
     expect(words).toContain("[Run]");
     await world.olivia.presses("Run", { in: card });
-    await expect.poll(state).toBe("done");
+    await until(state).toBe("done");
     expect(JSON.stringify(world.olivia.seesChannel("ops").messages)).not.toContain("db-1");
   });
 
@@ -236,12 +237,12 @@ describe("what a form fills in", () => {
     await world.olivia.presses("Run", { in: resize.card });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
     await world.olivia.submits({ CPU: "8" });
-    await expect.poll(resize.state).toBe("done");
+    await until(resize.state).toBe("done");
     const update = await cardOf(world, "project update staging");
     await world.olivia.presses("Run", { in: update.card });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Update"));
     await world.olivia.submits({ "New name": "staging-2" });
-    await expect.poll(update.state).toBe("done");
+    await until(update.state).toBe("done");
   });
 
   it("is the same without the spaces that a form takes away, and without what is empty", async () => {
@@ -252,7 +253,7 @@ describe("what a form fills in", () => {
     await world.olivia.presses("Run", { in: card });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
     await world.olivia.submits({});
-    await expect.poll(state).toBe("done");
+    await until(state).toBe("done");
   });
 });
 
@@ -314,7 +315,7 @@ describe("what a service may propose goes by the name that a project would get, 
     expect(await state()).toBe("open");
     expect(world.compute.writes()).toEqual([]);
     await fills("stage");
-    await expect.poll(state).toBe("done");
+    await until(state).toBe("done");
   });
 });
 
@@ -323,7 +324,7 @@ describe("the snapshot of a restore is judged again at the press", () => {
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const id = snapshotIdOf(await world.ended("vm snapshot"));
     const known = world.key("snapshots", "vm-payments-db-1");
-    await expect.poll(() => world.client.hlen(known)).toBe(1);
+    await until(() => world.client.hlen(known)).toBe(1);
     return { ...(await cardOf(world, "vm restore db-1 nightly")), snapshot: id, known };
   }
   const made = async (world: TestWorld) => (await world.store.recentIds({}, 10)).length;
@@ -395,7 +396,7 @@ describe("a target that became protected since", () => {
     await world.olivia.presses("Dismiss", { in: card });
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
     await world.olivia.submits({ Reason: "it is protected now" });
-    await expect.poll(state).toBe("dismissed");
+    await until(state).toBe("dismissed");
   });
 });
 
@@ -418,22 +419,18 @@ describe("a target whose name isn't known at the press", () => {
       { match: "GET /v1/vms/*", without: ["name"] },
       /The compute service didn't say what db-1 is called now\. Nothing was done\./,
     ],
-  ])(
-    "isn't judged by an old one: the service %s",
-    async (_how, weather, said) => {
-      await using world = await startApi(byName);
-      const { card, state } = await cardOf(world, "vm snapshot db-1");
-      world.compute.edit.renameVm({ vm: "db-1", name: "ledger-9" });
-      world.compute.weather(weather);
-      await world.olivia.presses("Run", { in: card });
-      await hears(world.olivia, "ops", said);
-      expect(await state()).toBe("open");
-      expect(await world.store.recentIds({}, 10)).toEqual([]);
-      world.compute.clear();
-      world.compute.edit.renameVm({ vm: "ledger-9", name: "db-1" });
-      await world.olivia.presses("Run", { in: card });
-      await expect.poll(state).toBe("done");
-    },
-    30_000,
-  );
+  ])("isn't judged by an old one: the service %s", async (_how, weather, said) => {
+    await using world = await startApi(byName);
+    const { card, state } = await cardOf(world, "vm snapshot db-1");
+    world.compute.edit.renameVm({ vm: "db-1", name: "ledger-9" });
+    world.compute.weather(weather);
+    await world.olivia.presses("Run", { in: card });
+    await hears(world.olivia, "ops", said);
+    expect(await state()).toBe("open");
+    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    world.compute.clear();
+    world.compute.edit.renameVm({ vm: "ledger-9", name: "db-1" });
+    await world.olivia.presses("Run", { in: card });
+    await until(state).toBe("done");
+  });
 });

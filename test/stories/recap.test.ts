@@ -1,7 +1,6 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createOutageStore, type OutageStore } from "../../src/features/outages/outages.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { eventually } from "../support/looking.ts";
 import {
   policyWith,
   startWorld,
@@ -11,14 +10,11 @@ import {
 import { privateRedis } from "../support/with-redis.ts";
 import { pendingOf } from "../support/pending.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** An outage counts after 300 ms; a failed call is made again after three seconds. */
 const attentiveTo = (timing: Readonly<Record<string, string>> = {}) =>
   policyWith({ timing: { outage: "300ms", ...timing } });
-
-/** Each step may take two or three of those. */
-const waitMs = 20_000;
-vi.setConfig({ testTimeout: 60_000 });
 
 interface RecapWorld extends TestWorld {
   outages: OutageStore;
@@ -41,9 +37,7 @@ function slackGoes(world: TestWorld): void {
 }
 
 const isAway = (world: RecapWorld, part: string) =>
-  eventually(async () =>
-    expect((await world.outages.state()).open.map((one) => one.part)).toContain(part),
-  );
+  until(async () => (await world.outages.state()).open.map((one) => one.part)).toContain(part);
 
 const recapsIn = (world: TestWorld, channel: string): SeenMessage[] =>
   world.ada.seesChannel(channel).messages.filter(({ text }) => /was unavailable/.test(text));
@@ -55,7 +49,7 @@ async function allTold(world: RecapWorld): Promise<void> {
     return open.length + (await pendingOf(world.client, world.key, "recap", "notice"));
   };
   // Each process that dies puts it off for as long as its turn lasts, and six worlds share the machine
-  await vi.waitFor(async () => expect(await left()).toBe(0), { timeout: 35_000, interval: 200 });
+  await until(() => left()).toBe(0);
 }
 
 /** How often its end was said, alone or with others. */
@@ -70,9 +64,10 @@ function timesTold(world: TestWorld, id: string): number {
 }
 
 const ended = (world: TestWorld, count: number) =>
-  eventually(async () => {
+  until(async () => {
     const requests = await world.store.getMany(await world.store.recentIds({}, 50));
     expect(requests.filter(({ final, state }) => final || state === "unknown")).toHaveLength(count);
+    return true;
   });
 
 describe("after Slack was away", () => {
@@ -94,8 +89,8 @@ describe("after Slack was away", () => {
     await isAway(world, "slack");
     expect(recapsIn(world, "ops")).toEqual([]);
     world.slack.weather.clear();
-    await hears(world.ada, "ops", /Slack was unavailable/, waitMs);
-    await hears(world.ada, "status", /Slack was unavailable/, waitMs);
+    await hears(world.ada, "ops", /Slack was unavailable/);
+    await hears(world.ada, "status", /Slack was unavailable/);
     await allTold(world);
     const [ops, status] = [recapsIn(world, "ops"), recapsIn(world, "status")];
     expect([ops.length, status.length]).toEqual([1, 1]);
@@ -140,7 +135,7 @@ describe("after Slack was away", () => {
     await world.ada.types("ops", "/gatehouse freeze lunch");
     await isAway(world, "slack");
     world.slack.weather.clear();
-    await hears(world.ada, "audit", /froze all changes/, waitMs);
+    await hears(world.ada, "audit", /froze all changes/);
     await allTold(world);
     for (const channel of ["ops", "status", "audit"]) expect(recapsIn(world, channel)).toEqual([]);
     await world.ada.types("ops", "/gatehouse status");
@@ -160,7 +155,7 @@ describe("after Slack was away", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await isAway(world, "slack");
     world.slack.weather.clear();
-    await hears(world.ada, "ops", /Slack was unavailable[\s\S]*Meanwhile: 1 request ran/, waitMs);
+    await hears(world.ada, "ops", /Slack was unavailable[\s\S]*Meanwhile: 1 request ran/);
     await allTold(world);
     expect(dies).toBe(false);
     expect(recapsIn(world, "ops")).toHaveLength(1);
@@ -205,10 +200,11 @@ describe("after Redis was away", () => {
     await world.olivia.types("ops", "/gatehouse jobs");
     await hears(world.olivia, "ops", /Redis doesn't answer, and \/gatehouse jobs needs it/);
     await world.olivia.types("status", "/vm restart vault/vault-1");
-    await eventually(async () => {
+    await until(async () => {
       await world.olivia.types("ops", "/gatehouse status");
       const said = wordsOf(world.olivia.seesChannel("ops").messages.at(-1) as SeenMessage);
       expect(said).toMatch(/Outages: Redis has been away for [2-9] s/);
+      return true;
     });
     // Not a line for each that complained: one of each process
     const complaints = world.lines.filter((line) => /"level":"(warn|error)"/.test(line));
@@ -222,20 +218,20 @@ describe("after Redis was away", () => {
     expect(page).toMatch(/^gatehouse_redis_up 0$/m);
     expect(page).not.toMatch(/^gatehouse_(frozen|open_requests)/m);
     await redis.start();
-    const recap = await hears(world.vera, "ops", /Redis was unavailable/, waitMs);
+    const recap = await hears(world.vera, "ops", /Redis was unavailable/);
     expect(wordsOf(recap)).toMatch(/Affected here: 1 did not\./);
     expect(wordsOf(recap)).toContain(
       "❌ /vm restart payments/web-2 from olivia was refused: nothing was done.",
     );
     expect(wordsOf(recap)).not.toMatch(/show|jobs|status/);
-    await hears(world.vera, "status", /❌ \/vm restart vault\/vault-1/, waitMs);
-    await eventually(() => world.client.ping());
+    await hears(world.vera, "status", /❌ \/vm restart vault\/vault-1/);
+    await until(() => world.client.ping());
     await allTold(world);
     expect(recapsIn(world, "ops")).toHaveLength(1);
     expect(recapsIn(world, "status")).toHaveLength(1);
     expect(world.compute.writes()).toEqual([]);
     const backs = () => world.lines.filter((line) => line.includes('"event":"redis.back"')).length;
-    await eventually(() => expect(backs()).toBe(2));
+    await until(() => backs()).toBe(2);
   });
 });
 
@@ -262,14 +258,14 @@ describe("after the service was away", () => {
     await hears(world.olivia, "ops", /8 VMs[\s\S]*Statuses read/);
     await world.olivia.types("ops", "/gatehouse status");
     await hears(world.olivia, "ops", /Outages: The compute service has been away for/);
-    await hears(world.olivia, "ops", /❌ Restart of web-2 expired before it started/, waitMs);
+    await hears(world.olivia, "ops", /❌ Restart of web-2 expired before it started/);
     await world.olivia.types("status", "/vm start ml/gpu-1");
     await hears(world.olivia, "status", /Waiting: the compute service can't be reached/);
     world.compute.clear();
-    const gaveUp = await hears(world.vera, "ops", /The compute service was unavailable/, waitMs);
+    const gaveUp = await hears(world.vera, "ops", /The compute service was unavailable/);
     expect(wordsOf(gaveUp)).toMatch(/Affected here: 1 did not\./);
     expect(wordsOf(gaveUp)).toContain("Again: /vm restart payments/web-2");
-    const ran = await hears(world.vera, "status", /The compute service was unavailable/, waitMs);
+    const ran = await hears(world.vera, "status", /The compute service was unavailable/);
     expect(wordsOf(ran)).toMatch(/Affected here: 1 request ran\./);
     await allTold(world);
     expect(recapsIn(world, "ops")).toHaveLength(1);

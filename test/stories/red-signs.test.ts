@@ -5,6 +5,7 @@ import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** Two teams; web-2 is pinned to what it measures with its four CPUs. */
 const policy = `${testPolicy}teams:
@@ -75,9 +76,9 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   // The result tells it, so the monitor has nothing to add.
   expect(ops.filter((text) => text.includes("Attestation of web-2"))).toEqual([]);
   const alarms = () => world.client.keys(world.key("notice", "drift-*"));
-  await expect.poll(alarms).toHaveLength(1);
+  await until(alarms).toHaveLength(1);
   const [alarm = ""] = await alarms();
-  await expect.poll(() => world.client.hget(alarm, "said:notice")).toBe("withdrawn");
+  await until(() => world.client.hget(alarm, "said:notice")).toBe("withdrawn");
   // What a shared card or a subscription opens
   const message = await hears(olivia, "ops", /Resized web-2/);
   const details = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { eventually } from "../support/looking.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** Messages in #ops that say it, edits not counted. */
 const saying = (world: TestWorld, words: RegExp) =>
@@ -9,8 +9,8 @@ const saying = (world: TestWorld, words: RegExp) =>
 
 const toldOnce = async (world: TestWorld, vm: string) => {
   const result = new RegExp(`Restarted ${vm}`);
-  await world.olivia.until(() => saying(world, result).length > 0, 20_000);
-  await eventually(() => expect(saying(world, /requested by olivia/)).toHaveLength(1));
+  await world.olivia.until(() => saying(world, result).length > 0);
+  await until(() => saying(world, /requested by olivia/)).toHaveLength(1);
   expect(saying(world, result)).toHaveLength(1);
 };
 
@@ -31,11 +31,11 @@ describe("a bot token that Slack refuses", () => {
       await world.compute.called("POST /v1/vms/*/restart");
       const states = async () =>
         (await world.store.getMany(await world.store.recentIds({}, 5))).map(({ state }) => state);
-      await eventually(async () => expect(await states()).toEqual(["done"]));
+      await until(() => states()).toEqual(["done"]);
       // Longer than a try takes
       world.slack.forgetCalls();
       const tries = () => world.slack.calls().length;
-      await eventually(() => expect(tries()).toBeGreaterThan(0));
+      await until(() => tries()).toBeGreaterThan(0);
       expect(saying(world, /Restarted web-2/)).toEqual([]);
       app.botToken = botToken;
       await toldOnce(world, "web-2");

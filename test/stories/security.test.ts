@@ -23,6 +23,7 @@ import { auditOf, called, storedIn } from "../core/asking.ts";
 import { policyWith, startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 const isChange = (command: (typeof commands)[number]): command is ChangeCommand =>
   command.kind === "change";
@@ -440,7 +441,7 @@ describe("asking for too much (X6)", () => {
     expect(wordsOf(refusal)).toMatch(/Try again in .*limits\.requestsPerMinute in gatehouse\.yml/);
     expect(await allRequests(world)).toHaveLength(3);
     await world.ada.types("random", "/vm snapshot gpu-1");
-    await expect.poll(async () => (await allRequests(world)).length).toBe(4);
+    await until(async () => (await allRequests(world)).length).toBe(4);
     expect((await trail(world)).filter(({ rule }) => rule === "limits")).toHaveLength(2);
     const interactions = async (project: string) => {
       await world.ada.types("ops", `/project delete ${project}`);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { policyWith, startWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** #vendor is shared with another company, whose Stan is in it. */
 const unnamed = policyWith({ sharedChannels: undefined });
@@ -45,7 +46,7 @@ describe("a channel that is shared with another company", () => {
     await stan.presses("Show", { channel: "vendor" });
     const turnedAway = () =>
       world.lines.filter((line) => /"slack\.refused".*"reason":"team"/.test(line));
-    await expect.poll(() => turnedAway().length).toBe(2);
+    await until(() => turnedAway().length).toBe(2);
     await hears(stan, "vendor", /This is only for members of this workspace/);
     expect(world.compute.writes()).toEqual([]);
   });

@@ -86,7 +86,6 @@ describe("a card that waits for approval", () => {
       world.amir,
       "ops",
       /Since the request: its status changed from RUNNING to ERROR\n[^]*Waiting for approval/,
-      10_000,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
     await world.amir.until(
@@ -94,7 +93,6 @@ describe("a card that waits for approval", () => {
         !world.amir
           .seesChannel("ops")
           .messages.some((message) => wordsOf(message).includes("its status changed")),
-      10_000,
     );
   });
 

@@ -86,7 +86,6 @@ describe("a person of one team, with names and IDs of another", () => {
         await olivia.types("ops", `<@${bot}> ${typed(first, word)}`);
       });
     },
-    60_000,
   );
 
   it.each(commands.map((command) => [command.name, command] as const))(
@@ -120,7 +119,6 @@ describe("a person of one team, with names and IDs of another", () => {
           ),
         );
     },
-    60_000,
   );
 
   it("gets nothing of any other form, whatever it names", async () => {
@@ -133,7 +131,7 @@ describe("a person of one team, with names and IDs of another", () => {
           const dialog = { command: "vm restore", targetId: word, channelId: "C01OPS" };
           return teams.submit(callback, { ...dialog, ...metadata }, filledIn(word));
         });
-  }, 60_000);
+  });
 
   it("gets nothing of any other button, whatever it names", async () => {
     const { vmId, draft, done, rollout } = teams.theirs;
@@ -160,7 +158,7 @@ describe("a person of one team, with names and IDs of another", () => {
           teams.press(action, value(word)),
         );
       }
-  }, 60_000);
+  });
 
   it("finds nothing of it in any list to choose from", async () => {
     const { vm, vmId, projectId, project, snapshot } = teams.theirs;
@@ -174,7 +172,7 @@ describe("a person of one team, with names and IDs of another", () => {
               channelId: "C01OPS",
             }),
           );
-  }, 60_000);
+  });
 
   it("sees nothing of it on the Home tab, and none of it named in a message", async () => {
     const olivia = teams.world.slack.person("olivia");

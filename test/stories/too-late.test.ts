@@ -22,8 +22,7 @@ it("what a gateway left for too long isn't begun again: the person reads what it
     await world.client.del(world.key("seen", id));
     await interactions.add("command", { interaction } as InteractionJob, { timestamp });
   }
-  const told = (words: string) =>
-    world.olivia.until((all) => JSON.stringify(all).includes(words), 10_000);
+  const told = (words: string) => world.olivia.until((all) => JSON.stringify(all).includes(words));
   await foundLate(left.interaction.id);
   await told("You already requested this. Gatehouse didn't run it again.");
   await foundLate("command:of-nothing");

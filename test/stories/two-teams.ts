@@ -7,9 +7,9 @@ import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createSnapshots } from "../../src/fleet/inventory/snapshots.ts";
 import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
 import { createTally, type Tally } from "../fuzz/fuzzed.ts";
-import { looking } from "../support/looking.ts";
 import { pressPayload } from "./forge.ts";
 import { countPendingDeliveries } from "../support/pending-deliveries.ts";
+import { until } from "../support/until.ts";
 
 /** So that no fleet is read whole for one name: what one name takes can be counted. */
 const others = 55;
@@ -119,14 +119,10 @@ export async function startTwoTeams(): Promise<TwoTeams> {
     ({ record, final }) => final && record.command === "vm snapshot",
   );
   const { record: asked } = await world.until(({ state }) => state === "draft");
-  const [snapshot] = await looking(
-    async () => {
-      const known = await createSnapshots(world.client, world.key).of("vm-xqudb");
-      return known.length > 0 ? known : undefined;
-    },
-    10_000,
-    async () => "the snapshot is not remembered",
-  );
+  const [snapshot] = await until(async () => {
+    const known = await createSnapshots(world.client, world.key).of("vm-xqudb");
+    return known.length > 0 ? known : undefined;
+  });
   await amir.types("leads-only", "/vm restart xquapp-*");
   await amir.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
   const planned = topModal(slack.workspace, "U0AMIR")?.privateMetadata ?? "";
@@ -134,17 +130,13 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   await amir.submits();
   await world.until(({ record, final }) => final && record.command === "vm restart");
   await amir.presses("roll:pause", { channel: "leads-only" });
-  await looking(
-    async () => {
-      const rollout = await rollouts.get(roll);
-      if (rollout?.state !== "paused") return undefined;
-      // What was claimed and not submitted before the pause has no request, and waits for Resume
-      const open = rollout.progress.open.map(({ request }) => request);
-      return (await world.store.getMany(open)).length === 0 || undefined;
-    },
-    10_000,
-    async () => `the rollout is ${await rollouts.stateOf(roll)}`,
-  );
+  await until(async () => {
+    const rollout = await rollouts.get(roll);
+    if (rollout?.state !== "paused") return undefined;
+    // What was claimed and not submitted before the pause has no request, and waits for Resume
+    const open = rollout.progress.open.map(({ request }) => request);
+    return (await world.store.getMany(open)).length === 0 || undefined;
+  });
 
   await olivia.types("ops", "/vm stop db-1");
   const card = await slack.until(() =>
@@ -159,11 +151,7 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   await olivia.closes({ all: true });
   await world.idle();
   // Her card is edited once more, with the way to where she asked
-  await looking(
-    async () => (await world.store.outbox.depth()) === 0 || undefined,
-    10_000,
-    async () => "her card is not done",
-  );
+  await until(async () => (await world.store.outbox.depth()) === 0 || undefined);
 
   const theirs: Foreign = {
     words: {

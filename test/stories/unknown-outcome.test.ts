@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { auditOf, requestIn, snapshotIdOf } from "../core/asking.ts";
 import { policyWith, startWorld, testTiming, type TestWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
-import { eventually } from "../support/looking.ts";
+import { until } from "../support/until.ts";
 
 /** Its answer is lost, and a snapshot leaves no trace to read. */
 async function lostSnapshot(world: TestWorld, lost: "before" | "after" = "after") {
   world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost, times: 1 });
   await world.olivia.types("ops", "/vm snapshot db-1 before-x");
-  return hears(world.olivia, "ops", /Outcome unknown\.[^]*\[It happened\]/, 10_000);
+  return hears(world.olivia, "ops", /Outcome unknown\.[^]*\[It happened\]/);
 }
 
 const dialog = (world: TestWorld, who = world.olivia) =>
@@ -73,7 +73,7 @@ describe.concurrent("the card of an unknown outcome", () => {
     // The list fails from then on, until a person looks
     await world.slack.until(() => world.compute.writes().length === 1);
     world.compute.weather({ match: "GET /v1/projects", status: 503 });
-    const card = await hears(world.olivia, "ops", /Outcome unknown[^]*the creation of lab/, 15_000);
+    const card = await hears(world.olivia, "ops", /Outcome unknown[^]*the creation of lab/);
     world.compute.clear();
     await world.olivia.presses("It happened", { in: card.ts });
     expect(await dialog(world)).toContain("ID of the project");
@@ -112,7 +112,7 @@ describe.concurrent("the card of an unknown outcome", () => {
     await world.client.hset(world.key("request", asked.record.id), "stage", JSON.stringify(passed));
     expect(remindersIn(world)).toHaveLength(0);
     await world.startProcess("all");
-    const again = await hears(world.olivia, "ops", /❓ <@U0OLIVIA> Still unknown: did/, 10_000);
+    const again = await hears(world.olivia, "ops", /❓ <@U0OLIVIA> Still unknown: did/);
     expect(again.threadTs).toBe(card.ts);
     await world.settled();
     expect((await newestOf(world)).stage).toMatchObject({ reminders: 1, remindersOver: 1 });
@@ -126,7 +126,7 @@ it.concurrent("a request whose call was refused with 429 says when it is cancele
   world.compute.weather({ match: "POST /v1/vms/*/restart", status: 429, retryAfter: 60 });
   await world.olivia.types("ops", "/vm restart web-2");
   await world.compute.called("POST /v1/vms/vm-payments-web-2/restart");
-  await eventually(async () => expect((await newestOf(world)).state).toBe("authorized"));
+  await until(async () => (await newestOf(world)).state).toBe("authorized");
   const card = await hears(world.olivia, "ops", /\[Cancel\]/);
   await world.olivia.types("ops", "/gatehouse jobs");
   const list = await hears(world.olivia, "ops", /1 request is open[^]*\[Cancel\]/);
@@ -147,7 +147,7 @@ describe.concurrent("an unknown outcome where no change is accepted", () => {
     );
     await world.ada.submits({ "Type web-2 to confirm": "web-2" });
     const words = /Outcome unknown[^]*\[It happened\]/;
-    const card = await hears(world.olivia, "status", words, 10_000);
+    const card = await hears(world.olivia, "status", words);
     await world.olivia.types("status", "/vm restart db-1");
     await hears(world.olivia, "status", /it can't be run in this channel/);
     await world.vera.presses("It happened", { in: card.ts });
@@ -211,7 +211,7 @@ ${testTiming}
   async function seen(world: TestWorld, made: string) {
     world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost: "after", times: 1 });
     await world.amir.types("status", "/vm snapshot db-1 before-x");
-    const card = await hears(world.amir, "status", /Outcome unknown[^]*\[It happened\]/, 10_000);
+    const card = await hears(world.amir, "status", /Outcome unknown[^]*\[It happened\]/);
     await world.amir.presses("It happened", { in: card.ts });
     const asked = await dialog(world, world.amir);
     expect(asked).toContain("ID of the snapshot");

@@ -16,11 +16,10 @@ export async function hears(
   person: PersonActions,
   channel: string,
   words: RegExp,
-  timeoutMs?: number,
 ): Promise<SeenMessage> {
   const find = () =>
     person.seesChannel(channel).messages.findLast((message) => words.test(wordsOf(message)));
-  await person.until(() => find() !== undefined, timeoutMs);
+  await person.until(() => find() !== undefined);
   const found = find();
   if (found === undefined) throw new Error(`${person.name} hears nothing like ${String(words)}`);
   return found;

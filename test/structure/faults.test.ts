@@ -129,12 +129,12 @@ describe("the checker", () => {
         "test/faults/check/a.ts",
         'import type { State } from "../../../src/core/request/stage.ts";',
       ],
-      ["test/faults/check/b.ts", 'import { looking } from "../../support/looking.ts";'],
+      ["test/faults/check/b.ts", 'import { privateRedis } from "../../support/with-redis.ts";'],
       ["test/faults/check/c.ts", 'import { a } from "./a.ts";'],
     ]);
     expect(strayImports(planted)).toEqual([
       "test/faults/check/a.ts imports src/core/request/stage.ts",
-      "test/faults/check/b.ts imports test/support/looking.ts",
+      "test/faults/check/b.ts imports test/support/with-redis.ts",
     ]);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Redis } from "ioredis";
 import { ensureRedis, freePort, type RedisServer, startRedis } from "../../sandbox/ensure-redis.ts";
-import { looking } from "./looking.ts";
+import { until } from "./until.ts";
 
 /** One Redis among several, which may be killed, frozen and started again. */
 export interface RedisNode {
@@ -40,7 +40,6 @@ export interface RedisCluster extends RedisNodes {
 }
 
 const nodeTimeoutMs = 1500;
-const longestMs = 20_000;
 const keeping = ["--repl-diskless-sync-delay", "0"];
 
 /** Of `localhost`, by itself. */
@@ -80,11 +79,7 @@ async function startNode(
   });
   admin.on("error", () => undefined); // it is killed on purpose
   // On a slow machine the first command, which must connect, takes longer than others may
-  await looking(
-    () => admin.ping().catch(() => undefined),
-    longestMs,
-    async () => `nobody answers on port ${port}`,
-  );
+  await until(() => admin.ping().catch(() => undefined));
   return {
     port,
     url,
@@ -126,16 +121,12 @@ async function fromAny<T>(
 }
 
 const changing = (primary: () => Promise<RedisNode | undefined>) => ({
-  primary: () => looking(primary, longestMs, async () => "nobody is the primary"),
+  primary: () => until(primary),
   another: (old: RedisNode) =>
-    looking(
-      async () => {
-        const now = await primary();
-        return now === old ? undefined : now;
-      },
-      longestMs,
-      async () => `${old.port} stays the primary`,
-    ),
+    until(async () => {
+      const now = await primary();
+      return now === old ? undefined : now;
+    }),
 });
 
 /**
@@ -169,14 +160,11 @@ export function startCluster(namespace = "gatehouse", { one = false, tls = false
     for (const [n, { admin }] of nodes.slice(0, 3).entries())
       await admin.call("CLUSTER", "ADDSLOTSRANGE", n * 5462, Math.min(16_383, n * 5462 + 5461));
     for (const [n, { admin }] of nodes.slice(3).entries())
-      await looking(
-        () =>
-          admin.call("CLUSTER", "REPLICATE", nodes[n]?.id ?? "").then(
-            () => true,
-            () => undefined,
-          ),
-        longestMs,
-        async () => "a replica doesn't find its primary",
+      await until(() =>
+        admin.call("CLUSTER", "REPLICATE", nodes[n]?.id ?? "").then(
+          () => true,
+          () => undefined,
+        ),
       );
     const slot = Number(await first.admin.call("CLUSTER", "KEYSLOT", `{${namespace}}`));
 
@@ -205,12 +193,7 @@ export function startCluster(namespace = "gatehouse", { one = false, tls = false
       const copies = states.filter(([, replication = ""]) => /role:slave/.test(replication));
       return fits && copies.length === 3 ? true : undefined;
     };
-    const whole = () =>
-      looking(
-        () => isWhole().catch(() => undefined),
-        longestMs,
-        async () => String(await first.admin.call("CLUSTER", "NODES")),
-      );
+    const whole = () => until(() => isWhole().catch(() => undefined));
     await whole();
 
     /** As most say it: one that slept believes the old story. */
@@ -320,12 +303,7 @@ export function startSentinels({
       const copies = states.filter((state) => /master_link_status:up/.test(state));
       return copies.length === 1 ? true : undefined;
     };
-    const whole = () =>
-      looking(
-        () => isWhole().catch(() => undefined),
-        longestMs,
-        async () => "the sentinels don't see everything",
-      );
+    const whole = () => until(() => isWhole().catch(() => undefined));
     await whole();
     const login = password === undefined ? "" : `:${password}@`;
     const hosts = sentinels.map(({ port }) => `${tls ? "localhost" : "127.0.0.1"}:${port}`);

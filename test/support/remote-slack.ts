@@ -1,6 +1,7 @@
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import type { SandboxSlack } from "../../sandbox/slack/sandbox-slack.ts";
+import { usualPatience } from "../../sandbox/slack/state/changes.ts";
 import type { Seen } from "../../sandbox/slack/seen.ts";
 import type { WorkspaceEdits } from "../../sandbox/slack/acts/edits.ts";
 
@@ -17,7 +18,11 @@ export interface RemoteSlack {
   ): Promise<Awaited<ReturnType<WorkspaceEdits[E]>>>;
   seen(who: string): Promise<Seen>;
   /** Resolves as soon as `wanted` holds of what this person sees; looks after every change. */
-  until(who: string, wanted: (seen: Seen) => boolean, timeoutMs?: number): Promise<Seen>;
+  until(
+    who: string,
+    wanted: (seen: Seen) => boolean,
+    patience?: { stillMs: number },
+  ): Promise<Seen>;
   calls(method?: string): Promise<ReturnType<SandboxSlack["calls"]>>;
   callCounts(): Promise<Record<string, number>>;
   deliveries(): Promise<ReturnType<SandboxSlack["deliveries"]>>;
@@ -43,17 +48,15 @@ export function remoteSlack(controlUrl: string): RemoteSlack {
     act: (who, action, ...args) => question("act", who, action, ...args),
     edit: (edit, ...args) => question("edit", edit, ...args),
     seen: (who) => question("seen", who),
-    until: async (who, wanted, timeoutMs = 10_000) => {
-      const end = performance.now() + timeoutMs;
+    until: async (who, wanted, { stillMs } = usualPatience) => {
       for (;;) {
         const seen = await question<Seen>("seen", who);
         if (wanted(seen)) return seen;
-        const left = end - performance.now();
-        if (left <= 0)
+        const version = await question<number>("changed", seen.version, stillMs);
+        if (version === seen.version)
           throw new Error(
-            `${who} waited ${timeoutMs} ms for ${String(wanted)} and saw:\n${describeSeen(seen)}`,
+            `Nothing changed for ${stillMs} ms: ${who} wanted ${String(wanted)} and saw:\n${describeSeen(seen)}`,
           );
-        await question("changed", seen.version, Math.ceil(left));
       }
     },
     calls: (method) => question("calls", method),

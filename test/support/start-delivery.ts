@@ -1,4 +1,4 @@
-import { expect, inject } from "vitest";
+import { inject } from "vitest";
 import { startGatehouseSlack } from "../../demo/world.ts";
 import { createRateLimiter, type RateLimiter } from "../../src/core/deliver/rate-limiter.ts";
 import { createWeb } from "../../src/slack/web.ts";
@@ -10,6 +10,7 @@ import { createQueues } from "../../src/queue/queues.ts";
 import { startRelay } from "../../src/queue/relay.ts";
 import { type Keys, type RedisClient, connectRedis, redisNow } from "../../src/redis/redis.ts";
 import { type Source, deliveryWork } from "../../src/core/deliver/deliver.ts";
+import { until } from "./until.ts";
 
 interface Place {
   redis: RedisClient;
@@ -125,7 +126,7 @@ export async function startMessaging({ interval = 1 } = {}) {
      * in flight comes back once that must have ended, after ten seconds.
      */
     async empty(kind: string): Promise<void> {
-      await expect.poll(() => pendingOf(redis, key, kind), { timeout: 20_000 }).toBe(0);
+      await until(() => pendingOf(redis, key, kind)).toBe(0);
     },
     async [Symbol.asyncDispose]() {
       for (const delivery of started) await delivery.close();

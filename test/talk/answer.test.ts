@@ -6,6 +6,7 @@ import { patiently } from "../../src/redis/redis.ts";
 import { createWeb } from "../../src/slack/web.ts";
 import { postIn } from "../../src/talk/answer.ts";
 import { startMessaging } from "../support/start-delivery.ts";
+import { until } from "../support/until.ts";
 
 it("an answer with a button for all is posted once, though Redis fails right after the post", async () => {
   await using on = await startMessaging();
@@ -32,6 +33,6 @@ it("an answer with a button for all is posted once, though Redis fails right aft
   // The button is answered in that message.
   on.deliver([notices.source]);
   await notices.answer(sign, md`Signed`);
-  await expect.poll(() => JSON.stringify(slack.messages())).toContain("Signed");
+  await until(() => JSON.stringify(slack.messages())).toContain("Signed");
   expect(slack.messages()).toHaveLength(1);
 });

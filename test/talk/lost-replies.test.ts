@@ -79,7 +79,7 @@ it("a command runs once, however often its button is pressed", async () => {
   slack.weather.add({ method: "response_url", kind: "server-error" });
   slack.weather.add({ method: "chat.postEphemeral", kind: "server-error" });
   await olivia.types("ops", "/vm start gpu-1");
-  const told = await hears(olivia, "gatehouse", /\/vm start gpu-1 has not run/, 20_000);
+  const told = await hears(olivia, "gatehouse", /\/vm start gpu-1 has not run/);
   expect(wordsOf(told)).toMatch(/\[Run it now\]/);
   expect(world.compute.writes()).toEqual([]);
   slack.weather.clear();

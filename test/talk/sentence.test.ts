@@ -3,6 +3,7 @@ import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { wordsOf } from "../stories/words.ts";
 import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 let world: TestWorld;
 beforeAll(async () => {
@@ -114,10 +115,10 @@ describe("a text that is no command", () => {
   it("is answered in a direct message, too", async () => {
     const answers = () => world.vera.seesChannel("gatehouse").messages.map(wordsOf);
     await world.vera.types("gatehouse", "hi");
-    await expect
-      .poll(answers)
-      .toContain("Gatehouse operates VMs: try List VMs or Help.\n[List VMs] [Help]");
+    await until(answers).toContain(
+      "Gatehouse operates VMs: try List VMs or Help.\n[List VMs] [Help]",
+    );
     await world.vera.types("gatehouse", "list vms");
-    await expect.poll(() => answers().join("\n")).toMatch(/6 VMs: /);
+    await until(() => answers().join("\n")).toMatch(/6 VMs: /);
   });
 });

@@ -3,6 +3,7 @@ import type { Fields } from "../../sandbox/slack/fields.ts";
 import { postMessage } from "../../sandbox/slack/state/messages.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 
 let world: TestWorld;
 beforeAll(async () => {
@@ -197,9 +198,7 @@ describe("the shortcut on a message of an alert system", () => {
         .seesChannel("ops")
         .messages.filter((one) => one.ephemeral && one.ts > ts)
         .map(wordsOf);
-    await expect
-      .poll(() => answer().join("\n"))
-      .toMatch(/One VM is named in that message:[^]*web-2/);
+    await until(() => answer().join("\n")).toMatch(/One VM is named in that message:[^]*web-2/);
   });
 
   it("ignores text that people don't see: values of buttons, IDs, and notes of apps", async () => {
@@ -223,6 +222,6 @@ describe("the shortcut on a message of an alert system", () => {
         .seesChannel("ops")
         .messages.filter((one) => one.ephemeral && one.ts > ts)
         .map(wordsOf);
-    await expect.poll(() => answer().join("\n")).toContain("That message names no known VM");
+    await until(() => answer().join("\n")).toContain("That message names no known VM");
   });
 });

@@ -2,6 +2,7 @@ import type { PersonActions } from "../actions.ts";
 import type { Deliveries } from "../deliver/deliveries.ts";
 import { describeSeen } from "../describe-seen.ts";
 import type { Seen } from "../seen.ts";
+import type { Waiting } from "../state/changes.ts";
 import { personOf } from "../state/people.ts";
 import { seenBy } from "../state/seen-by.ts";
 import type { Workspace } from "../state/workspace.ts";
@@ -18,6 +19,7 @@ export function personActions(
   workspace: Workspace,
   deliveries: Deliveries,
   who: string,
+  waiting: Waiting,
 ): PersonActions {
   const person = personOf(workspace, who);
   const act: Act = { workspace, deliveries, person };
@@ -49,14 +51,14 @@ export function personActions(
       return found;
     },
     mentions: () => sees().inbox.filter(({ because }) => because !== "direct"),
-    until: (wanted, timeoutMs = 10_000) => {
+    until: (wanted) => {
       const look = (): Seen | undefined => {
         const seen = sees();
         return wanted(seen) ? seen : undefined;
       };
       const explain = () =>
-        `${person.name} waited ${timeoutMs} ms for ${String(wanted)} and saw:\n${describeSeen(sees())}`;
-      return workspace.changes.until(look, timeoutMs, explain);
+        `${person.name} wanted ${String(wanted)} and saw:\n${describeSeen(sees())}${waiting.explain()}`;
+      return workspace.changes.until(look, waiting.patience, explain);
     },
   };
 }

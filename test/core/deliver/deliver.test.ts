@@ -23,6 +23,7 @@ import {
 } from "../asking.ts";
 import { dueInMs } from "../../support/pending.ts";
 import { testRedis } from "../../support/with-redis.ts";
+import { until } from "../../support/until.ts";
 
 const longMs = 60_000;
 const unlimited = {
@@ -153,10 +154,10 @@ describe("the delivery of messages", () => {
     const gates = Array.from({ length: 22 }, () => Promise.withResolvers<void>());
     await using here = await deliveringWith((name) => gates[Number(name)]?.promise);
     for (const n of gates.keys()) await storeRequest(here.store, named(String(n)));
-    await expect.poll(() => here.begun.length).toBe(20);
+    await until(() => here.begun.length).toBe(20);
     gates[3]?.resolve();
     await here.tells("3");
-    await expect.poll(() => here.begun.length).toBe(21);
+    await until(() => here.begun.length).toBe(21);
     expect(here.told).toEqual(["3"]);
     for (const gate of gates) gate.resolve();
     await here.tells("21");
@@ -166,16 +167,16 @@ describe("the delivery of messages", () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
     const request = await storeRequest(here.store, named("moved"));
-    await expect.poll(() => here.begun).toEqual(["moved"]);
+    await until(() => here.begun).toEqual(["moved"]);
     await here.store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
     // Another process would make it due like this, if this one took too long.
     await here.store.outbox.later(request.record.id, 0);
     await storeRequest(here.store, named("other"));
-    await expect.poll(() => here.begun.length).toBe(2);
+    await until(() => here.begun.length).toBe(2);
     expect(here.begun).toEqual(["moved", "other"]);
     slow.resolve();
-    await expect.poll(() => here.begun.filter((name) => name === "moved").length).toBe(2);
-    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    await until(() => here.begun.filter((name) => name === "moved").length).toBe(2);
+    await until(() => here.store.outbox.depth()).toBe(0);
   });
 
   it("says no result that another process said while the card took long", async () => {
@@ -183,10 +184,10 @@ describe("the delivery of messages", () => {
     await using here = await deliveringWith(() => slow.promise);
     const request = await storeRequest(here.store, named("told"));
     await here.store.move(request, { to: stageOf("cancelled"), why: "cancelled" });
-    await expect.poll(() => here.begun.length).toBeGreaterThan(0);
+    await until(() => here.begun.length).toBeGreaterThan(0);
     await here.store.outbox.remember(request.record.id, { "said:result": "1763600000.000100" });
     slow.resolve();
-    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    await until(() => here.store.outbox.depth()).toBe(0);
     expect(here.notices).not.toContain("result");
   });
 
@@ -195,10 +196,10 @@ describe("the delivery of messages", () => {
     const { store, redis, requestKey } = here;
     const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
-    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await until(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause("edit", longMs);
     await endRequest(store, request);
-    await expect.poll(() => redis.hget(requestKey(id), "said:result")).toMatch(/^\d+\.\d+$/);
+    await until(() => redis.hget(requestKey(id), "said:result")).toMatch(/^\d+\.\d+$/);
     expect(await store.outbox.depth()).toBe(1);
     expect(here.notices).toEqual(["result"]);
   });
@@ -208,7 +209,7 @@ describe("the delivery of messages", () => {
     const { store, redis, requestKey } = here;
     const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
-    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await until(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause("edit", longMs);
     const claimed = await claimedBy("w-1", request, store);
     const to = { ...claimed.stage, state: "unclear" } as const;
@@ -216,13 +217,11 @@ describe("the delivery of messages", () => {
     const isPutOff = async () =>
       Number(await redis.zscore(store.outbox.list, store.outbox.memberOf(id))) >
       (await store.now()) + 5_000;
-    await expect.poll(isPutOff).toBe(true);
+    await until(isPutOff).toBe(true);
     await movedBy(store.move(unclear, { to: { ...to, state: "done" }, why: "done" }));
-    await expect
-      .poll(() => redis.hget(requestKey(id), "said:result"), { timeout: 3_000 })
-      .toMatch(/^\d+\.\d+$/);
+    await until(() => redis.hget(requestKey(id), "said:result")).toMatch(/^\d+\.\d+$/);
     expect(here.notices).toEqual(["result"]);
-    await expect.poll(isPutOff).toBe(true);
+    await until(isPutOff).toBe(true);
     expect(here.told).toHaveLength(1);
   });
 
@@ -231,15 +230,15 @@ describe("the delivery of messages", () => {
     const { store, redis, requestKey } = here;
     const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
-    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await until(() => store.outbox.depth()).toBe(0);
     await here.rateLimiter.pause({ post: "C01OPS" }, longMs);
     await endRequest(store, request);
-    await expect.poll(() => redis.hget(requestKey(id), "said:afterwards")).toBe("1");
+    await until(() => redis.hget(requestKey(id), "said:afterwards")).toBe("1");
     const before = here.notices.length;
     await store.outbox.later(id, 0);
-    await expect
-      .poll(async () => Number(await redis.zscore(store.outbox.list, store.outbox.memberOf(id))))
-      .toBeGreaterThan(await store.now());
+    await until(async () =>
+      Number(await redis.zscore(store.outbox.list, store.outbox.memberOf(id))),
+    ).toBeGreaterThan(await store.now());
     expect(here.notices).toHaveLength(before);
     expect(here.recorded).toEqual([id]);
     expect(here.notices).toEqual([]);
@@ -255,17 +254,17 @@ describe("the delivery of messages", () => {
     const unsure = await movedBy(store.move(claimed, { to: unclear, why: "no answer" }));
     const none = { state: "not-applied", call, reads } as const;
     const notApplied = await movedBy(store.move(unsure, { to: none, why: "no effect" }));
-    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await until(() => store.outbox.depth()).toBe(0);
     const { id } = request.record;
     expect([here.recorded, here.toldElsewhere]).toEqual([[id], []]);
     // A former release marked it like a change that was done. It isn't recorded twice for that.
     await here.redis.hset(here.requestKey(id), "said:afterwards", "1");
     await store.outbox.later(id, 0);
-    await expect.poll(() => store.outbox.depth()).toBe(0);
+    await until(() => store.outbox.depth()).toBe(0);
     expect(here.recorded).toEqual([id]);
     await here.redis.hset(here.requestKey(id), "said:afterwards", "not-applied");
     await store.move(notApplied, { to: { ...none, state: "done", setbacks }, why: "late" });
-    await expect.poll(() => here.toldElsewhere).toEqual([id]);
+    await until(() => here.toldElsewhere).toEqual([id]);
     expect(here.recorded).toEqual([id, id]);
   });
 
@@ -273,10 +272,10 @@ describe("the delivery of messages", () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
     const request = await endRequest(here.store, await storeRequest(here.store, plain("heard")));
-    await expect.poll(() => here.begun.length).toBeGreaterThan(0);
+    await until(() => here.begun.length).toBeGreaterThan(0);
     expect(here.toldElsewhere).toEqual([]);
     slow.resolve();
-    await expect.poll(() => here.store.outbox.depth()).toBe(0);
+    await until(() => here.store.outbox.depth()).toBe(0);
     expect(here.toldElsewhere).toEqual([request.record.id]);
   });
 
@@ -299,7 +298,7 @@ describe("the delivery of messages", () => {
         return { createdAt: 1, revision, messages: [], waitMs: longMs };
       },
     );
-    await expect.poll(() => read).toEqual([1, 2, 3]);
+    await until(() => read).toEqual([1, 2, 3]);
     await delivery.close(2000);
     expect(await mine.depth()).toBe(1);
   });
@@ -316,7 +315,7 @@ describe("the delivery of messages", () => {
       return { createdAt: 1, revision: 1, messages: [] };
     });
     await mine.later("a", 0);
-    await expect.poll(() => mine.depth()).toBe(0);
+    await until(() => mine.depth()).toBe(0);
     await delivery.close(2000);
     expect(reads).toBe(2);
   });
@@ -355,7 +354,7 @@ describe("the delivery of messages", () => {
     const slow = Promise.withResolvers<void>();
     await using here = await deliveringWith(() => slow.promise);
     await storeRequest(here.store, named("slow"));
-    await expect.poll(() => here.begun).toEqual(["slow"]);
+    await until(() => here.begun).toEqual(["slow"]);
     const closed = here.delivery.close(longMs);
     slow.resolve();
     await closed;

@@ -3,6 +3,7 @@ import { startMessaging } from "../../support/start-delivery.ts";
 import { buttons, md, sentence } from "../../../src/messages/message.ts";
 import { createNotices } from "../../../src/core/deliver/notices.ts";
 import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import { until } from "../../support/until.ts";
 
 const answeredForAll = () => ["review:sign"];
 const notice = { id: "n-1", channelId: "C01OPS", message: sentence(md`All changes are frozen`) };
@@ -76,7 +77,7 @@ describe("a notice", () => {
     });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
     await here.start().announce(notice);
-    await here.slack.until(() => here.slack.calls("chat.postMessage").length === 2, 20_000);
+    await here.slack.until(() => here.slack.calls("chat.postMessage").length === 2);
     await here.empty();
     expect(here.said()).toHaveLength(1);
   });
@@ -95,9 +96,9 @@ describe("a notice", () => {
     const due = async () =>
       Number(await here.redis.zscore(here.key("pending"), `notice ${notice.id}`));
     const soon = Number(seconds) * 1000;
-    await expect.poll(due).toBeGreaterThan(soon);
+    await until(due).toBeGreaterThan(soon);
     // It is put off only until the other call must have ended.
-    await expect.poll(due).toBeLessThan(soon + 15_000);
+    await until(due).toBeLessThan(soon + 15_000);
     await asIf.close();
     expect(here.slack.calls("conversations.history")).toHaveLength(0);
     expect(here.said()).toHaveLength(0);
@@ -162,8 +163,8 @@ describe("a notice", () => {
     await announce({ ...notice, id: "n-urgent" }, { inMs: 3_600_000 });
     here.start();
     await owed.hasten("n-urgent");
-    await expect.poll(here.said).toHaveLength(1);
-    await expect.poll(here.said, { timeout: 10_000 }).toHaveLength(2);
+    await until(here.said).toHaveLength(1);
+    await until(here.said).toHaveLength(2);
     await here.empty();
   });
 

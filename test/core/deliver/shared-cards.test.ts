@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { commands } from "../../support/commands.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
 import { md } from "../../../src/messages/message.ts";
@@ -26,6 +26,7 @@ import {
   vmTarget,
 } from "../asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
+import { until } from "../../support/until.ts";
 
 interface Posted {
   ts: string;
@@ -38,8 +39,6 @@ interface Posted {
   bot_id: string;
   metadata: unknown;
 }
-
-const within = { timeout: 15_000 };
 
 /**
  * Delivers to a Slack in which no card can be posted at once, so that every request joins a shared
@@ -149,33 +148,29 @@ async function deliverToCrowdedSlack(
 }
 
 describe.concurrent("a shared card", () => {
-  it("shows requests that find no room, is edited, and tells each requester once, in its thread", async ({
-    expect,
-  }) => {
+  it("shows requests that find no room, is edited, and tells each requester once, in its thread", async () => {
     await using at = await deliverToCrowdedSlack();
     const mine = [await at.asks("web-1"), await at.asks("web-2")];
     const hers = await at.asks("db-1", "U0ADA");
     at.start();
-    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await until(() => at.said()).toEqual(["card"]);
     expect(at.posted[0]?.text).toBe("3 requests: 3 waiting to start");
     for (const one of mine) await at.ends(one);
-    await expect.poll(() => at.said(), within).toEqual(["card", "ended:U0OLIVIA:2"]);
+    await until(() => at.said()).toEqual(["card", "ended:U0OLIVIA:2"]);
     await at.ends(hers);
-    await expect.poll(() => at.posted.length, within).toBe(3);
+    await until(() => at.posted.length).toBe(3);
     expect(at.posted.slice(1).map(({ thread, text }) => [thread, text])).toEqual([
       [at.posted[0]?.ts, "❌ None of 2 is done."],
       [at.posted[0]?.ts, "❌ Restart of db-1 was canceled: a test."],
     ]);
     expect(at.posted[1]?.tells).toBe(mine.map(({ record }) => record.id).join(" "));
-    await expect.poll(() => at.edits.at(-1), within).toBe("3 requests: 3 canceled");
+    await until(() => at.edits.at(-1)).toBe("3 requests: 3 canceled");
     expect(at.told).toEqual([...mine, hers].map(({ record }) => record.id));
     const [stored] = await at.store.getMany([hers.record.id]);
     expect(stored?.delivered.card).toEqual({ channelId: "C01OPS", ts: at.posted[0]?.ts });
   });
 
-  it("tells several people in one reply what they wait for at the same time, but a single outcome in its own", async ({
-    expect,
-  }) => {
+  it("tells several people in one reply what they wait for at the same time, but a single outcome in its own", async () => {
     await using at = await deliverToCrowdedSlack();
     const two = async (who: string) => [
       await at.asks(`web-${who}-1`, who),
@@ -184,65 +179,63 @@ describe.concurrent("a shared card", () => {
     const all = [...(await two("U0OLIVIA")), ...(await two("U0AMIR"))];
     const single = await at.asks("failing", "U0ADA");
     at.start();
-    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await until(() => at.said()).toEqual(["card"]);
     await at.stop();
     for (const one of [...all, single]) await at.ends(one);
     at.start();
-    await expect
-      .poll(() => at.said().toSorted(), within)
-      .toEqual(["card", "ended:U0ADA:1", "ended:U0OLIVIA:2 (ended:U0AMIR:2)"]);
+    await until(() => at.said().toSorted()).toEqual([
+      "card",
+      "ended:U0ADA:1",
+      "ended:U0OLIVIA:2 (ended:U0AMIR:2)",
+    ]);
     const both = at.posted.find(({ covers }) => covers !== "");
     expect(both?.text).toBe("olivia: ❌ None of 2 is done. amir: ❌ None of 2 is done.");
     expect(both?.tells).toBe(all.map(({ record }) => record.id).join(" "));
-    await expect.poll(() => at.told.length, within).toBe(5);
+    await until(() => at.told.length).toBe(5);
     // What was told of each VM's attestation is reported with the place.
     expect(at.noted.filter((noted) => noted === "changed in C01OPS")).toHaveLength(1);
     await at.stop();
     expect(at.posted).toHaveLength(3);
   });
 
-  it("is one message with the mentions when all have ended before it is posted", async ({
-    expect,
-  }) => {
+  it("is one message with the mentions when all have ended before it is posted", async () => {
     await using at = await deliverToCrowdedSlack();
     for (const one of [await at.asks("web-1"), await at.asks("web-2")]) await at.ends(one);
     at.start();
-    await expect.poll(() => at.said(), within).toEqual(["card (ended:U0OLIVIA:2)"]);
+    await until(() => at.said()).toEqual(["card (ended:U0OLIVIA:2)"]);
     expect(at.posted[0]?.text).toBe("❌ None of 2 is done.");
-    await expect.poll(() => at.told.length, within).toBe(2);
+    await until(() => at.told.length).toBe(2);
   });
 
-  it("with one request dissolves: it gets a card of its own", async ({ expect }) => {
+  it("with one request dissolves: it gets a card of its own", async () => {
     await using at = await deliverToCrowdedSlack();
     const alone = await at.asks("web-1");
     at.start();
-    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await until(() => at.said()).toEqual(["card"]);
     expect(at.posted[0]?.text).toMatch(/^Restart web-1.*: Requested\./);
     await at.ends(alone);
-    await expect.poll(() => at.said(), within).toEqual(["card", "result"]);
-    await expect.poll(() => at.told, within).toEqual([alone.record.id]);
+    await until(() => at.said()).toEqual(["card", "result"]);
+    await until(() => at.told).toEqual([alone.record.id]);
   });
 
-  it("lets go who needs a person: an unknown outcome gets its own card, with its buttons", async ({
-    expect,
-  }) => {
+  it("lets go who needs a person: an unknown outcome gets its own card, with its buttons", async () => {
     await using at = await deliverToCrowdedSlack();
     const [lost, fine] = [await at.asks("web-1"), await at.asks("web-2")];
     at.start();
-    await expect.poll(() => at.said(), within).toEqual(["card"]);
+    await until(() => at.said()).toEqual(["card"]);
     const claimed = await claimedBy("w-1", lost, at.store);
     const unclear = { to: stageOf("unclear"), why: "no answer" };
     const checked = await movedBy(at.store.move(claimed, unclear));
     await at.store.move(checked, { to: stageOf("unknown"), why: "nobody knows" });
-    await expect.poll(() => at.said(), within).toEqual(["card", "card", "unknown"]);
+    await until(() => at.said()).toEqual(["card", "card", "unknown"]);
     await at.ends(fine);
-    await expect.poll(() => at.said().at(-1), within).toBe("ended:U0OLIVIA:1");
+    await until(() => at.said().at(-1)).toBe("ended:U0OLIVIA:1");
     expect(at.posted.at(-1)?.tells).toBe(fine.record.id);
   });
 
   it.for(["card", "ended:U0OLIVIA:2"])(
     "whose %s has no answer from Slack is looked up, and posted once",
-    async (lost, { expect }) => {
+    async (lost) => {
       let lose = true;
       await using at = await deliverToCrowdedSlack({
         answer({ said }) {
@@ -253,17 +246,15 @@ describe.concurrent("a shared card", () => {
       });
       const both = [await at.asks("web-1"), await at.asks("web-2")];
       at.start();
-      await expect.poll(() => at.said(), within).toEqual(["card"]);
+      await until(() => at.said()).toEqual(["card"]);
       for (const one of both) await at.ends(one);
-      await expect.poll(() => at.said(), within).toEqual(["card", "ended:U0OLIVIA:2"]);
-      await expect.poll(() => at.store.sharedCards.outbox.depth(), within).toBe(0);
+      await until(() => at.said()).toEqual(["card", "ended:U0OLIVIA:2"]);
+      await until(() => at.store.sharedCards.outbox.depth()).toBe(0);
       expect(at.said()).toEqual(["card", "ended:U0OLIVIA:2"]);
     },
   );
 
-  it("in a closed channel gives its requests back: each goes where it can be read", async ({
-    expect,
-  }) => {
+  it("in a closed channel gives its requests back: each goes where it can be read", async () => {
     const closed = { ok: false, kind: "refused", error: "is_archived", detail: [] } as const;
     await using at = await deliverToCrowdedSlack({
       answer: ({ channel }) => (channel === "C01OPS" ? closed : undefined),
@@ -271,30 +262,28 @@ describe.concurrent("a shared card", () => {
     const both = [await at.asks("web-1"), await at.asks("web-2")];
     for (const one of both) await at.ends(one);
     at.start();
-    await expect.poll(() => at.said(), within).toHaveLength(2);
+    await until(() => at.said()).toHaveLength(2);
     expect(at.posted.map(({ channel, said, covers }) => [channel, said, covers])).toEqual([
       ["U0OLIVIA", "card", "result"],
       ["U0OLIVIA", "card", "result"],
     ]);
   });
 
-  it("that is gone from Redis gives its requests back: those that run get cards of their own", async ({
-    expect,
-  }) => {
+  it("that is gone from Redis gives its requests back: those that run get cards of their own", async () => {
     await using at = await deliverToCrowdedSlack();
     const both = [await at.asks("web-1"), await at.asks("web-2")];
     at.start();
-    await expect.poll(() => at.said(), within).toEqual(["card"]);
-    await expect.poll(() => at.store.sharedCards.outbox.depth(), within).toBe(0);
+    await until(() => at.said()).toEqual(["card"]);
+    await until(() => at.store.sharedCards.outbox.depth()).toBe(0);
     const [stored] = await at.store.getMany([both[0]?.record.id ?? ""]);
     await at.redis.del(at.key("shared", (stored && boardOf(stored.delivered)) ?? ""));
     for (const one of both) await at.store.outbox.later(one.record.id, 0);
-    await expect.poll(() => at.said(), within).toEqual(["card", "card", "card"]);
+    await until(() => at.said()).toEqual(["card", "card", "card"]);
     for (const one of both) await at.ends(one);
-    await expect.poll(() => at.told.length, within).toBe(2);
+    await until(() => at.told.length).toBe(2);
   });
 
-  it("is joined by two processes as by one", async ({ expect }) => {
+  it("is joined by two processes as by one", async () => {
     await using at = await deliverToCrowdedSlack();
     const asked = await Promise.all(
       Array.from({ length: 12 }, (_, n) => at.asks(`vm-${n}`, n % 2 === 0 ? "U0ADA" : undefined)),
@@ -302,24 +291,22 @@ describe.concurrent("a shared card", () => {
     at.start();
     at.start();
     for (const one of asked) await at.ends(one);
-    await expect
-      .poll(() => {
-        const told = at.posted.flatMap(({ tells }) => tells.split(" ").filter(Boolean));
-        return told.toSorted();
-      }, within)
-      .toEqual(asked.map(({ record }) => record.id).toSorted());
+    await until(() => {
+      const told = at.posted.flatMap(({ tells }) => tells.split(" ").filter(Boolean));
+      return told.toSorted();
+    }).toEqual(asked.map(({ record }) => record.id).toSorted());
     const stored = await at.store.getMany(asked.map(({ record }) => record.id));
     expect(new Set(stored.map(({ delivered }) => boardOf(delivered))).size).toBe(1);
     expect(at.said().filter((said) => said.startsWith("card"))).toHaveLength(1);
   });
 });
 
-it("a request that ended before its card was posted is told in one message", async ({ expect }) => {
+it("a request that ended before its card was posted is told in one message", async () => {
   await using at = await deliverToCrowdedSlack();
   const ended = await at.asks("web-1");
   await at.ends(ended);
   at.start(true);
-  await expect.poll(() => at.said(), within).toEqual(["card (result)"]);
-  await expect.poll(() => at.store.outbox.depth()).toBe(0);
+  await until(() => at.said()).toEqual(["card (result)"]);
+  await until(() => at.store.outbox.depth()).toBe(0);
   expect(at.posted[0]?.text).toBe("❌ Restart of web-1 was canceled: a test.");
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createShares } from "../../../src/core/perform/fair-shares.ts";
 import { hears } from "../../stories/words.ts";
 import { policyWith, startWorld } from "../../support/start-world.ts";
+import { until } from "../../support/until.ts";
 
 /**
  * Simulates requests of one project that are all made at once and take `stepMs` each, in simulated
@@ -108,7 +109,7 @@ describe("a worker's slots", () => {
       },
     });
     await Promise.all(hanging.map((name) => world.olivia.types("ops", `/vm restart ${name}`)));
-    await expect.poll(() => world.store.openCount(), { timeout: 10_000 }).toBe(30);
+    await until(() => world.store.openCount()).toBe(30);
     await world.olivia.types("status", "/vm start worker-1");
     await hears(world.olivia, "status", /Started worker-1/);
     // Each read of a hanging VM lasts 4 s, so a read that began since then is under way. These

@@ -11,6 +11,7 @@ import { renderCard } from "../../../src/core/cards/render-card.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { called, claimedRestart, requestIn, stageOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
+import { until } from "../../support/until.ts";
 
 const pollKey = "vms/prj-payments";
 
@@ -158,7 +159,7 @@ describe("the poll that requests of a project share", () => {
         [poison, ...others].map(async (id) => (await here.by.store.get(id))?.state),
       );
     };
-    await expect.poll(states, { timeout: 15_000 }).toEqual(["unknown", "done", "done"]);
+    await until(states).toEqual(["unknown", "done", "done"]);
     expect(here.lines.join("")).toContain("request.judging-failed");
   });
 
@@ -257,7 +258,7 @@ describe("the poll that requests of a project share", () => {
       call: { ...stage.call, sentAt: ahead },
       reads: { ...stage.reads, last, sameSince: ahead },
     });
-    await vi.waitUntil(async () => (await poll(here)) === undefined, 5_000);
+    await until(async () => (await poll(here)) === undefined);
     const done = requestIn(await store.get(id), "done");
     expect(done.stage.why).toBe("read RUNNING");
     expect(callOf(done.stage)?.sentAt).toBeLessThanOrEqual(await store.now());

@@ -8,11 +8,9 @@ import { poll, pollWork } from "../../../src/core/perform/poll.ts";
 import { stopwatch } from "../../../src/core/perform/send.ts";
 import { claimedRestart, movedBy, requestIn, stageOf } from "../asking.ts";
 import { type WorkerHere, workerHere } from "./worker-here.ts";
+import { until } from "../../support/until.ts";
 
 const pollKey = "vms/prj-payments";
-/** A busy machine may take several times as long as a poll needs. */
-const within = { timeout: 20_000 };
-
 /** Prepares workers that poll on one Redis. `timing` overrides the timing of their policy. */
 async function prepareWorkers(here: WorkerHere, timing: Partial<Policy["timing"]> = {}) {
   const { store } = here.by;
@@ -53,9 +51,9 @@ describe("polls", () => {
     await using here = await workerHere();
     await using all = await prepareWorkers(here);
     await all.worker().soon();
-    await expect.poll(all.reads, within).toBeGreaterThan(2);
+    await until(all.reads).toBeGreaterThan(2);
     await all.settle();
-    await expect.poll(() => here.by.polls.pending.depth()).toBe(0);
+    await until(() => here.by.polls.pending.depth()).toBe(0);
     expect(await here.redis.exists(here.key("watch", pollKey))).toBe(0);
   });
 
@@ -65,7 +63,7 @@ describe("polls", () => {
     // The script of the claim makes the poll due. The worker that claimed has added no job.
     expect(await dueInMs(here.redis, here.by.polls.pending, pollKey)).toBeGreaterThan(500);
     all.worker();
-    await expect.poll(all.reads, within).toBeGreaterThan(0);
+    await until(all.reads).toBeGreaterThan(0);
   });
 
   it("come right after one under way, when something was sent meanwhile", async () => {
@@ -77,12 +75,12 @@ describe("polls", () => {
     read.mockImplementationOnce(() => hangs);
     const worker = all.worker();
     await worker.soon();
-    await expect.poll(all.reads, within).toBe(1);
+    await until(all.reads).toBe(1);
     await worker.soon();
     await sleep(100);
     expect(all.reads()).toBe(1);
     goOn(Date.now());
-    await expect.poll(all.reads, within).toBe(2);
+    await until(all.reads).toBe(2);
   });
 
   it("of many rest between two, however often they are asked for", async () => {
@@ -94,9 +92,9 @@ describe("polls", () => {
     const worker = all.worker();
     const elapsedMs = stopwatch();
     await worker.soon();
-    await expect.poll(all.reads, within).toBe(1);
+    await until(all.reads).toBe(1);
     for (let rings = 0; rings < 5; rings++) await worker.soon();
-    await expect.poll(all.reads, within).toBe(2);
+    await until(all.reads).toBe(2);
     expect(elapsedMs()).toBeGreaterThan(here.by.policy.timing.pollFirstMs / 2);
   });
 
@@ -107,7 +105,7 @@ describe("polls", () => {
     read.mockRejectedValueOnce(new Error("Redis is away"));
     const worker = all.worker();
     await worker.soon();
-    await expect.poll(all.reads, within).toBeGreaterThan(1);
+    await until(all.reads).toBeGreaterThan(1);
   });
 
   it("begin for what a sweep found", async () => {
@@ -116,7 +114,7 @@ describe("polls", () => {
     await here.by.polls.pending.remove(pollKey);
     await here.by.polls.pending.restore([pollKey]);
     all.worker();
-    await expect.poll(all.reads, within).toBeGreaterThan(0);
+    await until(all.reads).toBeGreaterThan(0);
   });
 
   it("forget a key whose requests are gone", async () => {

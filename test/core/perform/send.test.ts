@@ -9,6 +9,7 @@ import { sweep } from "../../../src/core/perform/sweep.ts";
 import type { RequestIn } from "../../../src/core/request/stored-request.ts";
 import { claimedBy, failover, storeRequest, requestIn, restartOf } from "../asking.ts";
 import { asChange, type WorkerHere, workerHere } from "./worker-here.ts";
+import { until } from "../../support/until.ts";
 
 async function asked(here: WorkerHere): Promise<RequestIn<"authorized">> {
   const { approval: _none, ...plain } = restartOf(await here.vm("web-2"));
@@ -167,7 +168,7 @@ describe("polls of a restart", () => {
         const inMs = (await dueInMs(here.redis, here.by.polls.pending, "vms/prj-payments")) ?? 0;
         expect(inMs > 0 && inMs <= 1000).toBe(true);
       }
-      if (point === "answer") await vi.waitUntil(() => soon.mock.calls.length > 0);
+      if (point === "answer") await until(() => soon.mock.calls.length > 0);
     };
     await send(await asked(here), here);
     expect(soon).toHaveBeenCalledTimes(2);

@@ -14,6 +14,7 @@ import type { StoredRequest } from "../../../src/core/request/stored-request.ts"
 import { claimAndSend } from "../../../src/core/perform/send.ts";
 import { claimedBy, storeRequest, requestIn, restartOf, stageOf, vmTarget } from "../asking.ts";
 import { type WorkerHere, asChange, workerHere } from "../perform/worker-here.ts";
+import { until } from "../../support/until.ts";
 
 const key = createKeys("durable");
 const log = silentLog();
@@ -66,7 +67,7 @@ async function startPair(stack: AsyncDisposableStack) {
     client(primary.url, stack),
     client(replica.url, stack),
   ]);
-  await expect.poll(() => replicasOf(redis), { timeout: 10_000 }).toBe(1);
+  await until(() => replicasOf(redis)).toBe(1);
   return { primary, replica, redis, other };
 }
 
@@ -98,7 +99,7 @@ async function sendAcrossFailover(replicas: number | undefined) {
   await redis.wait(1, 1000);
   // The replica keeps its data, and gets no more writes.
   await other.replicaof("127.0.0.1", "1");
-  await expect.poll(() => replicasOf(redis)).toBe(0);
+  await until(() => replicasOf(redis)).toBe(0);
   await send(id, first);
   const sentBefore = compute.writes().length;
   await primary.kill();
@@ -167,7 +168,7 @@ describe("keeping claims durable", () => {
     };
     expect(await keep("web-1")).toEqual({ why: undefined, replicas: 0 });
     stack.use(await startRedis({ args: ["--replicaof", "127.0.0.1", String(primary.port)] }));
-    await expect.poll(() => replicasOf(redis), { timeout: 10_000 }).toBe(1);
+    await until(() => replicasOf(redis)).toBe(1);
     const asked = await callsOf(redis, "config\\|get");
     const now = performance.now.bind(performance);
     vi.spyOn(performance, "now").mockImplementation(() => now() + 30_000);
@@ -188,11 +189,11 @@ describe("keeping claims durable", () => {
     expect(await durable.keep(claimed)).toMatch(/fewer than 1 replica of Redis had the claim/);
     expect(performance.now() - began).toBeLessThan(3 * waitMs);
     process.kill(replica.pid, "SIGCONT");
-    await expect.poll(() => durable.keep(claimed), { timeout: 10_000 }).toBeUndefined();
+    await until(() => durable.keep(claimed)).toBeUndefined();
     process.kill(primary.pid, "SIGSTOP");
     expect(await durable.keep(claimed)).toMatch(/too slow/);
     process.kill(primary.pid, "SIGCONT");
-    await expect.poll(() => durable.keep(claimed), { timeout: 10_000 }).toBeUndefined();
+    await until(() => durable.keep(claimed)).toBeUndefined();
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Verdict } from "../check/checker.ts";
 import { startApprovers } from "../people/approvers.ts";
 import { startCrew } from "./crew.ts";
-import { looking } from "../../support/looking.ts";
+import { looking } from "../stage/looking.ts";
 import { channels, fillSlack, people } from "../people/people.ts";
 import { planWishes } from "../people/plan.ts";
 import { createRandom } from "../../../sandbox/random.ts";

@@ -1,6 +1,6 @@
 import type { Journalled } from "../check/count-effects.ts";
 import type { Stage } from "../stage/stage.ts";
-import { looking } from "../../support/looking.ts";
+import { looking } from "../stage/looking.ts";
 
 /** Policy: stops need somebody else. */
 export const voting = `approvals: [{ operations: ["vm.stop"], required: 1, expires: 60s }]`;

@@ -24,17 +24,12 @@ export const timesShown = async (stage: Stage, vm: string): Promise<number> =>
   (await answersTo(stage, "olivia")).filter((text) => text.includes(vm)).length;
 
 /** Resolves with the newest message that says so, as soon as this person sees one. */
-export async function hears(
-  stage: Stage,
-  who: string,
-  pattern: RegExp,
-  timeoutMs = 10_000,
-): Promise<SeenMessage> {
+export async function hears(stage: Stage, who: string, pattern: RegExp): Promise<SeenMessage> {
   const find = (seen: Awaited<ReturnType<typeof stage.slack.seen>>) =>
     seen.channels.flatMap(({ messages }) => messages).findLast((one) => pattern.test(wordsOf(one)));
   const found = find(
     await stage.slack
-      .until(who, (seen) => find(seen) !== undefined, timeoutMs)
+      .until(who, (seen) => find(seen) !== undefined)
       .catch(() => {
         throw new Error(`${who} does not hear ${String(pattern)}`);
       }),

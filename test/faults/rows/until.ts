@@ -1,4 +1,4 @@
-import { looking } from "../../support/looking.ts";
+import { looking } from "../stage/looking.ts";
 
 /** Waits for it, at most half a minute; the row's expectations say what is missing then. */
 export async function until(isSo: () => Promise<boolean>): Promise<void> {

@@ -1,4 +1,4 @@
-import { looking } from "../../support/looking.ts";
+import { looking } from "./looking.ts";
 import type { Stage } from "./stage.ts";
 
 /** What every gateway and worker says of itself. */

@@ -12,7 +12,7 @@ import type { BotOptions } from "./bot.ts";
 import { type Asked, check, readJournal, type Verdict } from "../check/checker.ts";
 import type { Journalled } from "../check/count-effects.ts";
 import { startChild } from "./child.ts";
-import { looking } from "../../support/looking.ts";
+import { looking } from "./looking.ts";
 import { type Proxy, startProxy } from "./proxy.ts";
 import { type Service, service } from "./service.ts";
 import { type Bot, startBot } from "./start-bot.ts";

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { freePort } from "../../../sandbox/ensure-redis.ts";
 import { testSecret } from "./sending.ts";
+import { until } from "../../support/until.ts";
 
 /** An alert as Prometheus posts it. */
 export interface PostedAlert {
@@ -91,7 +92,7 @@ export async function startPeers(path: string, ...receivers: [Receiver, ...Recei
     });
     return Promise.all(answers).catch(() => []);
   };
-  await expect.poll(clusters, { timeout: 20_000 }).toEqual([2, 2]);
+  await until(clusters).toEqual([2, 2]);
 
   return {
     /** Posts alerts to both peers, as Prometheus does, or to one of them. */

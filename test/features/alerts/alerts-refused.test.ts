@@ -14,6 +14,7 @@ import {
   startAlertWorld,
   testSecret,
 } from "./sending.ts";
+import { until } from "../../support/until.ts";
 
 const now = () => Math.floor(Date.now() / 1000);
 const messages = (world: TestWorld, channel = "ops") => world.olivia.seesChannel(channel).messages;
@@ -171,10 +172,10 @@ describe("a secret in a file that is rotated while deliveries come", () => {
       (await send(world, "prometheus", body, bearer(secret))).status;
     expect([await status("test-secret-old"), await status("test-secret-new")]).toEqual([202, 401]);
     await writeFile(file, "test-secret-old\ntest-secret-new\n");
-    await expect.poll(() => status("test-secret-new"), { timeout: 8_000 }).toBe(202);
+    await until(() => status("test-secret-new")).toBe(202);
     expect(await status("test-secret-old")).toBe(202);
     await writeFile(file, "test-secret-new\n");
-    await expect.poll(() => status("test-secret-old"), { timeout: 8_000 }).toBe(401);
+    await until(() => status("test-secret-old")).toBe(401);
     expect(await status("test-secret-new")).toBe(202);
   });
 });

@@ -7,7 +7,6 @@ import { auditOf } from "../../core/asking.ts";
 import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
-import { eventually } from "../../support/looking.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { policyWith, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { testRedis } from "../../support/with-redis.ts";
@@ -26,6 +25,7 @@ import {
   inChannel,
   isQuiet,
 } from "./sending.ts";
+import { until } from "../../support/until.ts";
 
 const inThread = (world: TestWorld, { ts }: SeenMessage, channel = "ops") =>
   world.ada
@@ -133,7 +133,7 @@ describe.concurrent("the message of a group", () => {
     await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
     await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
     expect(inChannel(world)).toHaveLength(1);
-  }, 40_000);
+  });
 
   it("has a menu for each of several VMs, whose Restart… asks first", async () => {
     await using world = await startAlertWorld();
@@ -201,7 +201,6 @@ describe.concurrent("the message of a group", () => {
       world.vera,
       "ops",
       /🔥[^]*\nRestarted web-2 in \d+ s \(olivia, [^)]*\)\. Still firing\./,
-      20_000,
     );
     expect(wordsOf(over)).toMatch(/web-2 in payments is RUNNING as of[^]*\[Restart…\]/);
     expect(wordsOf(over)).not.toContain("is on it");
@@ -213,7 +212,7 @@ describe.concurrent("the message of a group", () => {
     expect(trail).toContainEqual(
       expect.objectContaining({ what: "request", origin, who: "U0OLIVIA" }),
     );
-  }, 40_000);
+  });
 
   it("offers in ERROR the same commands as the VM's own card: not those that the service has refused for it", async () => {
     await using world = await startAlertWorld();
@@ -239,7 +238,7 @@ describe.concurrent("the message of a group", () => {
     world.compute.edit.setStatus({ vm: "train-7", status: "RUNNING" });
     await fire(world, [{ vm: "train-7" }], { groupKey: "later" });
     await hears(world.olivia, "ops", /^🔥 HighCpu on train-7 [^]*RUNNING as of[^]*\[Restart…\]/);
-  }, 30_000);
+  });
 
   it("doesn't offer changes that gatehouse.yml protects the VM from", async () => {
     const offering = sources.replace("[vm.snapshot]", "[vm.stop]");
@@ -264,7 +263,7 @@ describe.concurrent("the message of a group", () => {
     await fire(world, [{}, { vm: "db-1" }]);
     const after = await hears(world.olivia, "ops", /HighCpu on db-1, web-2/);
     expect(wordsOf(after)).not.toContain("olivia");
-  }, 30_000);
+  });
 
   it("offers each command once, however often it is named, and a menu of those that fit", async () => {
     const many = "[vm.restart, vm.show, vm.snapshot, vm.snapshot, vm.stop, vm.resize]";
@@ -290,7 +289,7 @@ describe.concurrent("the message of a group", () => {
         `Stop ${vm}…`,
       ]),
     );
-  }, 30_000);
+  });
 
   it("shows the summary of each alert on a VM, and names only new ones in its thread", async () => {
     await using world = await startAlertWorld();
@@ -308,7 +307,7 @@ describe.concurrent("the message of a group", () => {
     await hears(world.olivia, "ops", /^🔥 Hot fires on db-1 too\.$/);
     await fire(world, [{ vm: "gone-1" }, { vm: "gone-2" }], { groupKey: "words" });
     await hears(world.olivia, "ops", /^🔥 HighCpu on gone-1, gone-2 [^]*CPU above 95% for 5 min/);
-  }, 30_000);
+  });
 
   it("that flaps keeps its newest events, and each request of its buttons once", async () => {
     await using here = await testRedis();
@@ -357,7 +356,7 @@ describe.concurrent("the message of a group", () => {
     expect((await fire(world, [{}]))["changed"]).toBe(false);
     await isQuiet(world);
     expect(inThread(world, card).at(-1)).toBe("🔥 Fires again: HighCpu on web-2.");
-  }, 40_000);
+  });
 
   it("isn't opened again by the late copy of a peer, which is told by its address", async () => {
     await using world = await startAlertWorld();
@@ -394,10 +393,8 @@ describe.concurrent("the message of a group", () => {
     await world.client.zadd(world.key("pending"), Date.now() - 1, `alert-held ${id}`);
     await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
     await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
-    await eventually(async () =>
-      expect(await pendingOf(world.client, world.key, "alert-held")).toBe(0),
-    );
-  }, 30_000);
+    await until(() => pendingOf(world.client, world.key, "alert-held")).toBe(0);
+  });
 
   it.each([
     [
@@ -430,9 +427,8 @@ describe.concurrent("the message of a group", () => {
       const [id] = new Set(all.map(({ body }) => body["alert"]));
       const alert = await createAlerts(world.client, world.key).get(String(id));
       expect(alert && firingIn(alert.record.group)).toBe(200);
-      await hears(world.olivia, "ops", /200 alerts firing/, 20_000);
+      await hears(world.olivia, "ops", /200 alerts firing/);
     },
-    60_000,
   );
 
   it("is refused in time when another process writes to it all the time, with all that wait behind it", async () => {
@@ -457,7 +453,7 @@ describe.concurrent("the message of a group", () => {
     expect(await alerts.take("s", tells("fourth"), calm)).toEqual({ id, isChanged: true });
     const alert = await alerts.get(id);
     expect(alert && firingIn(alert.record.group)).toBe(2);
-  }, 30_000);
+  });
 
   it("fires as long as its source leaves alerts out, and says that it doesn't know their state", async () => {
     await using world = await startAlertWorld();
@@ -481,7 +477,7 @@ describe.concurrent("the message of a group", () => {
     expect(wordsOf(open)).not.toContain("Restart…");
     await post([{ vm: "gpu-1", ...over }], 0);
     await hears(world.olivia, "ops", /^✅ HighCpu on /);
-  }, 40_000);
+  });
 
   it("names alerts that are no longer reported, and ends with those that a complete list still has", async () => {
     await using world = await startAlertWorld();
@@ -499,7 +495,7 @@ describe.concurrent("the message of a group", () => {
       "ops",
       /^✅ HighCpu on db-1, web-2 [^]*No longer reported: HighCpu on db-1\./,
     );
-  }, 30_000);
+  });
 
   it("that flaps shows its state within seconds, delays no other group, and tells its changes as one", async () => {
     await using world = await startAlertWorld();
@@ -513,17 +509,15 @@ describe.concurrent("the message of a group", () => {
     await fire(world, [{ name: "DiskFull", vm: "db-1" }], { groupKey: "other" });
     await hears(world.olivia, "ops", /^🔥 DiskFull on db-1 /);
     expect(performance.now() - began).toBeLessThan(4_000);
-    await eventually(() =>
-      expect(wordsOf(inChannel(world).find(({ ts }) => ts === card.ts) ?? card)).toMatch(
-        /^🔥 HighCpu on web-2 /,
-      ),
+    await until(() => wordsOf(inChannel(world).find(({ ts }) => ts === card.ts) ?? card)).toMatch(
+      /^🔥 HighCpu on web-2 /,
     );
     await isQuiet(world);
     const turns = inThread(world, card);
     expect(turns.length).toBeLessThan(12);
     expect(turns.at(-1)).toMatch(/^🔥 Fires again: HighCpu on web-2\./);
     expect(turns.join(" ")).toMatch(/It fired and ended \d+ times in between\./);
-  }, 60_000);
+  });
 
   it("that no source mentions any more says so, and is taken as over; a removed source ends it at once", async () => {
     await using here = await testRedis();
@@ -591,7 +585,7 @@ describe.concurrent("the message of a group", () => {
     /** Looks for groups whose source went silent, which only the worker does. */
     const look = async () => {
       const { id = "" } = await queues.schedules.add("alerts-unheard", {});
-      await eventually(async () => expect(await queues.schedules.getJob(id)).toBeUndefined());
+      await until(() => queues.schedules.getJob(id)).toBeUndefined();
     };
     await look();
     await isQuiet(world);
@@ -608,7 +602,7 @@ describe.concurrent("the message of a group", () => {
       /BackupFailed on db-1[^]*cron is no longer a source in gatehouse\.yml/,
     );
     await queues.close();
-  }, 30_000);
+  });
 
   it("shows the last known state of a VM that the compute service can't read", async () => {
     await using world = await startAlertWorld();
@@ -630,7 +624,7 @@ describe.concurrent("the message of a group", () => {
     const card = await hears(world.olivia, "ops", /web-9 in payments is RUNNING as of/);
     await world.olivia.presses("Restart…", { in: card.ts });
     expect((await world.ended("vm restart")).record.target.id).toBe("vm-payments-web-2");
-  }, 30_000);
+  });
 
   it("makes one request of two presses of one button, and another after the card shows the result", async () => {
     await using world = await startAlertWorld({ receive: "http" });
@@ -646,7 +640,7 @@ describe.concurrent("the message of a group", () => {
     expect(world.compute.writes()).toHaveLength(1);
     await world.olivia.presses("Restart…", { in: next.ts });
     await hears(world.olivia, "ops", /Not repeated: you restarted web-2/);
-  }, 30_000);
+  });
 
   it("says during a freeze that changes are frozen, and has the buttons again after it", async () => {
     await using world = await startAlertWorld();
@@ -695,9 +689,7 @@ describe.concurrent("the channel of a group", () => {
       // Pretend that half a minute is over.
       await world.client.hset(key, "closed:C01OPS", "0");
       await world.client.zadd(world.key("pending"), 0, `alert ${String(alert)}`);
-      await eventually(async () =>
-        expect(await world.client.hget(key, "closed:C01OPS")).not.toBe("0"),
-      );
+      await until(() => world.client.hget(key, "closed:C01OPS")).not.toBe("0");
     };
     await tryAgain();
     await fire(world, [{}, { vm: "db-1" }]);
@@ -718,16 +710,14 @@ describe.concurrent("the channel of a group", () => {
     await isQuiet(world);
     expect(inChannel(world)).toHaveLength(1);
     expect(inChannel(world, "status")).toHaveLength(1);
-  }, 40_000);
+  });
 
   it("is its own once that opens, if there is no other; status says so meanwhile", async () => {
     const alone = policyWith({ alerts: undefined, audit: undefined });
     await using world = await startAlertWorld({ policy: `${alone}${sources}` });
     channelNamed(world, "ops").archived = true;
     await fire(world, [{}]);
-    await eventually(() =>
-      expect(world.lines.some((line) => line.includes("is_archived"))).toBe(true),
-    );
+    await until(() => world.lines.some((line) => line.includes("is_archived"))).toBe(true);
     const alerts = createAlerts(world.client, world.key);
     const [untold] = await alerts.untold(0);
     expect(untold?.record.source).toBe("prometheus");
@@ -736,9 +726,9 @@ describe.concurrent("the channel of a group", () => {
     await world.ada.types("status", "/gatehouse status");
     await hears(world.ada, "status", told);
     channelNamed(world, "ops").archived = false;
-    await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /, 20_000);
+    await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
     expect(await alerts.untold(0)).toEqual([]);
-  }, 40_000);
+  });
 
   it("has no buttons that everyone would be refused because of `channels`", async () => {
     await using world = await startAlertWorld({
@@ -815,7 +805,7 @@ describe.concurrent("with teams", () => {
     await sendSigned(world, pressPayload(world, "vera", ours, buttonOn(ours, "Restart…")));
     await world.slack.until(() => world.slack.workspace.ephemerals.length >= before + 6);
     expect(await world.store.openIds()).toEqual([]);
-  }, 30_000);
+  });
 
   it("digests, handover, and Home name firing alerts, each for people who see the VM", async () => {
     await using world = await startAlertWorld({ policy: teams });
@@ -841,5 +831,5 @@ describe.concurrent("with teams", () => {
     await world.ada.until(() => ofAda().includes("Alerts: the newest 8 of 12"));
     expect(ofAda()).toMatch(/More8[^]*More1/);
     expect(ofAda()).not.toMatch(/More0|nobody-knows/);
-  }, 30_000);
+  });
 });

@@ -1,9 +1,9 @@
 import { createHmac, hash } from "node:crypto";
 import { expect } from "vitest";
-import { eventually } from "../../support/looking.ts";
 import { pendingOf } from "../../support/pending.ts";
 import type { TestWorld } from "../../support/start-world.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
+import { until } from "../../support/until.ts";
 
 export const testSecret = "test-secret-one";
 
@@ -168,4 +168,4 @@ export const inChannel = (world: TestWorld, channel = "ops") =>
 
 /** Whether no message is owed any more. */
 export const isQuiet = (world: TestWorld) =>
-  eventually(async () => expect(await pendingOf(world.client, world.key, "alert")).toBe(0));
+  until(() => pendingOf(world.client, world.key, "alert")).toBe(0);

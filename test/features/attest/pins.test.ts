@@ -6,6 +6,7 @@ import { createTrail } from "../../../src/audit/trail.ts";
 import { auditOf } from "../../core/asking.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
+import { until } from "../../support/until.ts";
 
 const goodOne = launchMeasurement(ledgerImage, 2);
 const otherOne = launchMeasurement("ledger 4.2, with a back door", 2);
@@ -24,8 +25,7 @@ const sent = () => world.compute.writes().length;
 const trail = createTrail(client, key);
 
 /** Resolves once the record with this ID stands in the sealed chain. */
-const sealed = (entry: string) =>
-  expect.poll(async () => (await trail.find(entry))?.is, { timeout: 10_000 }).toBe("sealed");
+const sealed = (entry: string) => until(async () => (await trail.find(entry))?.is).toBe("sealed");
 
 const sealedPin = async (vm: string) => sealed((await kept(vm)).split(" ")[0] ?? "");
 
@@ -225,15 +225,10 @@ describe("a VM that no longer measures its pin", () => {
     expect(await here.client.hget(here.key("pins"), "vm-ledger-2")).toBeNull();
     await approver.presses("Approve", { in: first.ts });
     await hears(asker, "ops", /Pinned ledger-2\./);
-    await expect
-      .poll(
-        async () => {
-          await asker.types("ops", "/vm attest ledger-2");
-          return JSON.stringify(asker.sees()).includes("Verified: ledger-2");
-        },
-        { timeout: 10_000 },
-      )
-      .toBe(true);
+    await until(async () => {
+      await asker.types("ops", "/vm attest ledger-2");
+      return JSON.stringify(asker.sees()).includes("Verified: ledger-2");
+    }).toBe(true);
     await asker.types("ops", "/vm resize ledger-2 --cpu 8 --memory 32");
     await asker.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
     await asker.submits({});
@@ -250,7 +245,7 @@ describe("a VM that no longer measures its pin", () => {
     const before = await here.client.hget(here.key("pins"), "vm-ledger-2");
     await approver.presses("Approve", { in: card.ts });
     const now = () => here.client.hget(here.key("pins"), "vm-ledger-2");
-    await expect.poll(now).not.toBe(before);
+    await until(now).not.toBe(before);
   });
 });
 

@@ -7,6 +7,7 @@ import { addPerson } from "../../../sandbox/slack/state/people.ts";
 import { auditOf, snapshotIdOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
+import { until } from "../../support/until.ts";
 
 /** Two people administer, so that one can sign what the other did in an emergency. */
 const administer = ["U0ADA", "U0AMIR"];
@@ -241,9 +242,9 @@ describe("break-glass", () => {
     expect(forOlivia).not.toContain("emergency");
     // The waiting request doesn't block another one.
     await breaksGlass(world, '/project delete ml --break-glass "it leaks"', "ml");
-    await expect
-      .poll(() => world.compute.writes().map(({ path }) => path))
-      .toContain("/v1/projects/prj-ml");
+    await until(() => world.compute.writes().map(({ path }) => path)).toContain(
+      "/v1/projects/prj-ml",
+    );
   });
 
   it("runs beside a request of the same person for the same, which waits for approval", async () => {
@@ -256,9 +257,9 @@ describe("break-glass", () => {
     await world.ada.submits({ "Type ml to confirm": "ml", Reason: "no longer used" });
     await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
     await breaksGlass(world, '/project delete ml --break-glass "it leaks"', "ml");
-    await expect
-      .poll(() => world.compute.writes())
-      .toMatchObject([{ method: "DELETE", path: "/v1/projects/prj-ml" }]);
+    await until(() => world.compute.writes()).toMatchObject([
+      { method: "DELETE", path: "/v1/projects/prj-ml" },
+    ]);
     await hears(world.ada, "audit", /ada started this without approval[^]*\[Sign review\]/);
   });
 

@@ -4,6 +4,7 @@ import { auditOf } from "../../core/asking.ts";
 import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
 import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
 import { hears } from "../../stories/words.ts";
+import { until } from "../../support/until.ts";
 
 const approvals = `approvals: [{ operations: ["vm.console"], required: 1, expires: 1m }]\n`;
 const policy = policyWith({}, approvals);
@@ -67,9 +68,9 @@ describe("a console that needs approval", () => {
     await presses({ request: undefined });
     await hears(world.olivia, "ops", /This console needs approval: approvals\[1\]/);
     await presses({ request: "r-2222222222" });
-    await expect.poll(() => refusals(world)).toHaveLength(2);
+    await until(() => refusals(world)).toHaveLength(2);
     await presses({ insist: "because I say so" });
-    await expect.poll(() => refusals(world)).toHaveLength(3);
+    await until(() => refusals(world)).toHaveLength(3);
     if (!request) throw new Error("nothing waits");
     const digest = request.record.approval?.digest.slice(0, 16) ?? "";
     await world.store.vote(request, { id: "U0ADA", name: "ada" }, "deny", digest);
@@ -130,10 +131,11 @@ describe("a console that needs approval", () => {
     await world.olivia.presses("Open console", { in: card.ts });
     await world.olivia.presses("Open console", { in: (await offered(world)).ts });
     const [id = ""] = await world.store.openIds();
-    await expect
-      .poll(async () => (await world.store.get(id))?.stage, { timeout: 3_000 })
-      .toMatchObject({ state: "sending", reads: { last: { status: "RUNNING" } } });
-    await world.olivia.until((seen) => describeSeen(seen).includes("wss://"), 8_000);
+    await until(async () => (await world.store.get(id))?.stage).toMatchObject({
+      state: "sending",
+      reads: { last: { status: "RUNNING" } },
+    });
+    await world.olivia.until((seen) => describeSeen(seen).includes("wss://"));
     expect(await world.ended("vm console")).toMatchObject({ state: "done", attempt: 1 });
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { auditOf } from "../../core/asking.ts";
 import { hears } from "../../stories/words.ts";
 import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import { until } from "../../support/until.ts";
 
 const call = "POST /v1/vms/vm-payments-web-2/console";
 
@@ -42,7 +43,7 @@ describe("opening a console", () => {
     await using world = await startWorld();
     world.compute.weather({ match: call, status: 422, times: 1 });
     await opens(world);
-    await expect.poll(() => kinds(world)).toEqual(["console-opening", "console-unopened"]);
+    await until(() => kinds(world)).toEqual(["console-opening", "console-unopened"]);
     world.compute.weather({ match: "POST /v1/vms/*/console", lost: "after", times: 1 });
     await opens(world, "db-1");
     await hears(world.olivia, "ops", /The compute service did not answer|gave no clear answer/);

@@ -8,6 +8,7 @@ import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { createStatusRecords } from "../../../src/monitor/status-records.ts";
 import { policyWith, startWorld } from "../../support/start-world.ts";
+import { until } from "../../support/until.ts";
 
 /** Two teams; web-2 is pinned to what it measures with its four CPUs. */
 const policy = `${policyWith({
@@ -28,12 +29,10 @@ const statuses = createStatusRecords(world.client, world.key);
 
 /** Resolves once the monitor has read this status of web-2. */
 function monitorSees(status: string) {
-  return expect
-    .poll(async () => {
-      const seen = await statuses.readRecords(["prj-payments"]);
-      return seen.get("prj-payments")?.["vm-payments-web-2"]?.[0];
-    })
-    .toBe(status);
+  return until(async () => {
+    const seen = await statuses.readRecords(["prj-payments"]);
+    return seen.get("prj-payments")?.["vm-payments-web-2"]?.[0];
+  }).toBe(status);
 }
 
 /** What a person reads in answer to these words, and nothing older. */
@@ -59,9 +58,9 @@ async function told(
 async function made(make: () => Promise<unknown>) {
   const before = new Set(await world.store.recentIds({}, 200));
   await make();
-  await expect
-    .poll(async () => (await world.store.recentIds({}, 1)).some((id) => !before.has(id)))
-    .toBe(true);
+  await until(async () => (await world.store.recentIds({}, 1)).some((id) => !before.has(id))).toBe(
+    true,
+  );
   return world.ended();
 }
 
@@ -128,19 +127,17 @@ describe("/gatehouse why <vm>", () => {
   it("says after whose request it stopped, where the request itself left it running", async () => {
     await monitorSees("RUNNING");
     world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "STOPPED" });
-    await expect
-      .poll(() => why(olivia, "web-2"), { timeout: 8_000 })
-      .toMatch(/^⚪ web-2 is STOPPED since .*, after olivia's start \(r-\w+\)\./);
+    await until(() => why(olivia, "web-2")).toMatch(
+      /^⚪ web-2 is STOPPED since .*, after olivia's start \(r-\w+\)\./,
+    );
     world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "RUNNING" });
   });
 
   it("says when it stopped without a request, as the monitor saw it", async () => {
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
-    await expect
-      .poll(() => why(olivia, "db-1"), { timeout: 8_000 })
-      .toMatch(
-        /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
-      );
+    await until(() => why(olivia, "db-1")).toMatch(
+      /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
+    );
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
   });
 
@@ -148,13 +145,11 @@ describe("/gatehouse why <vm>", () => {
     world.compute.weather({ match: "POST /v1/vms/:id/restart", times: 1, goesTo: "ERROR" });
     const { record, state } = await made(() => olivia.types("ops", "/vm restart db-1"));
     expect(state).toBe("failed");
-    await expect
-      .poll(() => why(olivia, "db-1"), { timeout: 8_000 })
-      .toMatch(
-        new RegExp(
-          `^🔴 db-1 is in ERROR since .*, after olivia's restart \\(${record.id}\\), which failed\\.\nNext: `,
-        ),
-      );
+    await until(() => why(olivia, "db-1")).toMatch(
+      new RegExp(
+        `^🔴 db-1 is in ERROR since .*, after olivia's restart \\(${record.id}\\), which failed\\.\nNext: `,
+      ),
+    );
     expect(await told(olivia, "/vm show db-1", /db-1 is ERROR/)).toContain("[Why?]");
     const viewed = await told(vera, "/gatehouse why db-1", /in ERROR/);
     expect(viewed).not.toContain("[Console]");
@@ -167,7 +162,7 @@ describe("/gatehouse why <vm>", () => {
     const { record } = await made(() => olivia.submits({}));
     // In a card of its own, or, after many requests at once, in a shared one
     await hears(olivia, "ops", /Resized web-2/);
-    await expect.poll(() => why(olivia, "web-2"), { timeout: 15_000 }).toMatch(/^🔴/);
+    await until(() => why(olivia, "web-2")).toMatch(/^🔴/);
     const text = await why(olivia, "web-2");
     expect(text).toMatch(
       new RegExp(
@@ -182,9 +177,9 @@ describe("/gatehouse why <vm>", () => {
     expect(JSON.stringify(olivia.sees().modals)).toContain("CPU 8 → 4");
     await made(() => olivia.submits({}));
     await hears(olivia, "ops", /✅ .*Resized web-2/);
-    await expect
-      .poll(() => why(olivia, "web-2"))
-      .toMatch(/^🟢 web-2 is RUNNING; nothing is wrong with it/);
+    await until(() => why(olivia, "web-2")).toMatch(
+      /^🟢 web-2 is RUNNING; nothing is wrong with it/,
+    );
   });
 
   it("asks for the outcome that holds its lock", async () => {
@@ -208,15 +203,13 @@ describe("/gatehouse why <vm>", () => {
   it("says who froze all changes, and offers no change until the freeze ends", async () => {
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
     await ada.types("random", "/gatehouse freeze storage is failing");
-    await expect
-      .poll(() => why(olivia, "db-1"), { timeout: 8_000 })
-      .toMatch(
-        /^⚪ db-1 is STOPPED[^\n]*\n🧊 All changes are frozen by ada since .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
-      );
+    await until(() => why(olivia, "db-1")).toMatch(
+      /^⚪ db-1 is STOPPED[^\n]*\n🧊 All changes are frozen by ada since .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
+    );
     expect(await why(ada, "db-1")).toContain("[Thaw]");
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
     await ada.presses("Thaw");
-    await expect.poll(() => world.store.freezeState()).toBeUndefined();
+    await until(() => world.store.freezeState()).toBeUndefined();
   });
 
   it("tells nobody of another team", async () => {

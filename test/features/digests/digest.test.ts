@@ -3,6 +3,7 @@ import { hears, wordsOf } from "../../stories/words.ts";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
 import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
 import { startWorld } from "../../support/start-world.ts";
+import { until } from "../../support/until.ts";
 
 describe("/gatehouse digest", () => {
   it("posts one now, its buttons work, and a snoozed line stays hidden", async () => {
@@ -26,7 +27,7 @@ describe("/gatehouse digest", () => {
     await world.olivia.presses("Un-snooze", { in: told.ts });
     await hears(world.olivia, "ops", /shows that line again/);
     await world.olivia.chooses(line(digest), snooze, { in: digest.ts });
-    await expect.poll(() => world.client.zcard(world.key("digest-snoozes", "C01OPS"))).toBe(1);
+    await until(() => world.client.zcard(world.key("digest-snoozes", "C01OPS"))).toBe(1);
     await world.olivia.types("ops", "/gatehouse digest now");
     const next = await hears(world.vera, "ops", /1 line is snoozed here/);
     expect(wordsOf(next)).not.toContain("train-7");

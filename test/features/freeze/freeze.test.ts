@@ -3,6 +3,7 @@ import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { hears } from "../../stories/words.ts";
 import { startWorld } from "../../support/start-world.ts";
+import { until } from "../../support/until.ts";
 
 describe("/gatehouse freeze and thaw", () => {
   it("say what applies from now on", async () => {
@@ -67,7 +68,7 @@ describe("/gatehouse freeze and thaw", () => {
     await hears(ada, "audit", /ada froze all changes: a drill/);
     held = Promise.withResolvers();
     await ada.types("ops", "/gatehouse thaw");
-    await expect.poll(() => handled.length).toBe(2);
+    await until(() => handled.length).toBe(2);
     // The test's own journal wakes no process, as one that died right after it
     await store.freeze({ by: "Gatehouse", cause: "sends-lost", reason: "Redis lost sends" });
     held.resolve();

@@ -3,6 +3,7 @@ import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
 import { policyWith, startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
+import { until } from "../../support/until.ts";
 
 const policy = `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n`;
 
@@ -112,7 +113,7 @@ describe("the Home tab", () => {
       state: "draft",
       record: { target: { name: "train-7" }, origin: { kind: "button" } },
     };
-    await expect.poll(newest).toMatchObject(wanted);
+    await until(newest).toMatchObject(wanted);
   });
 
   it("shows guests nothing", async () => {

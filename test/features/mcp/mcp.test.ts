@@ -7,6 +7,7 @@ import { textAt } from "../../../src/slack/json.ts";
 import { auditOf } from "../../core/asking.ts";
 import { type TestWorld, startWorld } from "../../support/start-world.ts";
 import { addressOf, apiPolicy, startApiWorld, token } from "../proposals/asking.ts";
+import { until } from "../../support/until.ts";
 
 type Call = Awaited<ReturnType<Client["callTool"]>>;
 
@@ -331,9 +332,9 @@ describe("Slackbot at the API", () => {
       requester: { id: "U0OLIVIA" },
       origin: { kind: "proposal", proposal: id },
     });
-    await expect
-      .poll(async () => (await call("U0OLIVIA", "get_request", { id }))?.structuredContent)
-      .toMatchObject({ state: "done", final: true, by: "olivia" });
+    await until(
+      async () => (await call("U0OLIVIA", "get_request", { id }))?.structuredContent,
+    ).toMatchObject({ state: "done", final: true, by: "olivia" });
     expect(world.compute.writes()).toHaveLength(1);
   });
 

@@ -7,6 +7,7 @@ import { hears, wordsOf } from "../../stories/words.ts";
 import { startWorld } from "../../support/start-world.ts";
 import { testFolder } from "../../audit/trail-of.ts";
 import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
+import { until } from "../../support/until.ts";
 
 describe("the night as one page", () => {
   it("tells each alert and each act with who approved, what was read, and when it ended; the digest has its button", async () => {
@@ -58,14 +59,12 @@ describe("the night as one page", () => {
     await olivia.types("ops", "/gatehouse digest now");
     const digest = await hears(world.vera, "ops", /\[The night\]/);
     await world.vera.presses("The night", { in: digest.ts });
-    await expect
-      .poll(
-        () =>
-          world.vera
-            .seesChannel("ops")
-            .messages.filter(({ text }) => text.startsWith("The night since")).length,
-      )
-      .toBe(2);
+    await until(
+      () =>
+        world.vera
+          .seesChannel("ops")
+          .messages.filter(({ text }) => text.startsWith("The night since")).length,
+    ).toBe(2);
   });
 
   it("has pages of 20 acts, the oldest first", async () => {

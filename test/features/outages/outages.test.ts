@@ -4,6 +4,7 @@ import { readPending } from "../../../src/redis/pending.ts";
 import { createDependencyProbe, type Part, parts } from "../../../src/monitor/dependency-probe.ts";
 import { createOutageStore, type Past } from "../../../src/features/outages/outages.ts";
 import { testRedis } from "../../support/with-redis.ts";
+import { until } from "../../support/until.ts";
 
 const minute = 60_000;
 /** An outage lasts at least half a minute and ends after ten seconds without a failure (ms). */
@@ -66,9 +67,9 @@ describe("an outage", () => {
     await here.pass(11_000);
     await here.saw(undefined, 0);
     expect(await here.open()).toEqual([]);
-    const [{ since, until } = { since: 0, until: 0 }] = await here.past();
-    expect(until - since).toBeGreaterThanOrEqual(31_000);
-    expect(until - since).toBeLessThan(60_000);
+    const [{ since, until: endedAt } = { since: 0, until: 0 }] = await here.past();
+    expect(endedAt - since).toBeGreaterThanOrEqual(31_000);
+    expect(endedAt - since).toBeLessThan(60_000);
   });
 
   it("exists after failures for half a minute with no answer in between, seen by any process", async () => {
@@ -251,12 +252,10 @@ describe("the observation of a process", () => {
       words: "/vm stop b",
     });
     watch.taken("y");
-    await expect
-      .poll(async () => {
-        await watch.report(failing).catch(() => undefined);
-        return watch.redisAwayMs();
-      })
-      .toBeGreaterThan(60);
+    await until(async () => {
+      await watch.report(failing).catch(() => undefined);
+      return watch.redisAwayMs();
+    }).toBeGreaterThan(60);
     await watch.report(here.store);
     expect(watch.redisAwayMs()).toBeUndefined();
     const [open] = (await here.store.state()).open;
@@ -274,12 +273,10 @@ describe("the observation of a process", () => {
     await watch.report(failing).catch(() => undefined);
     for (let n = 0; n < 300; n++)
       watch.refused({ id: `${n}`, channelId: "C", userId: "U", teamId: "T" });
-    await expect
-      .poll(async () => {
-        await watch.report(failing).catch(() => undefined);
-        return watch.redisAwayMs();
-      })
-      .toBeGreaterThan(5);
+    await until(async () => {
+      await watch.report(failing).catch(() => undefined);
+      return watch.redisAwayMs();
+    }).toBeGreaterThan(5);
     await watch.report(here.store);
     const { open, last } = await here.store.state();
     expect(await here.store.refused(open[0]?.id ?? last?.id ?? "")).toHaveLength(100);

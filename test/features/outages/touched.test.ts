@@ -4,11 +4,12 @@ import { createJournal } from "../../../src/core/request/journal.ts";
 import { storeRequest, restartOf, vmTarget, stageOf } from "../../core/asking.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import type { RequestIn } from "../../../src/core/request/stored-request.ts";
+import { until } from "../../support/until.ts";
 
 /** Resolves once Redis's clock has moved on, so that the next event is later. */
 async function later(store: ReturnType<typeof createJournal>): Promise<number> {
   const before = await store.now();
-  await expect.poll(() => store.now(), { interval: 1 }).toBeGreaterThan(before + 1);
+  await until(() => store.now()).toBeGreaterThan(before + 1);
   return store.now();
 }
 
@@ -32,12 +33,12 @@ describe("requests that an outage touched", () => {
     await later(store);
     await plain("asked-in-it");
     await cancel(endedInIt);
-    const until = await later(store);
+    const endedAt = await later(store);
     await later(store);
     await plain("asked-after");
     await cancel(underWay);
 
-    const ids = await touchedBy({ id: "slack-1", part: "slack", since, until }, store);
+    const ids = await touchedBy({ id: "slack-1", part: "slack", since, until: endedAt }, store);
     const touched = (await store.getMany(ids)).map(({ record }) => record.target.name);
     expect(touched.toSorted()).toEqual(["asked-in-it", "ended-in-it", "under-way"]);
   });

@@ -16,7 +16,7 @@ import { vmTarget } from "../../core/asking.ts";
 import { policyOf } from "../../core/permit/sample.ts";
 import { channelNamed } from "../alerts/sending.ts";
 import { deployJob, deployPolicy, apiEnv, tokens } from "./deploy-job.ts";
-import { eventually } from "../../support/looking.ts";
+import { until } from "../../support/until.ts";
 
 const startApi = (more = "") => startWorld({ env: apiEnv, policy: deployPolicy(more) });
 
@@ -43,7 +43,7 @@ describe.concurrent("a service at the API", () => {
       { type: "about:blank", title: "Unauthorized", status: 401 },
     ]);
     for (const token of tokens) expect((await call(`Bearer ${token}`)).status).toBe(202);
-    await eventually(() => expect(cards(world).length).toBe(2));
+    await until(() => cards(world).length).toBe(2);
     const { asks } = deployJob(world, "fake-token-three");
     expect((await asks("p-anything")).status).toBe(401);
     expect(world.lines.join("")).not.toContain("fake-token");
@@ -67,7 +67,7 @@ describe.concurrent("a service at the API", () => {
       });
     const other = await job.proposes("vm snapshot db-1 nightly", "release 42", "run-8");
     expect(other.body.id).not.toBe(all[0]?.body.id);
-    await eventually(() => expect(cards(world).length).toBe(2));
+    await until(() => cards(world).length).toBe(2);
   });
 
   it.each<[what: string, body: unknown, status: number, said: object]>([
@@ -325,14 +325,12 @@ describe.concurrent("a service at the API", () => {
     await using world = await startWorld({ policy: alone, env: apiEnv });
     channelNamed(world, "ops").archived = true;
     const { body } = await deployJob(world).proposes("vm snapshot db-1");
-    await eventually(() =>
-      expect(world.lines.some((line) => line.includes("is_archived"))).toBe(true),
-    );
+    await until(() => world.lines.some((line) => line.includes("is_archived"))).toBe(true);
     await world.client.hset(world.key("proposal", body.id), "createdAt", 0);
     await world.ada.types("status", "/gatehouse status");
     await hears(world.ada, "status", /1 proposal of services\.deploy can be shown in no channel/);
     channelNamed(world, "ops").archived = false;
-    await hears(world.olivia, "ops", /deploy proposes/, 20_000);
+    await hears(world.olivia, "ops", /deploy proposes/);
   });
 });
 

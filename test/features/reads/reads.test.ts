@@ -13,6 +13,7 @@ import {
   token,
 } from "../proposals/asking.ts";
 import { deployJob, deployPolicy, tokens } from "../proposals/deploy-job.ts";
+import { until } from "../../support/until.ts";
 
 /** The body without the age of the list, which differs from call to call. */
 const timeless = (body: object) =>
@@ -147,7 +148,6 @@ describe("a read of a service through the API", () => {
         expect(vms.find(({ name }) => name === "web-2")).toMatchObject({ status });
       }
     },
-    30_000,
   );
 
   it("has the effect of a request as soon as its proposer is told, before a worker has recorded it", async () => {
@@ -164,7 +164,7 @@ describe("a read of a service through the API", () => {
     const card = await hears(world.olivia, "ops", /deploy proposes/);
     await world.olivia.presses("Run", { in: card.ts });
     const request = await world.ended("vm stop");
-    await expect.poll(status).toBe("STOPPED");
+    await until(status).toBe("STOPPED");
     // The state is the one right after the end.
     await using inventory = {
       ...createInventory({
@@ -185,7 +185,7 @@ describe("a read of a service through the API", () => {
     expect(await status()).toBe("RUNNING");
     expect((await job.asks(id)).body.state).toBe("done");
     expect(await status()).toBe("STOPPED");
-  }, 30_000);
+  });
 
   it("shows only what its view names: by ID, name, or glob; what is hidden is answered like what doesn't exist", async () => {
     await using world = await startApiWorld();

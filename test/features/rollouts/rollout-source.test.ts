@@ -7,6 +7,7 @@ import { isChange } from "../../../src/registry/define.ts";
 import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { rolloutSource } from "../../../src/features/rollouts/rollout-source.ts";
 import { vmTarget } from "../../core/asking.ts";
+import { until } from "../../support/until.ts";
 
 /**
  * Starts a rollout of three VMs, and processes that deliver its messages, each with its own rate
@@ -151,7 +152,7 @@ describe("the message of a rollout", () => {
     vi.useRealTimers();
     here.start();
     await here.goes("running", 1);
-    await here.slack.until(() => here.edits().length === 1, 2000);
+    await here.slack.until(() => here.edits().length === 1);
     expect(here.edits()).toEqual([expect.stringContaining("1 of 3")]);
   });
 
@@ -180,7 +181,7 @@ describe("the message of a rollout", () => {
       if (left > 0) await here.isDueAgain();
       return left;
     };
-    await expect.poll(owed, { timeout: 5000 }).toBe(0);
+    await until(owed).toBe(0);
     expect(here.slack.calls("conversations.history")).toHaveLength(1);
     expect(here.directs()).toHaveLength(1);
     // The card is edited where it was found.

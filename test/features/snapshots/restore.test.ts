@@ -5,6 +5,7 @@ import { describeSeen } from "../../../sandbox/slack/describe-seen.ts";
 import { policyWith, startWorld, testPolicy } from "../../support/start-world.ts";
 import { utcNear } from "../../../src/text/time-words.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
+import { until } from "../../support/until.ts";
 
 describe("restoring a snapshot with approval", () => {
   it("asks for the name and a reason, waits for somebody else, and restores once", async () => {
@@ -49,11 +50,7 @@ describe("restoring a snapshot with approval", () => {
     const takes = async (words: string, count: number) => {
       await world.olivia.types("ops", words);
       // The snapshot becomes known a moment after the request is done.
-      await expect
-        .poll(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1")), {
-          timeout: 5_000,
-        })
-        .toBe(count);
+      await until(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(count);
       const taken = await world.ended("vm snapshot");
       return {
         id: snapshotIdOf(taken),
@@ -105,9 +102,7 @@ approvals: [{ operations: ["vm.restore"], votes: [{ from: ["U0AMIR", "U0ADA", "U
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     const taken = await world.ended("vm snapshot");
     const { record } = taken;
-    await expect
-      .poll(() => Date.now() - record.createdAt, { timeout: 5_000 })
-      .toBeGreaterThan(2_000);
+    await until(() => Date.now() - record.createdAt).toBeGreaterThan(2_000);
     await world.olivia.types("ops", `/vm restore db-1 ${snapshotIdOf(taken)}`);
     await world.olivia.until((seen) =>
       seen.modals.some(({ submit }) => submit === "Request approval"),

@@ -3,6 +3,7 @@ import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
 import { startMessaging } from "../../support/start-delivery.ts";
 import { createFeeds } from "../../../src/features/subscriptions/feeds.ts";
 import { wordsOf } from "../../stories/words.ts";
+import { until } from "../../support/until.ts";
 
 /**
  * Starts processes on one Redis and one Slack, where a channel takes one message each `interval`
@@ -63,7 +64,7 @@ describe("a line that a channel is subscribed to", () => {
     here.start();
     here.start();
     // Another process brings the line again, with more lines, after the first message is closed.
-    await expect.poll(() => here.said().length, { timeout: 20_000 }).toBe(1);
+    await until(() => here.said().length).toBe(1);
     await quiet.post("C01OPS", [line(1), line(2)]);
     await here.empty();
     const words = here.said();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
 import { type Endpoint, endpoints } from "../../../src/fleet/compute/compute.ts";
 import type { AnswerShape } from "../../../sandbox/compute/weather.ts";
@@ -6,6 +6,7 @@ import { callOf } from "../../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { startWorld, testTiming, type TestWorld } from "../../support/start-world.ts";
 import { wordsOf } from "../../stories/words.ts";
+import { until } from "../../support/until.ts";
 
 /** What a change may be answered with: the record, a wrapper, a task, text, or nothing. */
 const shapes: readonly AnswerShape[] = ["record", "wrapped", "data", "task", "text", "empty"];
@@ -109,9 +110,8 @@ beforeAll(async () => {
   await takeSnapshots();
   world.compute.forget();
   for (const row of changes) for (const shape of shapes) await askFor(row, shape);
-  const all = async () => expect(await ended()).toBe(changes.length * shapes.length);
-  await vi.waitFor(all, { timeout: 30_000, interval: 50 });
-}, 60_000);
+  await until(ended).toBe(changes.length * shapes.length);
+});
 afterAll(() => world.close());
 
 function lastVm(): Row {
@@ -216,7 +216,7 @@ describe("every endpoint that only reads", () => {
     const called = () =>
       world.compute.calls().some((call) => call.method === method && pattern.test(call.path));
     // The list of projects is read by the inventory, for everybody
-    await expect.poll(called, { timeout: 8000 }).toBe(true);
+    await until(called).toBe(true);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   vmNamed,
   type SmallService,
 } from "./small-service.ts";
+import { until } from "../../support/until.ts";
 
 const shop = projectNamed("shop");
 
@@ -52,8 +53,7 @@ const names = async (of: Promise<readonly { name: string }[]>) =>
   (await of).map(({ name }) => name);
 
 /** Asks until it holds: another process looks at Redis at most every half second. */
-const soon = <T>(interaction: () => Promise<T>) =>
-  expect.poll(interaction, { timeout: 3_000, interval: 20 });
+const soon = <T>(interaction: () => Promise<T>) => until(interaction);
 
 describe("the inventory", () => {
   it("is read by one process and known to all", async () => {

@@ -9,6 +9,7 @@ import {
 } from "../../support/browser.ts";
 import { callApi } from "../slack/call-api.ts";
 import { startPageWorld } from "./small-app.ts";
+import { until } from "../../support/until.ts";
 
 const chromium = browserForTests();
 
@@ -126,11 +127,9 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await upload(world.slack, "cpu.png", onePixel, "CPU between 20 and 80");
     const picture = page.tab.getByRole("img", { name: "CPU between 20 and 80" });
     await picture.waitFor();
-    await expect
-      .poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth))
-      .toBe(1);
+    await until(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1);
     await page.pickMessageShortcut("Show the VMs named here", "cpu.png");
-    await expect.poll(() => world.heard.length).toBe(1);
+    await until(() => world.heard.length).toBe(1);
     await page.type("/nothing");
     await page.sees("/nothing is not a valid command.");
     await page.goTo("Home");
@@ -220,10 +219,10 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(await page.tab.locator(".legend li").allInnerTexts()).toEqual(["CPU", "Memory"]);
     const table = page.tab.getByRole("table", { name: "VMs" });
     const first = table.getByRole("rowheader").first();
-    await expect.poll(() => first.innerText()).toBe("vm-1");
+    await until(() => first.innerText()).toBe("vm-1");
     await table.getByRole("button", { name: "CPU" }).click();
     await table.getByRole("button", { name: "CPU" }).click();
-    await expect.poll(() => first.innerText()).toBe("vm-12");
+    await until(() => first.innerText()).toBe("vm-12");
     await table
       .getByRole("columnheader", { name: "CPU" })
       .and(page.tab.locator("[aria-sort=descending]"))
@@ -271,7 +270,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(await isInView(page.message("more news"))).toBe(true);
     await list.evaluate((node) => node.scrollTo(0, 0));
     await page.type("mine");
-    await expect.poll(() => isInView(page.message("mine"))).toBe(true);
+    await until(() => isInView(page.message("mine"))).toBe(true);
     // What stands around the list takes room, and the browser moves what it shows
     await list.evaluate((node) => {
       document
@@ -280,13 +279,13 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
       node.dispatchEvent(new Event("scroll"));
     });
     await world.slack.person("amir").types("ops", "at the end");
-    await expect.poll(() => isInView(page.message("at the end"))).toBe(true);
+    await until(() => isInView(page.message("at the end"))).toBe(true);
     await page.type("/nothing");
     await page.tab.locator(".toast").waitFor();
     const toast = await page.tab.locator(".toast").boundingBox();
     const below = await list.boundingBox();
     expect(toast?.y).toBeGreaterThanOrEqual((below?.y ?? 0) + (below?.height ?? 0));
-    await expect.poll(() => isInView(page.message("at the end"))).toBe(true);
+    await until(() => isInView(page.message("at the end"))).toBe(true);
     expect(page.errors).toEqual([]);
   });
 
@@ -321,7 +320,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await page.tab.locator(".tries").getByRole("button", { name: "/vm stop web-2" }).click();
     await page.tab.locator(".whoami", { hasText: "Vera" }).waitFor();
     const composer = page.tab.locator(".channel .composer-input:focus");
-    await expect.poll(() => composer.inputValue()).toBe("/vm stop web-2");
+    await until(() => composer.inputValue()).toBe("/vm stop web-2");
     await page.sees("Press Enter or Send to run it as Vera.");
     await page.press("Send");
     await page.seesNot("Press Enter or Send");
@@ -399,7 +398,7 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     await page.tab.locator(".menu-button:visible").click();
     await page.tab.locator(".sidebar-open").waitFor();
     expect(await faultsOf(page, "light"), "a phone's channels").toEqual([]);
-  }, 60_000);
+  });
 
   it("goes where the story goes: to Amir in #ops, with room to write", async () => {
     await using world = await startPageWorld({ more: true });

@@ -1,9 +1,10 @@
+import type { SandboxSlackOptions } from "../../../sandbox/slack/index.ts";
 import { describe, expect, it } from "vitest";
 import { phoneText } from "../../../sandbox/slack/acts/typing.ts";
 import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
-const start = () => startSlack({ rateLimits: "off" });
+const start = (options: SandboxSlackOptions = {}) => startSlack({ rateLimits: "off", ...options });
 
 const button = (value: string) => ({
   type: "button",
@@ -102,13 +103,14 @@ describe("people in the workspace", () => {
   });
 
   it("wait for what they expect to see, and say what they saw instead", async () => {
-    await using slack = await start();
+    const patience = { stillMs: 20, longestMs: 60_000 };
+    await using slack = await start({ waiting: { patience, explain: () => "\nNothing else." } });
     const vera = slack.person("vera");
     const waiting = vera.until(({ inbox }) => inbox.length > 0);
     await callApi(slack, "chat.postMessage", { channel: "C01OPS", text: "for <@U0VERA>" });
     expect((await waiting).inbox).toHaveLength(1);
-    await expect(vera.until(({ modals }) => modals.length > 0, 20)).rejects.toThrow(
-      /vera waited 20 ms for .*\n#ops\n {2}gatehouse: for <@U0VERA>/,
+    await expect(vera.until(({ modals }) => modals.length > 0)).rejects.toThrow(
+      /^Waited [\d.]+ s: vera wanted .*\n#ops\n {2}gatehouse: for <@U0VERA>[^]*\nNothing else\.$/,
     );
   });
 

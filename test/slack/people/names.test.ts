@@ -3,6 +3,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { createPeopleNames } from "../../../src/slack/people/names.ts";
 import type { Web } from "../../../src/slack/web.ts";
 import { member } from "../../core/asking.ts";
+import { until } from "../../support/until.ts";
 
 it("are read once for people that policy lists, for others when they are asked for, and for groups", async () => {
   const asked: string[] = [];
@@ -22,8 +23,8 @@ it("are read once for people that policy lists, for others when they are asked f
       return member(id);
     },
   });
-  await expect.poll(() => names.nameOf("U0ADA")).toBe("ada");
-  await expect.poll(() => names.nameOf("S01ONCALL")).toBe("@oncall");
+  await until(() => names.nameOf("U0ADA")).toBe("ada");
+  await until(() => names.nameOf("S01ONCALL")).toBe("@oncall");
   expect(names.nameOf("U0AMIR")).toBeUndefined();
   await names.learnNames(["U0AMIR", "U0ADA", "U0GONE", "no-id"]);
   expect(names.nameOf("U0AMIR")).toBe("amir");

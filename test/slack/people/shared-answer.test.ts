@@ -4,6 +4,7 @@ import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
 import { createSharedAnswer } from "../../../src/slack/people/shared-answer.ts";
 import type { WebAnswer } from "../../../src/slack/web-answer.ts";
 import { privateRedis, testRedis } from "../../support/with-redis.ts";
+import { until } from "../../support/until.ts";
 
 type Redis = Awaited<ReturnType<typeof testRedis>>;
 
@@ -35,7 +36,7 @@ describe("one answer for all processes", () => {
       get(60_000, () => slow.promise),
       get(2_000, () => slow.promise),
     ]);
-    await expect.poll(() => processes.flatMap(({ asked }) => asked).length).toBe(1);
+    await until(() => processes.flatMap(({ asked }) => asked).length).toBe(1);
     slow.resolve(said("first"));
     for (const { answer } of await Promise.all(all)) expect(answer).toEqual(said("first"));
     expect(processes.flatMap(({ asked }) => asked)).toHaveLength(1);
@@ -45,9 +46,7 @@ describe("one answer for all processes", () => {
     await using here = await testRedis();
     const [one, other] = [aProcess(here), aProcess(here)];
     await one.get(60_000, () => said("old"));
-    await expect
-      .poll(async () => (await other.get(60_000)).ageMs, { timeout: 3_000 })
-      .toBeGreaterThan(150);
+    await until(async () => (await other.get(60_000)).ageMs).toBeGreaterThan(150);
     expect((await other.get(100, () => said("new"))).answer).toEqual(said("new"));
     expect((await one.get(60_000)).answer).toEqual(said("new"));
   });
@@ -59,7 +58,7 @@ describe("one answer for all processes", () => {
     await here.redis.incr(here.key("changes"));
     const slow = Promise.withResolvers<WebAnswer>();
     const asking = other.get(60_000, () => slow.promise);
-    await expect.poll(() => other.asked.length).toBe(1);
+    await until(() => other.asked.length).toBe(1);
     await here.redis.incr(here.key("changes"));
     slow.resolve(said("on its way"));
     await asking;
@@ -87,7 +86,7 @@ describe("one answer for all processes", () => {
     const refused: WebAnswer = { ok: false, kind: "refused", error: "missing_scope", detail: [] };
     const slow = Promise.withResolvers<WebAnswer>();
     const first = one.get(2_000, () => slow.promise);
-    await expect.poll(() => one.asked.length).toBe(1);
+    await until(() => one.asked.length).toBe(1);
     const second = other.get(2_000);
     slow.resolve(refused);
     expect([(await first).answer, (await second).answer]).toEqual([refused, refused]);
@@ -113,7 +112,7 @@ describe("one answer for all processes", () => {
     const sent = vi.spyOn(here.redis, "sendCommand");
     const looks = () => sent.mock.calls.filter(([{ args }]) => args.flat().includes(asking)).length;
     const waiting = other.get(60_000);
-    await expect.poll(looks).toBeGreaterThan(1);
+    await until(looks).toBeGreaterThan(1);
     sent.mockRestore();
     await here.redis.set(
       asking,

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sentence, Markdown } from "../../../src/messages/message.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 import { startGateway } from "./start-slack.ts";
+import { until } from "../../support/until.ts";
 
 describe("a slash command over HTTP", () => {
   it("is acked and handed on in our words, with a response URL and a trigger", async () => {
@@ -28,8 +29,8 @@ describe("a slash command over HTTP", () => {
     for (const _ of [1, 2]) {
       expect(await gateway.slack.redeliver(first.deliveryId ?? "")).toMatchObject({ acked: true });
     }
-    await expect.poll(() => gateway.repeated).toHaveLength(2);
-    await expect.poll(() => gateway.handled).toHaveLength(1);
+    await until(() => gateway.repeated).toHaveLength(2);
+    await until(() => gateway.handled).toHaveLength(1);
     expect(gateway.repeated[0]?.id).toBe(gateway.handled[0]?.id);
   });
 
@@ -78,11 +79,9 @@ describe("a slash command over HTTP", () => {
     expect(gateway.handled).toEqual([]);
     // The person tries again once it is back, and that is done.
     await redis.start();
-    await expect
-      .poll(async () => (await olivia.types("ops", "/vm restart web-1"), gateway.handled.length), {
-        timeout: 8_000,
-      })
-      .toBe(1);
+    await until(
+      async () => (await olivia.types("ops", "/vm restart web-1"), gateway.handled.length),
+    ).toBe(1);
   });
 
   it("whose handling crashes gives the person a reference that is in the log", async () => {
@@ -102,7 +101,7 @@ describe("a slash command over HTTP", () => {
     expect(
       gateway.lines.some((line) => line.includes(reference) && line.includes("a bug with")),
     ).toBe(true);
-    await expect.poll(() => gateway.app.running()).toBe(0);
+    await until(() => gateway.app.running()).toBe(0);
   });
 
   it("leaves no response URL, trigger or token in the log, not even at debug level", async () => {

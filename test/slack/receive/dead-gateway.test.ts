@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { Markdown, message, section } from "../../../src/messages/message.ts";
 import { startGateway } from "./start-slack.ts";
+import { until } from "../../support/until.ts";
 
 it("what was acknowledged is stored before, without its trigger and its response URL", async () => {
   await using gateway = await startGateway({
@@ -44,7 +45,7 @@ it("an event is acknowledged only once it is stored", async () => {
   await using gateway = await startGateway({ onStored: () => goOn });
   const { slack } = gateway;
   const typing = slack.person("olivia").types("ops", "@gatehouse vm list");
-  await expect.poll(() => gateway.queue.getDelayedCount()).toBe(1);
+  await until(() => gateway.queue.getDelayedCount()).toBe(1);
   expect(gateway.acks).toEqual([]);
   resolve();
   await typing;

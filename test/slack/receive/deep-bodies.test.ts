@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startGateway, type TestGateway } from "./start-slack.ts";
+import { until } from "../../support/until.ts";
 
 /** A signed body; its status and how long the answer took. */
 async function send(
@@ -62,6 +63,6 @@ describe("a body that is signed and of our workspace, and not what Slack sends",
     // It goes on: what Slack sends is still taken
     await slack.person("olivia").types("ops", "/vm restart web-1");
     const kinds = () => gateway.handled.map(({ kind }) => kind);
-    await expect.poll(kinds).toContain("command");
+    await until(kinds).toContain("command");
   });
 });

@@ -4,6 +4,7 @@ import { button, buttons, message, section, Markdown } from "../../../src/messag
 import { UserError } from "../../../src/errors.ts";
 import type { Handlers, SubmissionResult } from "../../../src/slack/receive/interaction.ts";
 import { startGateway } from "./start-slack.ts";
+import { until } from "../../support/until.ts";
 
 const card = message(
   "A card",
@@ -116,7 +117,7 @@ describe("a modal", () => {
       values: { why: "because" },
     });
     await gateway.slack.redeliver(outcome.deliveryId ?? "");
-    await expect.poll(() => gateway.repeated.length).toBe(1);
+    await until(() => gateway.repeated.length).toBe(1);
     expect(gateway.handled).toHaveLength(2);
     expect(olivia.sees().modals).toEqual([]);
   });
@@ -152,7 +153,7 @@ describe("a modal", () => {
     await olivia.until((seen) => seen.modals.length === 1);
     const twice = () => [1, 2].map(() => olivia.submits({ Reason: "because" }));
     const refused = twice();
-    await expect.poll(() => checks.length).toBe(1);
+    await until(() => checks.length).toBe(1);
     // Both are on their way before the first is answered
     await new Promise((resolve) => setTimeout(resolve, 300));
     checks[0]?.({ errors: { why: "Too short." } });
@@ -160,7 +161,7 @@ describe("a modal", () => {
       expect(outcome).toMatchObject({ acked: true, errors: { why: "Too short." } });
     expect(olivia.sees().modals).toHaveLength(1);
     const taken = twice();
-    await expect.poll(() => checks.length).toBe(2);
+    await until(() => checks.length).toBe(2);
     await new Promise((resolve) => setTimeout(resolve, 300));
     checks[1]?.(undefined);
     await Promise.all(taken);
@@ -301,7 +302,7 @@ describe("a mention", () => {
     await gateway.handles(1);
     const [delivery] = gateway.slack.deliveries("event");
     if (delivery) await gateway.slack.redeliver(delivery);
-    await expect.poll(() => gateway.repeated.length).toBe(1);
+    await until(() => gateway.repeated.length).toBe(1);
     expect(gateway.handled).toHaveLength(1);
   });
 });

@@ -4,6 +4,7 @@ import { createSocketReceiver } from "../../../src/slack/receive/socket-receiver
 import { isKnownSocketRejection } from "../../../src/slack/web-answer.ts";
 import { listenLocally } from "./local-server.ts";
 import { startGateway } from "./start-slack.ts";
+import { until } from "../../support/until.ts";
 
 function noUnhandledRejections(): unknown[] {
   const seen: unknown[] = [];
@@ -42,12 +43,12 @@ describe("Socket Mode", () => {
       const began = performance.now();
       slack.socketMode.disconnect(reason);
       await slack.until(() => slack.calls("apps.connections.open").length > opened);
-      await expect.poll(() => gateway.app.problem(), { interval: 5 }).toBeUndefined();
+      await until(() => gateway.app.problem()).toBeUndefined();
       expect(performance.now() - began).toBeLessThan(5_000);
       await slack.connected(1);
       expect(await slack.redeliver(first.deliveryId ?? "")).toMatchObject({ acked: true });
     }
-    await expect.poll(() => gateway.repeated.length).toBe(3);
+    await until(() => gateway.repeated.length).toBe(3);
     expect(gateway.handled).toHaveLength(1);
     expect(rejections).toEqual([]);
   });
@@ -78,14 +79,14 @@ describe("Socket Mode", () => {
       status: 503,
     });
     slack.socketMode.disconnect("cut");
-    await expect.poll(() => gateway.app.problem(), { interval: 5 }).toBeDefined();
-    await expect.poll(() => gateway.app.problem()).toMatch(/503/);
+    await until(() => gateway.app.problem()).toBeDefined();
+    await until(() => gateway.app.problem()).toMatch(/503/);
     endStorm();
     await slack.connected(1);
-    await expect.poll(() => gateway.app.problem()).toBeUndefined();
+    await until(() => gateway.app.problem()).toBeUndefined();
     slack.weather.add({ method: "apps.connections.open", kind: "hang" });
     slack.socketMode.disconnect("cut");
-    await expect.poll(() => gateway.app.problem(), { interval: 5 }).toBeDefined();
+    await until(() => gateway.app.problem()).toBeDefined();
     const began = performance.now();
     await gateway.app.close(6_000);
     expect(performance.now() - began).toBeLessThan(5_000);
@@ -106,7 +107,7 @@ describe("Socket Mode", () => {
     const how = { processEvent, appToken: "xapp-1-A1-x", apiUrl, log: silentLog() };
     const socket = createSocketReceiver(how);
     const started = socket.start();
-    await expect.poll(() => socket.problem()).toContain("invalid_auth");
+    await until(() => socket.problem()).toContain("invalid_auth");
     expect(socket.problem()).toBeDefined();
     await socket.close();
     await started;

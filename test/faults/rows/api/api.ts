@@ -6,7 +6,7 @@ import {
   sendAlert,
   stateOfProposal,
 } from "../../../../demo/programs.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { startSentinels } from "../../../support/redis-nodes.ts";
 import type { Stage, StageOptions } from "../../stage/stage.ts";
 import { expected, judged, onStage, type Row, type Story } from "../row.ts";

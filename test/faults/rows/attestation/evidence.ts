@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { launchMeasurement } from "../../../../sandbox/compute/records.ts";
 import { sandboxRoots, writeEndorsements } from "../../../../sandbox/evidence/vendors.ts";
 import { listEndorsements } from "../../../../src/attestation/endorsement-folder.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { createRandom } from "../../../../sandbox/random.ts";
 import { startVendors } from "../../../support/vendor-server.ts";
 import { answersTo, hears } from "../../people/hearing.ts";

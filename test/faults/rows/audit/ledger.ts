@@ -2,7 +2,7 @@ import { appendFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/p
 import path from "node:path";
 import { hears } from "../../people/hearing.ts";
 import { cannotLimitFiles, limitFiles } from "../../stage/limit-files.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 

@@ -18,7 +18,7 @@ import {
   toldOnce,
   workerAt,
 } from "./digest-stage.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { askEach, fresh, judged, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import type { Bot } from "../../stage/start-bot.ts";

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { textsIn } from "../rollouts/rollout-stage.ts";
 import { type Expectation, onStage, type Story } from "../row.ts";
 import { sharedWithVendor } from "../vendor-channel.ts";

@@ -21,7 +21,7 @@ import {
 import { digestCrashRows } from "./crashes.ts";
 import { vendor } from "../vendor-channel.ts";
 import { summerTimeRows } from "./summer-time.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import type { Bot } from "../../stage/start-bot.ts";

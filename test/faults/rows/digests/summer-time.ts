@@ -11,7 +11,7 @@ import {
   startAt,
   status,
 } from "./digest-stage.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { type Expectation, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import type { Bot } from "../../stage/start-bot.ts";

@@ -1,5 +1,5 @@
 import { answersTo, hears } from "../../people/hearing.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { type Expectation, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { wishFor } from "../../people/wishes.ts";

@@ -2,7 +2,7 @@ import { elementsIn } from "../../../../sandbox/slack/blocks/walk.ts";
 import { describeSeen } from "../../../../sandbox/slack/describe-seen.ts";
 import { hears } from "../../people/hearing.ts";
 import { everythingKept } from "../../stage/kept.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { answersTo, hears } from "../../people/hearing.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { judged, onStage, type Row } from "../row.ts";
 import { press } from "../../people/approvals.ts";
 import type { Stage } from "../../stage/stage.ts";

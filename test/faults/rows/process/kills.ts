@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startApprovers } from "../../people/approvers.ts";
 import type { Rule } from "../../stage/bot.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { fillSlack, people } from "../../people/people.ts";
 import { prepareWish, shares } from "../../people/plan.ts";
 import { createRandom } from "../../../../sandbox/random.ts";

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import type { Journalled } from "../../check/count-effects.ts";
 import type { Stage } from "../../stage/stage.ts";
 import type { Bot } from "../../stage/start-bot.ts";

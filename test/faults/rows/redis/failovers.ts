@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RedisNodes, startCluster, startSentinels } from "../../../support/redis-nodes.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { answersTo } from "../../people/hearing.ts";
 import type { Bot } from "../../stage/start-bot.ts";
 import type { Stage, StageOptions } from "../../stage/stage.ts";

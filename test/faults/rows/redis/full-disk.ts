@@ -4,7 +4,7 @@ import path from "node:path";
 import { ensureRedis } from "../../../../sandbox/ensure-redis.ts";
 import { answersTo } from "../../people/hearing.ts";
 import { cannotLimitFiles, limitFiles } from "../../stage/limit-files.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { askEach, fresh, judged, onStage, type Row } from "../row.ts";
 import { readiness } from "../../stage/readiness.ts";
 import type { Stage } from "../../stage/stage.ts";

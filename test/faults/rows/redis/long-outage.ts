@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startApprovers } from "../../people/approvers.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { channels, fillSlack, people } from "../../people/people.ts";
 import { planWishes } from "../../people/plan.ts";
 import { createRandom } from "../../../../sandbox/random.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Job, Queue } from "bullmq";
 import { startSentinels } from "../../../support/redis-nodes.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { hears, looksAt, timesShown } from "../../people/hearing.ts";
 import type { Stage, StageOptions } from "../../stage/stage.ts";
 import { type Expectation, expected, fresh, judged, onStage, type Row } from "../row.ts";
@@ -101,7 +101,7 @@ async function schedulesGoOn(
 /** What must hold after a Redis that forgot nothing is there again. */
 async function allDone(stage: Stage, delayed: Delayed) {
   const { shown } = delayed;
-  await hears(stage, "olivia", new RegExp(shown), patienceMs);
+  await hears(stage, "olivia", new RegExp(shown));
   const journal = await stage.quiet(patienceMs);
   const states = journal.map(({ state }) => state);
   const times = await timesShown(stage, shown);
@@ -140,7 +140,7 @@ export const lostJobRows: Row[] = [
         await gateway?.kill();
         await stage.addBot("gateway");
         await goOn(stage);
-        await hears(stage, "olivia", new RegExp(shown), patienceMs);
+        await hears(stage, "olivia", new RegExp(shown));
         const journal = await stage.quiet(patienceMs);
         const states = journal.map(({ state }) => state);
         const times = await timesShown(stage, shown);
@@ -182,7 +182,7 @@ export const lostJobRows: Row[] = [
         await stage.redis.flushall();
         stage.faults += 1;
         await goOn(stage);
-        await hears(stage, "olivia", new RegExp(shown), patienceMs);
+        await hears(stage, "olivia", new RegExp(shown));
         const freeze = await looking(
           async () => (await stage.redis.get(`{${stage.namespace}}:freeze`)) ?? undefined,
           patienceMs,

@@ -2,7 +2,7 @@ import { cp, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startRedis } from "../../../../sandbox/ensure-redis.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { hears } from "../../people/hearing.ts";
 import { revive } from "./revive.ts";
 import {
@@ -90,7 +90,7 @@ const restored = (seed: number, order: readonly ("worker" | "gateway")[]): Promi
         } else await frozenForLost(stage, asked.length);
       }
       const frozen = await frozenForLost(stage, asked.length);
-      await hears(stage, "olivia", new RegExp(`Redis lost ${asked.length} sent`), patienceMs);
+      await hears(stage, "olivia", new RegExp(`Redis lost ${asked.length} sent`));
       const named = await sendsNamed(stage);
       await stage.quiet(patienceMs);
       const stillFrozen = await freezeOf(stage);

@@ -1,4 +1,4 @@
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import type { Expectation } from "../row.ts";
 import { createKeys } from "../../../../src/redis/redis.ts";
 import { pendingOf } from "../../../support/pending.ts";

@@ -1,6 +1,6 @@
 import { pendingApprovals, press } from "../../people/approvals.ts";
 import type { Journalled } from "../../check/count-effects.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { type Wish, wishFor } from "../../people/wishes.ts";

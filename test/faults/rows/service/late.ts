@@ -1,4 +1,4 @@
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { judged, onStage, type Row } from "../row.ts";
 import { wishFor } from "../../people/wishes.ts";
 

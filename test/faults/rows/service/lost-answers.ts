@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createKeys } from "../../../../src/redis/redis.ts";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { pendingOf } from "../../../support/pending.ts";
 import { askEach, type Expectation, fresh, judged, kinds, onStage, type Row } from "../row.ts";
 import { found, notFound, underWeather } from "./under-weather.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { takenDown } from "./taken-down.ts";
 import { type Expectation, fresh, judged, kinds, onStage, type Row } from "../row.ts";
 import { createKeys } from "../../../../src/redis/redis.ts";

@@ -1,4 +1,4 @@
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import type { Stage } from "../../stage/stage.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { looking } from "../../../support/looking.ts";
+import { looking } from "../../stage/looking.ts";
 import { textsIn } from "../rollouts/rollout-stage.ts";
 import { fresh, judged, onStage, type Row } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { vi } from "vitest";
 
 /** Asks again and again, a little apart, until there is an answer. */
 export async function looking<T>(
@@ -16,7 +15,3 @@ export async function looking<T>(
     await sleep(40);
   }
 }
-
-/** Tries again until it doesn't throw, for 20 s. For tests that run beside others: `expect.poll` knows only one at a time. */
-export const eventually = (holds: () => unknown) =>
-  vi.waitFor(holds, { timeout: 20_000, interval: 50 });
