@@ -64,6 +64,7 @@ class Mixed extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/long-deadlines.ts"],
     globalSetup: ["test/support/shared-redis.ts"],
     // Processes that tests start inherit it, and load twice as fast.
     env: compileCache,

@@ -8,6 +8,7 @@ import type { Journal } from "../core/request/journal.ts";
 import { CannotTell } from "../slack/people/cannot-tell.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { readBody } from "./read-body.ts";
+import { deadlineMs } from "../deadline.ts";
 
 /** A call that was received completely, with its body. Nothing in it has been checked. */
 export interface Call {
@@ -219,9 +220,11 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const [status, title] = bodyProblems["too-large"];
   if (Number(request.headers["content-length"] ?? 0) > maxBytes)
     throw new ApiProblem(status, title);
-  const body = await readBody(request, { withinMs: bodyWithinMs, maxBytes }).catch(() => {
-    throw new ApiProblem(400, "The body was cut.");
-  });
+  const body = await readBody(request, { withinMs: deadlineMs(bodyWithinMs), maxBytes }).catch(
+    () => {
+      throw new ApiProblem(400, "The body was cut.");
+    },
+  );
   if (typeof body !== "string") return body;
   const [code, why] = bodyProblems[body];
   throw new ApiProblem(code, why);

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineMark, type Keys, type RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
+import { deadlineMs } from "../deadline.ts";
 
 /** A VM with everything by which a rule may name it. */
 export interface NamedVm {
@@ -293,7 +294,7 @@ export function createAcceptedPins(options: {
     vouched: (pin: Omit<KeptPin, "vouches">): KeptPin => vouched(pin),
     /** The approved pin of a VM. It waits a few seconds for a missing seal. */
     async of(vmId: string): Promise<AcceptedPin | undefined> {
-      const until = performance.now() + sealedWithinMs;
+      const until = performance.now() + deadlineMs(sealedWithinMs);
       for (;;) {
         const text = await redis.hget(named, vmId);
         const pin = text === null ? undefined : await readPin(vmId, text);

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { within } from "../deadline.ts";
+import { deadlineMs, within } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
 import { shared } from "./checks/checks.ts";
 import { type PortOptions, startWebServer } from "./web-server.ts";
@@ -26,7 +26,7 @@ export function startHealth(options: HealthOptions) {
   const late = () => `the check took longer than ${readyWithinMs / 1000} s`;
   // A check that fails or hangs counts as not ready, too.
   const ready = shared(() =>
-    within(readyWithinMs, Promise.try(options.ready), late).catch(messageOf),
+    within(deadlineMs(readyWithinMs), Promise.try(options.ready), late).catch(messageOf),
   );
   const figures = shared(options.figures);
 

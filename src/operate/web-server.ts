@@ -3,6 +3,7 @@ import { type IncomingMessage, type ServerResponse, createServer } from "node:ht
 import { ConfigError } from "../config/config.ts";
 import { UserError, codeOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
+import { deadlineMs } from "../deadline.ts";
 
 export interface PortOptions {
   /** The variable that sets the port. */
@@ -49,7 +50,12 @@ export async function startWebServer(
   { variable = "PORT", port, host, log }: PortOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ) {
-  const server = createServer(arrival, (request, response) => {
+  const options = {
+    ...arrival,
+    requestTimeout: deadlineMs(arrival.requestTimeout),
+    headersTimeout: deadlineMs(arrival.headersTimeout),
+  };
+  const server = createServer(options, (request, response) => {
     if (listener(request, response) === false)
       response.writeHead(404, { connection: "close" }).end();
   });

@@ -1,5 +1,5 @@
 import { DelayedError, type Job, type Queue } from "bullmq";
-import { within } from "../deadline.ts";
+import { deadlineMs, within } from "../deadline.ts";
 import { UserError, messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { type Keys, type RedisClient, redisTrouble, writeRefusal } from "../redis/redis.ts";
@@ -148,9 +148,13 @@ export function createInteractions(options: InteractionsOptions) {
     if (isKept && Buffer.byteLength(JSON.stringify(interaction)) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
     try {
-      const before = await within(storeWithinMs, claim(interaction, isKept), (): never => {
-        throw new Error("Command timed out");
-      });
+      const before = await within(
+        deadlineMs(storeWithinMs),
+        claim(interaction, isKept),
+        (): never => {
+          throw new Error("Command timed out");
+        },
+      );
       if (before === null && isKept) inHand.set(interaction.id, { interaction, isHandled: false });
       // Storing this copy added the job again.
       if (before === "handled" && isKept) await finish(interaction);

@@ -5,6 +5,7 @@ import { AbstractConnector, Redis } from "ioredis";
 import { type ClientCertificate, isTakenByTls } from "../config/compute-tls.ts";
 import type { RedisAddress } from "../config/redis-address.ts";
 import { codeOf, messageOf } from "../errors.ts";
+import { deadlineMs } from "../deadline.ts";
 
 /** The address that a server listens on. */
 interface Place {
@@ -194,8 +195,8 @@ function createFinder(
       ...(address.tls && { tls: tlsOptions(place) }),
       retryStrategy: null,
       enableReadyCheck: false,
-      connectTimeout: answerMs,
-      commandTimeout: answerMs,
+      connectTimeout: deadlineMs(answerMs),
+      commandTimeout: deadlineMs(answerMs),
       disconnectTimeout: 100,
       connectionName: "gatehouse-finder",
     };

@@ -4,7 +4,7 @@ import { type Live, currentValue } from "../config/changing-file.ts";
 import type { ClientCertificate } from "../config/compute-tls.ts";
 import { ConfigError } from "../config/config.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
-import { within } from "../deadline.ts";
+import { deadlineMs, within } from "../deadline.ts";
 import { codeOf, messageOf, UserError } from "../errors.ts";
 import { type LogFields, type Log, silentLog } from "../log/log.ts";
 import { primaryConnector } from "./primary.ts";
@@ -23,7 +23,7 @@ export type RedisPurpose = "commands" | "waits" | "worker";
 function options(purpose: RedisPurpose) {
   const common = {
     lazyConnect: true,
-    connectTimeout: 5_000,
+    connectTimeout: deadlineMs(5_000),
     connectionName: `gatehouse-${purpose}`,
     retryStrategy: reconnectDelay,
     // The server that refused is no longer the primary of our keys. Reconnecting finds the primary;
@@ -33,13 +33,14 @@ function options(purpose: RedisPurpose) {
   };
   // `socketTimeout` gives up a server that vanished without closing the connection. BullMQ's reads
   // block for up to 10 s.
-  if (purpose === "worker") return { ...common, maxRetriesPerRequest: null, socketTimeout: 12_000 };
+  if (purpose === "worker")
+    return { ...common, maxRetriesPerRequest: null, socketTimeout: deadlineMs(12_000) };
   return {
     ...common,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
-    commandTimeout: purpose === "waits" ? 10_000 : 1_000,
-    socketTimeout: purpose === "waits" ? 12_000 : 4_000,
+    commandTimeout: deadlineMs(purpose === "waits" ? 10_000 : 1_000),
+    socketTimeout: deadlineMs(purpose === "waits" ? 12_000 : 4_000),
     autoResendUnfulfilledCommands: false,
   };
 }

@@ -31,6 +31,7 @@ import {
   personOf,
 } from "./gateway-context.ts";
 import { approvalsIn } from "../core/permit/votes.ts";
+import { deadlineMs, deadlineSignal } from "../deadline.ts";
 
 /**
  * Handles a press of *Approve* or *Deny*. The button names a request and the fingerprint that the
@@ -161,7 +162,7 @@ const cardWithinMs = 2000;
  * Slack has answered the post.
  */
 async function requestWithCard(id: string, gateway: GatewayContext) {
-  const until = performance.now() + cardWithinMs;
+  const until = performance.now() + deadlineMs(cardWithinMs);
   for (;;) {
     const request = await gateway.store.get(id);
     const isBeingPosted = request?.delivered.said["card"]?.startsWith("posting") === true;
@@ -317,7 +318,7 @@ async function foundAs(
   gateway: GatewayContext,
 ): Promise<{ call?: Call; after?: Seen }> {
   if (command.on === "new-project") {
-    const within = { signal: AbortSignal.timeout(foundWithinMs) };
+    const within = { signal: deadlineSignal(foundWithinMs) };
     const { seen } = await readTarget({ ...target, id }, gateway, within).catch(() => {
       throw new UserError(
         "The compute service can't be asked now. Try again, or leave this empty.",

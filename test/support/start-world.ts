@@ -148,7 +148,13 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     namespace,
     pace: { ...testPace, ...options.pace },
     compute: { transitionMs: 60, ...options.compute },
-    slack: { rateLimits: "off", onCall, waiting: { explain: surroundings }, ...options.slack },
+    slack: {
+      rateLimits: "off",
+      onCall,
+      waiting: { explain: surroundings },
+      ...options.slack,
+      app: { ackTimeoutMs: 90_000, triggerLifeMs: 90_000, ...options.slack?.app },
+    },
     onLog: (line) => {
       lines.push(line);
       options.onLog?.(line);

@@ -24,6 +24,8 @@ export interface AppSettings {
   messagesTabReadOnly: boolean;
   /** How long Slack waits for an ack. 3 s, like the original; tests of timeouts may shorten it. */
   ackTimeoutMs: number;
+  /** How long a trigger ID works. 3 s, like the original. */
+  triggerLifeMs: number;
   /** How long after a failed event delivery it is sent again: Slack tries three times more. */
   eventRetryDelaysMs: number[];
   /** How long an uploaded file is processed before an image block may show it. */
@@ -71,6 +73,7 @@ export function settingsFromManifest(manifest?: unknown): AppSettings {
     messagesTabReadOnly:
       home["messages_tab_read_only_enabled"] === true || home["messages_tab_enabled"] === false,
     ackTimeoutMs: 3000,
+    triggerLifeMs: 3000,
     eventRetryDelaysMs: [0, 60_000, 300_000],
     fileReadyMs: 0,
   };

@@ -162,8 +162,6 @@ export function viewObject(workspace: Workspace, view: View): Fields {
   });
 }
 
-const triggerLifeMs = 3000;
-
 export function issueTrigger(workspace: Workspace, userId: string, fromViewId?: string): string {
   const id = `${workspace.now()}.${workspace.triggers.size}.${randomBytes(16).toString("hex")}`;
   workspace.triggers.set(id, {
@@ -184,7 +182,7 @@ export function exchangeTrigger(
   const trigger = workspace.triggers.get(id);
   if (!trigger) return "invalid_trigger_id";
   if (trigger.used) return "exchanged_trigger_id";
-  if (workspace.now() - trigger.issuedAt > triggerLifeMs) return "expired_trigger_id";
+  if (workspace.now() - trigger.issuedAt > workspace.app.triggerLifeMs) return "expired_trigger_id";
   trigger.used = true;
   return trigger;
 }

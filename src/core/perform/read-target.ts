@@ -13,6 +13,7 @@ import type { Policy } from "../../config/policy-file.ts";
 import type { Seen, Target } from "../../registry/define.ts";
 import { isList } from "../request/seen.ts";
 import type { WorkerContext } from "./worker-context.ts";
+import { deadlineMs } from "../../deadline.ts";
 
 /**
  * A read at the gate may take this long (ms). A target that hangs must not hold a worker's slot for
@@ -21,7 +22,7 @@ import type { WorkerContext } from "./worker-context.ts";
 const gateReadMs = 5_000;
 
 export function readWithin({ httpTimeoutMs }: Policy["timing"]): CallOptions {
-  return { signal: AbortSignal.timeout(Math.min(gateReadMs, 2 * httpTimeoutMs)) };
+  return { signal: AbortSignal.timeout(Math.min(deadlineMs(gateReadMs), 2 * httpTimeoutMs)) };
 }
 
 export interface TargetReading {

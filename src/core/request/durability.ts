@@ -1,4 +1,4 @@
-import { within } from "../../deadline.ts";
+import { deadlineMs, within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { type Storage, storageOf } from "../../redis/check.ts";
@@ -107,7 +107,7 @@ export function createDurability(options: {
      */
     keep: (claimed: StoredRequest, replicas?: number): Promise<string | undefined> =>
       // Its wait may have to begin only after the one before.
-      within(2 * waitMs, waits.add({ claimed, replicas }), () => slow),
+      within(deadlineMs(2 * waitMs), waits.add({ claimed, replicas }), () => slow),
   };
 }
 

@@ -30,6 +30,7 @@ import { readRecentFacts } from "./recent-facts.ts";
 import type { RemedyPart } from "../alert-part.ts";
 import { calledFor, sourcesSection } from "./sources.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { deadlineMs, deadlineSignal } from "../../deadline.ts";
 
 /**
  * How many VMs are read at a time, even in a storm of alerts: changes need the compute service
@@ -148,7 +149,7 @@ export function alertSource(options: {
       covers: [...keys, ...uncalled.map(calls)],
       onClosed: whenClosed(alert.id, channelId),
       join:
-        now - createdAt < ownCardMs
+        now - createdAt < deadlineMs(ownCardMs)
           ? undefined
           : () => alerts.overviews.join(alert.id, { channelId }),
     };
@@ -365,7 +366,7 @@ export function alertSource(options: {
   async function statusNow(id: string): Promise<string | undefined> {
     if (reading >= readsAtOnce) return undefined;
     reading += 1;
-    const signal = AbortSignal.timeout(readWithinMs);
+    const signal = deadlineSignal(readWithinMs);
     const vm = await options.compute.vms.get(id, { signal }).catch(() => undefined);
     reading -= 1;
     return vm?.status;

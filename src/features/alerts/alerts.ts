@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { within } from "../../deadline.ts";
+import { deadlineMs, within } from "../../deadline.ts";
 import { boardOf, createBoards } from "../../redis/board.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { createRecords } from "../../redis/record.ts";
@@ -276,7 +276,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
       const base = `a-${shortHash(source, delivery.groupKey)}`;
       if (delivery.alerts.length === 0 && !delivery.isWhole) return { isChanged: false };
-      const until = performance.now() + takenWithinMs;
+      const until = performance.now() + deadlineMs(takenWithinMs);
       using turn = await turnIn(base, until);
       for (let tries = 0; !turn.isOver(); tries++) {
         const at = await now();

@@ -24,6 +24,7 @@ import { frozenLine } from "../../talk/authorize.ts";
 import { type GatewayContext, changeNamed, outdated } from "../../talk/gateway-context.ts";
 import { seenByService } from "../../talk/visible-to.ts";
 import type { Origin } from "../../core/request/origin.ts";
+import { deadlineSignal } from "../../deadline.ts";
 
 /**
  * Finds a proposal that this person may still run or dismiss, as far as the proposal decides that.
@@ -78,7 +79,7 @@ async function targetToday(
 ): Promise<Target | undefined> {
   // A target that doesn't exist yet has no ID.
   if (target.id === "") return target;
-  const within = { signal: AbortSignal.timeout(readWithinMs) };
+  const within = { signal: deadlineSignal(readWithinMs) };
   try {
     let isWhole = true;
     const options = { ...within, onGaps: () => void (isWhole = false) };

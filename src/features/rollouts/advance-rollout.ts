@@ -16,6 +16,7 @@ import type { WorkerSteps } from "../define-feature.ts";
 import { type OpenTarget, type Outcome, type StoredRollout, nextStep, untried } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 import { whyOf } from "../../core/request/stage.ts";
+import { deadlineMs } from "../../deadline.ts";
 
 export interface RolloutContext {
   rollouts: Rollouts;
@@ -126,7 +127,7 @@ async function waitsForMessage(
 ): Promise<boolean> {
   if (state !== "running" || progress.next > 0 || delivered.card || delivered.isElsewhere)
     return false;
-  return (await rollouts.now()) - (progress.startedAt ?? 0) < messageWithinMs;
+  return (await rollouts.now()) - (progress.startedAt ?? 0) < deadlineMs(messageWithinMs);
 }
 
 async function giveUp(rollout: StoredRollout, { rollouts }: RolloutContext): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Compute, ComputeError, type ListGaps, type Vm } from "../compute/compute.ts";
-import { within } from "../../deadline.ts";
+import { deadlineMs, within } from "../../deadline.ts";
 import { UserError, messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import type { RedisClient } from "../../redis/redis.ts";
@@ -105,7 +105,7 @@ export function createInventory(options: InventoryOptions): Inventory {
       if (isOpen() && performance.now() - lookedAt >= lookEveryMs) void look();
       return;
     }
-    const until = performance.now() + firstPatienceMs;
+    const until = performance.now() + deadlineMs(firstPatienceMs);
     while (isOpen() && !isReady() && performance.now() < until)
       await Promise.race([Promise.all([look(), pause(50)]), pause(until - performance.now())]);
   }
@@ -200,7 +200,7 @@ export function createInventory(options: InventoryOptions): Inventory {
   /** Waits for a refresh that began after the question. */
   async function upToDate(patience?: number, askedAt = performance.now()): Promise<void> {
     if (patience === undefined && known.count().projects > maxProjectsToSeek) return;
-    const leftMs = () => askedAt + (patience ?? patienceMs) - performance.now();
+    const leftMs = () => askedAt + deadlineMs(patience ?? patienceMs) - performance.now();
     for (let isOver = false; !isOver && leftMs() > 0;)
       isOver = await within(leftMs(), (next ??= beginRefresh()), () => true);
   }

@@ -2,7 +2,7 @@ import type { StatusLine } from "../../commands/context.ts";
 import { ComputeError } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import { version } from "../../config/version.ts";
-import { within } from "../../deadline.ts";
+import { deadlineMs, deadlineSignal, within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { UnreadyReason } from "../../log/telemetry.ts";
@@ -363,7 +363,7 @@ export function createStatus(on: Running) {
      */
     computeProblem: shared(async () => {
       try {
-        await on.compute.projects.listAll(1, { signal: AbortSignal.timeout(computeWithinMs) });
+        await on.compute.projects.listAll(1, { signal: deadlineSignal(computeWithinMs) });
         return undefined;
       } catch (error) {
         const isKey = error instanceof ComputeError && [401, 403].includes(error.status ?? 0);
@@ -405,7 +405,7 @@ export function createStatus(on: Running) {
       const all = checks.map(async ({ name, forReadiness }) => {
         if (!forReadiness) return [];
         const problem = await within(
-          checkWithinMs,
+          deadlineMs(checkWithinMs),
           forReadiness(checked).catch(messageOf),
           () => tooSlow,
         );

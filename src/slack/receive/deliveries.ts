@@ -1,6 +1,6 @@
 import type { AckFn, ViewResponseAction } from "@slack/bolt";
 import type { Option, View } from "@slack/types";
-import { within } from "../../deadline.ts";
+import { deadlineMs, within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { during, workOnInteraction } from "../../log/traces.ts";
@@ -159,7 +159,7 @@ export function createDeliveries(options: DeliveryOptions) {
       await ack();
       return void taken.goOn();
     }
-    const leftMs = answerWithinMs - (performance.now() - began);
+    const leftMs = deadlineMs(answerWithinMs) - (performance.now() - began);
     const submitted = during(workOnInteraction(interaction.id), () =>
       handlers.submitBeforeAck(interaction),
     );
@@ -176,7 +176,7 @@ export function createDeliveries(options: DeliveryOptions) {
 
     async function refuse({ text, action }: Refusal): Promise<void> {
       await ack(action);
-      if (performance.now() - began < perhapsLateMs) return;
+      if (performance.now() - began < deadlineMs(perhapsLateMs)) return;
       // Slack may have given up by then, so nobody reads it in the form. The form may even be
       // closed: submitted again to another gateway, it is a mere copy there.
       const message = say(md`${text}`);
@@ -220,10 +220,12 @@ export function createDeliveries(options: DeliveryOptions) {
 
     async suggest(request: SuggestRequest): Promise<{ options: Option[] }> {
       const suggestions = Promise.try(async () => (await handlers.suggest?.(request)) ?? []);
-      const found = await within(answerWithinMs, suggestions, () => []).catch((error: unknown) => {
-        log.error("slack.suggest-failed", { error });
-        return [];
-      });
+      const found = await within(deadlineMs(answerWithinMs), suggestions, () => []).catch(
+        (error: unknown) => {
+          log.error("slack.suggest-failed", { error });
+          return [];
+        },
+      );
       const offered = found.slice(0, 100).filter(({ value }) => value.length <= 75 && value !== "");
       return { options: offered.map(optionOf) };
     },
