@@ -8,7 +8,7 @@ function npmTest(...args: readonly string[]): {
   lastLine: string | undefined;
 } {
   const env = Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST"));
-  const { status, stdout } = spawnSync(process.execPath, ["test/run.ts", ...args], {
+  const { status, stdout } = spawnSync(process.execPath, ["test/run.ts", "light", ...args], {
     cwd: root,
     env: { ...Object.fromEntries(env), ...compileCache },
     encoding: "utf8",

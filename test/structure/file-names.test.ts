@@ -6,7 +6,8 @@ function oddlyNamed(sources: Sources): readonly string[] {
   const empty = /(^|[/.-])(utils?|helpers?|common|core|manager|handler|data|info)([/.-]|$)/;
   return [...sources.keys()].filter(
     (path) =>
-      !/^[a-z0-9/-]+(\.test)?\.ts$/.test(path) || empty.test(path.replace(/^src\/core\//, "")),
+      !/^[a-z0-9/-]+((\.system)?\.test)?\.ts$/.test(path) ||
+      empty.test(path.replace(/^src\/core\//, "")),
   );
 }
 

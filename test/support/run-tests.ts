@@ -4,17 +4,23 @@ import { installPrograms } from "./programs.ts";
 import { ensureRedis } from "../../sandbox/ensure-redis.ts";
 import { parseCLI, startVitest, type TestModule } from "vitest/node";
 
-/** Runs vitest with these command-line arguments and prints the closing line. Resolves to the exit code. */
-export async function runTests(args: readonly string[]): Promise<number> {
+/**
+ * Runs vitest with these command-line arguments and prints the closing line. Resolves to the exit code. `needsPrograms`: installs what
+ * system tests need beside Redis, or says what is missing.
+ */
+export async function runTests(
+  args: readonly string[],
+  { needsPrograms }: { needsPrograms: boolean },
+): Promise<number> {
   try {
     await ensureRedis();
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n`);
     return 1;
   }
-  const missing = await installPrograms();
-  for (const skipped of [missing, lastReleaseProblem()])
-    if (skipped !== undefined) process.stderr.write(`${skipped}\n`);
+  if (needsPrograms)
+    for (const skipped of [await installPrograms(), lastReleaseProblem()])
+      if (skipped !== undefined) process.stderr.write(`${skipped}\n`);
   const { filter, options } = parseCLI(["vitest", "run", ...args]);
   const vitest = await startVitest(filter, { ...options, watch: false });
   const stray = vitest.state.getUnhandledErrors().length;

@@ -18,7 +18,7 @@ const elsewhere: [command: RegExp, needs: string][] = [
   [/^npm (test|run (demo|tour|check:rules|release))$/, "CI, and tests of their own"],
   [
     /^node gatehouse\.mjs policy check$/,
-    "a gatehouse.yml in this folder: release.test.ts types it",
+    "a gatehouse.yml in this folder: release.system.test.ts types it",
   ],
   [/^docker /, "a Docker engine"],
   [/^kubectl /, "a cluster"],
