@@ -1,3 +1,4 @@
+import { Redis } from "ioredis";
 import { fieldsOf, listOf } from "../../sandbox/slack/fields.ts";
 import type { CallRecord } from "../../sandbox/slack/web-api/call-log.ts";
 
@@ -27,4 +28,23 @@ function buttonsIn(value: unknown): { label: string; does: string }[] {
   return [
     { label: String(label), does: `${String(fields["action_id"])} ${String(fields["value"])}` },
   ];
+}
+
+const noted = "same-sounding-buttons";
+
+/** Notes labels that were heard of different buttons in one message, in the Redis of the whole run. */
+export async function noteSounds(redisUrl: string, labels: readonly string[]): Promise<void> {
+  if (labels.length === 0) return;
+  const redis = new Redis(redisUrl);
+  await redis.sadd(noted, ...labels);
+  redis.disconnect();
+}
+
+/** Throws once for all that was noted: a reworded button fails the run, and not each story that shows it. */
+export async function checkSounds(redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  const labels = await redis.smembers(noted);
+  redis.disconnect();
+  if (labels.length > 0)
+    throw new Error(`screen readers can't tell buttons apart: ${labels.toSorted().join(", ")}`);
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { TestProject } from "vitest/node";
+import { checkSounds } from "./same-sounding.ts";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
 
 declare module "vitest" {
@@ -17,8 +18,10 @@ export default async function shareRedis(project: TestProject): Promise<() => Pr
   const server = await startRedis({ dir });
   project.provide("redisUrl", server.url);
   return async () => {
+    const problem = await checkSounds(server.url).catch((error: unknown) => error);
     await server.stop();
     await rm(dir, { recursive: true, force: true });
+    if (problem !== undefined) throw problem;
   };
 }
 

@@ -11,9 +11,9 @@ import { silentLog } from "../../src/log/log.ts";
 import { readPending } from "../../src/redis/pending.ts";
 import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src/redis/redis.ts";
 import { keepRendered } from "./keep-rendered.ts";
-import { sameSounding } from "./same-sounding.ts";
+import { noteSounds, sameSounding } from "./same-sounding.ts";
 import { countPendingDeliveries } from "./pending-deliveries.ts";
-import { surroundings, until, watch } from "./until.ts";
+import { patience, surroundings, until, watch } from "./until.ts";
 import { type PrivateRedis, privateRedis } from "./with-redis.ts";
 
 /** A world on the Redis that all tests share, in a namespace of its own, where everything takes milliseconds. */
@@ -151,7 +151,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     slack: {
       rateLimits: "off",
       onCall,
-      waiting: { explain: surroundings },
+      waiting: { patience, explain: surroundings },
       ...options.slack,
       app: { ackTimeoutMs: 90_000, triggerLifeMs: 90_000, ...options.slack?.app },
     },
@@ -185,8 +185,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     stopWatching();
     await world.close();
     client.disconnect();
-    if (sounds.size > 0)
-      throw new Error(`screen readers can't tell buttons apart: ${[...sounds].join(", ")}`);
+    await noteSounds(inject("redisUrl"), [...sounds]);
   };
   // The first start tells the audit channel about its policy. A test counts messages from after that
   if (world.processes.length > 0)

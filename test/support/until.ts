@@ -1,13 +1,13 @@
 import { availableParallelism, loadavg } from "node:os";
 import { expect } from "vitest";
+import { type Patience, usualPatience } from "../../sandbox/slack/state/changes.ts";
 
-/**
- * How long nothing may move before a wait fails (ms), and the longest wait (ms). A machine at a tenth of the usual speed moves within
- * the first. `PATIENCE` shortens both, as a factor, for a developer who knows that a test fails.
- */
-const patience = Number(process.env["PATIENCE"] ?? 1);
-const stillMs = 60_000 * patience;
-const longestMs = 570_000 * patience;
+/** `PATIENCE` shortens the waits, as a factor, for a developer who knows that a test fails. */
+const factor = Number(process.env["PATIENCE"] ?? 1);
+export const patience: Patience = {
+  stillMs: usualPatience.stillMs * factor,
+  longestMs: usualPatience.longestMs * factor,
+};
 
 /** What runs in this process while tests wait: its changes wake the waits, and its log explains those that fail. */
 export interface Watched {
@@ -39,7 +39,13 @@ type Fact<T> = Promise<Looked<T>> & ReturnType<typeof expect.poll<Awaited<T>>>;
  * Gatehouse's log, or after ten minutes. Its error names the fact, the value instead (`instead` says more of it), how busy the machine
  * was, and what Gatehouse logged last.
  */
-export function until<T>(look: () => T, instead: () => unknown = () => ""): Fact<T> {
+export function until<T>(
+  look: () => T,
+  instead: () => unknown = () => "",
+  limits = patience,
+): Fact<T> {
+  const passing = (check: (value: Awaited<T>) => void) =>
+    wait({ look, instead, limits, check, calledFrom: new Error("until") });
   const isThere = (value: Awaited<T>) => {
     if (value === undefined || value === null || value === false)
       throw new Error(`it was ${String(value)}`);
@@ -50,11 +56,11 @@ export function until<T>(look: () => T, instead: () => unknown = () => ""): Fact
       get(_, name) {
         if (name === "not") return fact(!isNot);
         if (name === "then" || name === "catch" || name === "finally") {
-          const waiting = wait(look, instead, isThere);
+          const waiting = passing(isThere);
           return waiting[name].bind(waiting);
         }
         return (...expected: unknown[]) =>
-          wait(look, instead, (value) => {
+          passing((value) => {
             const assertion: object = isNot ? expect(value).not : expect(value);
             Reflect.apply(Reflect.get(assertion, name) as () => void, assertion, expected);
           });
@@ -63,13 +69,18 @@ export function until<T>(look: () => T, instead: () => unknown = () => ""): Fact
   return fact(false);
 }
 
+interface Wait<T> {
+  look: () => T;
+  /** Throws unless the value is what is waited for. */
+  check: (value: Awaited<T>) => void;
+  instead: () => unknown;
+  limits: Patience;
+  /** Its stack is that of the test. */
+  calledFrom: Error;
+}
+
 /** Looks until the value passes. Resolves with it. */
-async function wait<T>(
-  look: () => T,
-  instead: () => unknown,
-  check: (value: Awaited<T>) => void,
-): Promise<Looked<T>> {
-  const here = new Error("until");
+async function wait<T>({ look, check, instead, limits, calledFrom }: Wait<T>): Promise<Looked<T>> {
   const beganAt = performance.now();
   let [movedAt, state] = [beganAt, ""];
   for (let pauseMs = 5; ; pauseMs = Math.min(2 * pauseMs, 100)) {
@@ -85,8 +96,8 @@ async function wait<T>(
     const now = performance.now();
     const stateNow = `${messageOf(problem)} ${[...watched].map(({ lines }) => lines.length).join()}`;
     if (stateNow !== state) [state, movedAt] = [stateNow, now];
-    if (now - movedAt > stillMs || now - beganAt > longestMs)
-      throw explain(problem, here, [
+    if (now - movedAt > limits.stillMs || now - beganAt > limits.longestMs)
+      throw explain(problem, calledFrom, [
         `Waited ${Math.round((now - beganAt) / 1_000)} s for ${String(look)}: ${messageOf(problem)}`,
         String(await instead()),
       ]);
@@ -110,10 +121,10 @@ const messageOf = (problem: unknown) =>
   problem instanceof Error ? problem.message : String(problem);
 
 /** The error of a wait that failed: the matcher's own, so that vitest shows its difference, with what explains it. */
-function explain(problem: unknown, here: Error, lines: readonly string[]): Error {
+function explain(problem: unknown, calledFrom: Error, lines: readonly string[]): Error {
   const error = problem instanceof Error ? problem : new Error(String(problem));
   error.message = `${lines.filter((line) => line !== "").join("\n")}${surroundings()}`;
-  error.stack = `${error.message}\n${(here.stack ?? "").split("\n").slice(1).join("\n")}`;
+  error.stack = `${error.message}\n${(calledFrom.stack ?? "").split("\n").slice(1).join("\n")}`;
   return error;
 }
 
