@@ -10,7 +10,7 @@ import { connectRedis } from "../../../src/redis/redis.ts";
 import { judgeDirectory } from "../../../src/operate/checks/folders.ts";
 import { runDoctor } from "../../../src/cli/doctor.ts";
 import { connectProxy } from "../../support/connect-proxy.ts";
-import { startWorld, usualPolicy, type TestWorld } from "../../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 import { handedToPrograms } from "../../../src/features/index.ts";
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const env = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: "test-secret-one" };
   world = await startWorld({
     redisUrl: redis.url,
-    policy: usualPolicy + sources,
+    policy: testPolicy + sources,
     receive: "http",
     env,
   });
@@ -159,7 +159,7 @@ describe("doctor looks at who may write files that decide", () => {
   });
 
   it("the policy", async () => {
-    const file = fileWith("writable.yml", usualPolicy);
+    const file = fileWith("writable.yml", testPolicy);
     chmodSync(file, 0o666);
     expect((await doctor({ GATEHOUSE_CONFIG: file })).ills).toEqual([
       `GATEHOUSE_CONFIG: everyone on this machine may write ${file}`,
