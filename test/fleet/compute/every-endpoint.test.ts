@@ -129,7 +129,10 @@ beforeAll(async () => {
   for (const { row, shape } of asked) await askFor(row, shape);
   for (const { row, shape } of asked.filter(({ row: { reboots } }) => reboots)) {
     const name = nameOf(row, shape);
-    await until(async () => callOf((await requestAbout(name))?.stage)?.mark);
+    await until(async () => {
+      const request = await requestAbout(name);
+      return request && callOf(request.stage)?.mark;
+    });
     edit.setStatus({ vm: `vm-${name}`, status: "RUNNING" });
   }
   await until(ended).toBe(asked.length);
