@@ -231,7 +231,7 @@ describe("a name that leads elsewhere", () => {
     ["169.254.169.254", "http://localhost"],
     ["10.0.0.7", "https://compute.example.com"],
     ["127.0.0.1", "http://compute"],
-  ])("to %s is refused before connecting to %s", async (address, baseUrl) => {
+  ])("is refused when it leads to %s before anything connects to %s", async (address, baseUrl) => {
     await using server = await answering(says(vmRecord));
     const { port } = new URL(server.url);
     await using compute = clientOf(`${baseUrl}:${port}`, {
