@@ -44,7 +44,7 @@ describe("a deadline", () => {
     await vi.advanceTimersByTimeAsync(0);
   });
 
-  it("that has passed already still takes what is there", async () => {
+  it("still takes what is there when it has passed already", async () => {
     await expect(within(-5, Promise.resolve("here"), () => "late")).resolves.toBe("here");
   });
 });

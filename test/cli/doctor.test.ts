@@ -14,7 +14,7 @@ import { adoptText } from "../support/policy-text.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { mintAuthority, type MintedCertificate } from "../support/mint-authority.ts";
-import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { startTlsFront } from "../support/tls-front.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
@@ -25,7 +25,7 @@ let redis: Awaited<ReturnType<typeof privateRedis>>;
 let world: TestWorld;
 beforeAll(async () => {
   redis = await privateRedis();
-  world = await startWorld({ redisUrl: redis.url, policy: usualPolicy });
+  world = await startWorld({ redisUrl: redis.url, policy: testPolicy });
 });
 afterAll(async () => {
   await world.close();
@@ -75,7 +75,7 @@ describe("doctor, beside a running Gatehouse", () => {
   it("compares the file with the policy in force, which it leaves as it is", async () => {
     // Doctor looks where an installation has its keys, which this world hasn't
     const key = createKeys();
-    const text = `version: 12\n${usualPolicy}`;
+    const text = `version: 12\n${testPolicy}`;
     const beside = (name: string, content: string) =>
       doctor({ GATEHOUSE_CONFIG: policyFile(name, content) });
     const none = await beside("none.yml", text);
@@ -240,13 +240,13 @@ audit: { channel: C06SECRET }
         env: {
           GATEHOUSE_CONFIG: policyFile(
             "folder.yml",
-            `${usualPolicy}attestation:\n  endorsements: /no/such/folder\n`,
+            `${testPolicy}attestation:\n  endorsements: /no/such/folder\n`,
           ),
         },
       }),
       [
         [
-          `folder.yml line ${usualPolicy.split("\n").length + 1}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
+          `folder.yml line ${testPolicy.split("\n").length + 1}: attestation.endorsements: /no/such/folder isn't there: no VM can be verified`,
           "Make it and fill it (node gatehouse.mjs attestation import), or let attestation.refresh fill it; docs/attestation.md names the files.",
         ],
       ],
@@ -332,13 +332,7 @@ describe("doctor, behind a private authority", () => {
   it.each(rows)(
     "%s: of Slack, Redis, and the compute service, also through a proxy",
     async (_, made, more, line, fix) => {
-      const tlsPort = await freePort();
-      const file = certificateFile("server", `${made.cert}${made.key}`);
-      await using server = await privateRedis([
-        ...`--tls-port ${tlsPort} --tls-auth-clients no --tls-ca-cert-file ${file}`.split(" "),
-        ...`--tls-cert-file ${file} --tls-key-file ${file}`.split(" "),
-      ]);
-      expect(server.port).not.toBe(tlsPort);
+      const tlsPort = await redisOverTls(made, { authClients: "no" });
       await using slack = await startTlsFront(made, world.slack.url);
       await using compute = await startTlsFront(made, world.compute.url);
       await using proxy = await connectProxy();
@@ -350,7 +344,9 @@ describe("doctor, behind a private authority", () => {
       };
       const dispatcher = getGlobalDispatcher();
       try {
-        for (const through of [{}, { HTTPS_PROXY: proxy.url }]) {
+        const throughProxy = { HTTPS_PROXY: proxy.url };
+        // The proxy makes a difference for the way there, not for what is found
+        for (const through of made === rows[0]?.[1] ? [{}, throughProxy] : [throughProxy]) {
           const { code, said } = await doctor({ ...env, ...through });
           expect(code).toBe(1);
           const found = said.split("\n").filter((text) => line.test(text));
@@ -399,13 +395,8 @@ describe("doctor, behind a private authority", () => {
 
   it("says that Redis asks for a client certificate, that it refuses the one it is shown, and that a port doesn't speak TLS", async () => {
     const made = authority.mint("localhost", localhost);
-    const tlsPort = await freePort();
-    const file = certificateFile("server", `${made.cert}${made.key}`);
     const ca = certificateFile("ours", authority.certificate);
-    await using server = await privateRedis([
-      ...`--tls-port ${tlsPort} --tls-auth-clients yes --tls-ca-cert-file ${ca}`.split(" "),
-      ...`--tls-cert-file ${file} --tls-key-file ${file}`.split(" "),
-    ]);
+    const tlsPort = await redisOverTls(made, { authClients: "yes", ca });
     const stranger = mintAuthority("Another CA").mint("gatehouse");
     const shown = certificateFile("stranger", `${stranger.cert}${stranger.key}`);
     const env = { CA_FILE: ca, REDIS_URL: `rediss://localhost:${tlsPort}` };
@@ -417,7 +408,7 @@ describe("doctor, behind a private authority", () => {
           "Redis refuses the certificate in REDIS_CERT_FILE",
         ],
         [
-          { REDIS_URL: `rediss://localhost:${server.port}` },
+          { REDIS_URL: `rediss://localhost:${redis.port}` },
           "check REDIS_URL (rediss:// is for a port that speaks TLS)",
         ],
       ] as const) {
@@ -430,6 +421,26 @@ describe("doctor, behind a private authority", () => {
     }
   });
 });
+
+/** Lets the world's Redis also listen on a port that speaks TLS, with this certificate. */
+async function redisOverTls(
+  { cert, key }: MintedCertificate,
+  { authClients, ca }: { authClients: "yes" | "no"; ca?: string },
+): Promise<number> {
+  tlsPorts += 1;
+  const file = certificateFile(`server-${tlsPorts}`, `${cert}${key}`);
+  const port = await freePort();
+  const settings = {
+    "tls-port": String(port),
+    "tls-auth-clients": authClients,
+    "tls-ca-cert-file": ca ?? file,
+    "tls-cert-file": file,
+    "tls-key-file": file,
+  };
+  await world.client.config("SET", ...Object.entries(settings).flat());
+  return port;
+}
+let tlsPorts = 0;
 
 /** A file of this name, for as long as the world lasts. */
 function certificateFile(name: string, text: string): string {

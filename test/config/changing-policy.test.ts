@@ -67,7 +67,7 @@ describe("a policy file that changes", () => {
     expect(file.problems).toEqual([]);
   });
 
-  it("that is removed keeps its rules: nothing is not a policy", () => {
+  it("keeps its rules in force when it is removed: nothing is not a policy", () => {
     const file = open("protect: [vault-1]", true);
     rmSync(path.join(folder, "gatehouse.yml"));
     expect(file.reread()).toEqual({

@@ -193,7 +193,7 @@ describe("a secret in a file", () => {
     ]);
   });
 
-  it("that can't be read isn't reported as a missing receiver too", () => {
+  it("isn't reported as a missing receiver too when it can't be read", () => {
     const env = { ...complete, SLACK_APP_TOKEN: "", SLACK_APP_TOKEN_FILE: "/no/such" };
     expect(problems(env)).toEqual([
       "SLACK_APP_TOKEN_FILE: names a file that can't be read (ENOENT)",
@@ -279,7 +279,7 @@ describe("a program that proposes", () => {
 });
 
 describe("a certificate for the compute service", () => {
-  it("that is replaced by one that can't be read stays as it was", () => {
+  it("stays as it was when it is replaced by one that can't be read", () => {
     using at = folder();
     const pem = readFileSync(
       join(root, "test/fleet/compute/certificates/localhost.pem"),

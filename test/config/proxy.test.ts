@@ -22,7 +22,7 @@ describe("the proxy", () => {
       { HTTP_PROXY: proxy, no_proxy: "c", NO_PROXY: "a" },
       { https: undefined, http: proxy, no: "c" },
     ],
-  ])("of %o is %o", (env, expected) => {
+  ])("is read from %o as %o", (env, expected) => {
     expect(read(env as Record<string, string>)).toEqual(expected);
   });
 

@@ -8,6 +8,7 @@ import { countPendingDeliveries } from "../support/pending-deliveries.ts";
 import {
   policyWith,
   startWorld,
+  testPace,
   type TestWorld,
   type TestWorldOptions,
 } from "../support/start-world.ts";
@@ -18,10 +19,7 @@ const everything = ["*.*"];
 
 const policyOf = (approved: readonly string[]) =>
   policyWith(
-    {
-      sharedChannels: undefined,
-      timing: { httpTimeout: "1s", quiesce: "2200ms", settleDeadline: "6s" },
-    },
+    { sharedChannels: undefined },
     `approvals:
   - { operations: ${JSON.stringify(approved)}, required: 1, expires: 1h }
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
@@ -30,14 +28,10 @@ limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 
 
 /** Fast, except for what would only interrupt. */
 const quickPace: Pace = {
-  ...usualPace,
-  claimWindowMs: 200,
-  heartbeatMs: 1_000,
-  pollFirstMs: 20,
-  pollMostMs: 100,
-  stableGapMs: 30,
-  transitionGapMs: 30,
-  sweepMs: 1_000,
+  ...testPace,
+  editMs: usualPace.editMs,
+  peopleCacheMs: usualPace.peopleCacheMs,
+  inventoryRefreshMs: usualPace.inventoryRefreshMs,
 };
 
 /** A whole Gatehouse in this process that Slack reaches over HTTP, and somebody who knows its signing secret. */

@@ -9,34 +9,40 @@ import { fuzzViewState } from "./view-state.ts";
 
 /** `FUZZ_SEED=7 vitest run test/fuzz` tries other inputs; `npm run faults -- --only F*` tries many more. */
 const seed = Number(process.env["FUZZ_SEED"] ?? usualSeed);
-const how: FuzzOptions = { cases: 300, seed };
+/** A whole Gatehouse costs 10 ms a case, a function next to nothing. */
+const some: FuzzOptions = { cases: 100, seed };
+const more: FuzzOptions = { cases: 300, seed, atAnySpeed: true };
 
-function expectClean(fuzzed: Fuzzed, accepted: (count: number) => boolean): void {
+function expectClean(
+  fuzzed: Fuzzed,
+  { cases }: FuzzOptions,
+  accepted: (count: number) => boolean,
+): void {
   const what = `seed ${seed}: ${describeFuzzed(fuzzed)}`;
   expect([...fuzzed.crashes, ...fuzzed.wrong], what).toEqual([]);
-  expect(fuzzed.cases).toBe(how.cases);
+  expect(fuzzed.cases).toBe(cases);
   expect(accepted(fuzzed.accepted), what).toBe(true);
 }
 
-it("300 texts of any kind are read as a command, or refused in a sentence, within 50 ms each", () => {
+it("300 texts of any kind are read as a command, or refused in a sentence", () => {
   // Else nothing would be proven of what is read
-  expectClean(fuzzParser(how), (count) => count > 30);
+  expectClean(fuzzParser(more), more, (count) => count > 30);
 });
 
-it("300 forged presses, rightly signed, change nothing: no vote, no request, no call", async () => {
-  expectClean(await fuzzButtonValues(how), (count) => count === 0);
+it("100 forged presses, rightly signed, change nothing: no vote, no request, no call", async () => {
+  expectClean(await fuzzButtonValues(some), some, (count) => count === 0);
 });
 
-it("300 forged dialogs, rightly signed, ask for nothing that the same person couldn't ask for in words", async () => {
-  expectClean(await fuzzViewState(how), (count) => count < 60);
+it("100 forged dialogs, rightly signed, ask for nothing that the same person couldn't ask for in words", async () => {
+  expectClean(await fuzzViewState(some), some, (count) => count < 20);
 });
 
-it("300 answers of the service become a value that fits or a failure of a known kind", async () => {
-  expectClean(await fuzzServiceAnswers(how), (count) => count > 30);
+it("100 answers of the service become a value that fits or a failure of a known kind", async () => {
+  expectClean(await fuzzServiceAnswers(some), some, (count) => count > 10);
 });
 
-it("300 pieces of evidence, changed or made up, are never taken for genuine, within 20 ms each", () => {
-  expectClean(fuzzEvidence(how), (count) => count === 0);
+it("300 pieces of evidence, changed or made up, are never taken for genuine", () => {
+  expectClean(fuzzEvidence(more), more, (count) => count === 0);
 });
 
 it("90 bits of reports and 60 of quotes turned over are never verified; F7 tries every bit", () => {

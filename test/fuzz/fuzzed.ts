@@ -17,6 +17,8 @@ export interface Fuzzed {
 export interface FuzzOptions {
   cases: number;
   seed: number;
+  /** Whether slowness isn't a finding: what a test says must not depend on the machine. */
+  atAnySpeed?: boolean;
 }
 
 /** The seed of `npm test` and `npm run faults`; another one finds other things. */

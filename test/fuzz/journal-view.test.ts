@@ -74,7 +74,7 @@ function isAllSeen(one: TeamCase): boolean {
   return [{ id: "", name: "nobody's" }, ...claimed].every((project) => mayLook(one, project));
 }
 
-it("40 policies with teams, and people: every list, look, and count of the journal holds the requests that they may see, and no other", async () => {
+it("20 policies with teams, and people: every list, look, and count of the journal holds the requests that they may see, and no other", async () => {
   await using redis = await testRedis();
   const store = createJournal(redis.redis, redis.key);
   const made = await makeAll(store);
@@ -86,7 +86,7 @@ it("40 policies with teams, and people: every list, look, and count of the journ
     },
   };
   const counts = { seen: 0, hidden: 0 };
-  for (const one of sampled(teamCase, { cases: 40, seed: usualSeed })) {
+  for (const one of sampled(teamCase, { cases: 20, seed: usualSeed })) {
     if (Object.keys(one.policy.teams).length === 0) continue;
     const { policy, person } = one;
     // What the view of the journal takes of it
@@ -105,7 +105,7 @@ it("40 policies with teams, and people: every list, look, and count of the journ
       await everythingOf(expected, store),
     );
   }
-  expect(Math.min(counts.seen, counts.hidden)).toBeGreaterThan(100);
+  expect(Math.min(counts.seen, counts.hidden)).toBeGreaterThan(50);
 });
 
 const idOf = ({ record }: StoredRequest) => record.id;

@@ -60,7 +60,7 @@ async function interaction(
   tally: Tally,
 ): Promise<void> {
   await using compute = clientOf(`${url}/${number}`, {
-    timeoutMs: 5000,
+    timeoutMs: 60_000,
     maxResponseBytes: maxBytes,
     retryDelays: { baseMs: 0, maxMs: 0 },
   });

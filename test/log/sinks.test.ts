@@ -100,7 +100,7 @@ const sinks: readonly (readonly [string, (text: string) => string])[] = [
 ];
 
 describe("a secret", () => {
-  it(`of ${secretShapes.length} shapes leaves by none of ${sinks.length} ways`, () => {
+  it(`leaves by none of ${sinks.length} ways in any of ${secretShapes.length} shapes`, () => {
     expect(secretShapes.length).toBeGreaterThanOrEqual(40);
     expect(sinks.length).toBeGreaterThanOrEqual(12);
     const left = secretShapes.flatMap(([text, secret]) =>

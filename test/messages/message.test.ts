@@ -258,7 +258,7 @@ describe("a button", () => {
     expect(heard("Show", " \u202e<!channel>\n")).toBe("Show <!channel>");
   });
 
-  it("in a menu, which takes no label for screen readers, shows what it is about", () => {
+  it("shows what it is about in a menu, which takes no label for screen readers", () => {
     const menu = section(md`x`, [
       { ...again, about: "web-1" },
       { ...again, label: "Snooze" },
@@ -266,7 +266,7 @@ describe("a button", () => {
     expect(JSON.stringify(menu)).toMatch(/"text":"Again web-1".*"text":"Snooze"/);
   });
 
-  it("that asks stands in no menu: Slack asks for all of its options or for none", () => {
+  it("stands in no menu when it asks: Slack asks for all of its options or for none", () => {
     const look = { label: "Show", action: "run:vm.show", value: "{}" };
     const confirm = { title: "t", text: "x", confirm: "y" };
     expect(fitsMenu([look, look])).toBe(true);

@@ -349,7 +349,7 @@ describe("what a locked phone shows", () => {
     expect(news(md`${mention("U0ADA")} *done* ${name("x")} (r-7fk3m9q2xw)`).value).toBe("done x");
   });
 
-  it("of a rollout goes with the names of the VMs at work", () => {
+  it("names the VMs at work of a rollout", () => {
     expect(shownText(renderRollout(rolled(usual), restart))).toContain("In progress: db-1.");
   });
 });

@@ -49,7 +49,7 @@ describe("text from outside, put into a message", () => {
         expect(shown.split("`")).toHaveLength(3);
         expect(shown.slice(1, -1)).not.toBe("");
       }),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
   });
 
@@ -64,7 +64,7 @@ describe("text from outside, put into a message", () => {
           expect(shown.isWellFormed()).toBe(text.isWellFormed() || shown.isWellFormed());
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
     expect(plain("🟢".repeat(9), 4)).toBe("🟢🟢🟢…");
   });
@@ -113,7 +113,7 @@ describe("times and lengths of time", () => {
   it("never say 60 of anything", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1e9 }), (ms) => !/\b60 (s|min)/.test(duration(ms))),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
   });
 });

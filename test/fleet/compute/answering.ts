@@ -20,7 +20,7 @@ export function clientOf(
   const compute = createCompute({
     baseUrl: url,
     apiKey: key,
-    timeoutMs: 2000,
+    timeoutMs: 60_000,
     retryDelays: { baseMs: 1, maxMs: 50 },
     ...options,
   });

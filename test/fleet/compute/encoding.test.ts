@@ -64,7 +64,7 @@ describe("an encoded answer", () => {
     expect(error).toMatchObject({ kind: "unexpected", reason: "too-large" });
   });
 
-  it("that is cut off is read again, and leaves a change unclear", async () => {
+  it("is read again when it is cut off, and leaves a change unclear", async () => {
     const packed = gzipSync(text);
     await using service = await speaking(packed.subarray(0, packed.length - 12), "gzip");
     const error = await failureOf(service.compute.vms.get("vm-1"));
@@ -73,7 +73,7 @@ describe("an encoded answer", () => {
     expect(await failureOf(service.compute.vms.restart("vm-1"))).toMatchObject({ kind: "unclear" });
   });
 
-  it("to a change is accepted by its status, and read where it can be", async () => {
+  it("is accepted by its status when it answers a change, and read where it can be", async () => {
     await using packed = await speaking(gzipSync(text), "gzip", 202);
     expect(await packed.compute.vms.restart("vm-1")).toMatchObject({
       status: 202,

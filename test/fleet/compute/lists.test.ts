@@ -45,7 +45,7 @@ describe("the list of a project's VMs", () => {
   });
 
   it.each([["null"], ["{}"], ['{"vms": "none"}'], ["7"]])(
-    "that is %s is unexpected",
+    "is unexpected when it is %s",
     async (text) => {
       await using server = await answering((_, response) =>
         response.writeHead(200, { "content-type": "application/json" }).end(text),
@@ -123,15 +123,20 @@ describe("the list of all projects", () => {
   });
 
   it("reads known pages side by side: 500 projects cost two round trips", async () => {
-    await using sandbox = await startSandboxCompute({
-      world: { projects: 500, vmsPerProject: 0 },
-      latencyMs: 1_000,
+    const records = Array.from({ length: 500 }, (_, n) => ({ ...projectRecord, id: `prj-${n}` }));
+    const waiting: (() => void)[] = [];
+    await using server = await answering((request, response) => {
+      const page = Number(new URL(request.url ?? "", "http://x").searchParams.get("page"));
+      const projects = records.slice(100 * (page - 1), 100 * page);
+      const answer = () => says({ projects, total: 500, page, per_page: 100 })(request, response);
+      if (page === 1) return answer();
+      // None of the others is answered before all were asked for
+      waiting.push(answer);
+      if (waiting.length === 4) for (const each of waiting) each();
     });
-    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
-    const startedAt = performance.now();
+    await using compute = clientOf(server.url);
     expect(await compute.projects.listAll()).toHaveLength(500);
-    expect(sandbox.calls()).toHaveLength(5);
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(server.asked).toHaveLength(5);
   });
 });
 

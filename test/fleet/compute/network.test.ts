@@ -82,7 +82,7 @@ describe("through a proxy", () => {
     expect(server.asked).toEqual([]);
   });
 
-  it.each([407, 403, 502])("that answers %i nothing was sent", async (status) => {
+  it.each([407, 403, 502])("nothing was sent when the proxy answers %i", async (status) => {
     await using proxy = await connectProxy();
     proxy.answerWith(status);
     await using server = await answering(says(vmRecord), pem("localhost"));
@@ -93,7 +93,7 @@ describe("through a proxy", () => {
     expect(server.connections()).toBe(0);
   });
 
-  it("that is not there nothing was sent", async () => {
+  it("nothing was sent when the proxy is not there", async () => {
     await using server = await answering(says(vmRecord), pem("localhost"));
     const tls = trusting("localhost");
     await using compute = clientOf(server.url, { tls, proxy: "http://127.0.0.1:9" });
@@ -168,7 +168,7 @@ describe("a key in a file that changes", () => {
     expect(at.server.asked).toHaveLength(2);
   });
 
-  it("that changed while a change was under way is told, so that nobody freezes for it", async () => {
+  it("is known to have changed while a change was under way, so that nobody freezes for it", async () => {
     await using at = await world();
     at.accepts.key = "key-next-3";
     const slow = at.compute.onlyWhile(async () => {

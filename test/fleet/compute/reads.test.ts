@@ -43,9 +43,10 @@ describe("a read", () => {
     ["is redirected", { redirect: "http://127.0.0.1:1/" }, "unexpected", "redirect", 1],
   ];
 
-  it.each(accidents)("that %s is %o", async (_, effect, kind, reason, tries) => {
+  it.each(accidents)("%s: it is %o", async (_, effect, kind, reason, tries) => {
     await using sandbox = await startSandboxCompute();
-    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey, timeoutMs: 150 });
+    const within = "hang" in effect ? { timeoutMs: 150 } : {};
+    await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey, ...within });
     sandbox.weather({ match: "reads", ...effect });
     expect(await failureOf(read(compute))).toMatchObject({ kind, reason });
     expect(sandbox.calls()).toHaveLength(tries);
@@ -139,12 +140,12 @@ describe("the retry budget", () => {
   it("keeps retries to a tenth of the calls when everything fails", async () => {
     await using server = await answering(says({}, 503));
     await using compute = clientOf(server.url, { retryDelays: { baseMs: 0 } });
-    const calls = 500;
+    const calls = 200;
     await Promise.all(Array.from({ length: calls }, () => failureOf(compute.vms.get("vm-1"))));
     const retries = server.asked.length - calls;
     // A tenth, and the ten at the start
-    expect(retries).toBeGreaterThanOrEqual(50);
-    expect(retries).toBeLessThanOrEqual(50 + 10);
+    expect(retries).toBeGreaterThanOrEqual(20);
+    expect(retries).toBeLessThanOrEqual(20 + 10);
   });
 });
 

@@ -77,7 +77,7 @@ describe("a VM record", () => {
     ["a list", "[]"],
     ["null", "null"],
     ["a number", "7"],
-  ])("that is %s is unexpected", async (_, text) => {
+  ])("is unexpected when it is %s", async (_, text) => {
     await using server = await answering((__, response) =>
       response.writeHead(200, { "content-type": "application/json" }).end(text),
     );

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { stretchDeadlines } from "../../../src/deadline.ts";
 import { createInventory } from "../../../src/fleet/inventory/create-inventory.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { testRedis } from "../../support/with-redis.ts";
@@ -115,9 +116,9 @@ describe("names that are nowhere", () => {
     const inventory = await readOnce(service);
     const held = Promise.withResolvers<void>();
     service.before = (call) => (call === "list" ? held.promise : undefined);
-    const began = performance.now();
+    stretchDeadlines(0.1);
     expect(await inventory.findVm("web-2")).toHaveProperty("unknown");
-    expect(performance.now() - began).toBeLessThan(4_000);
+    stretchDeadlines(30);
     held.resolve();
   });
 });

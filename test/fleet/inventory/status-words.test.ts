@@ -7,7 +7,6 @@ import {
   firstOf,
   statusSign,
 } from "../../../src/fleet/inventory/known.ts";
-import { quickest } from "../../support/quickest.ts";
 
 const statuses = ["RUNNING", "STOPPED", "ERROR", "CREATING", "MIGRATING"];
 const some = fc.array(
@@ -38,13 +37,18 @@ describe("the order of a list", () => {
     );
   });
 
-  it("holds nobody up over 100,000 VMs", () => {
-    const all = Array.from({ length: 100_000 }, (_, index) => ({
+  it("compares few of a large fleet more than once", () => {
+    const all = Array.from({ length: 10_000 }, (_, index) => ({
       status: statuses[index % 3] ?? "",
-      name: `vm-${(index * 7919) % 100_000}`,
+      name: `vm-${(index * 7919) % 10_000}`,
     }));
-    const tookMs = quickest(() => expect(firstOf(all, 50, byTrouble)).toHaveLength(50));
-    expect(tookMs).toBeLessThan(200);
+    let compared = 0;
+    const first = firstOf(all, 50, (a, b) => {
+      compared += 1;
+      return byTrouble(a, b);
+    });
+    expect(first).toHaveLength(50);
+    expect(compared).toBeLessThan(2 * all.length);
   });
 });
 

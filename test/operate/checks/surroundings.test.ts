@@ -10,7 +10,7 @@ import { connectRedis } from "../../../src/redis/redis.ts";
 import { judgeDirectory } from "../../../src/operate/checks/folders.ts";
 import { runDoctor } from "../../../src/cli/doctor.ts";
 import { connectProxy } from "../../support/connect-proxy.ts";
-import { startWorld, usualPolicy, type TestWorld } from "../../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 import { handedToPrograms } from "../../../src/features/index.ts";
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const env = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: "test-secret-one" };
   world = await startWorld({
     redisUrl: redis.url,
-    policy: usualPolicy + sources,
+    policy: testPolicy + sources,
     receive: "http",
     env,
   });
@@ -71,8 +71,8 @@ async function anotherProgram(status = 200) {
   };
 }
 
-describe("doctor looks at ports", () => {
-  it.for(["PORT", "OPS_PORT", "API_PORT"])("%s is another program's", async (name) => {
+describe("doctor, about ports,", () => {
+  it.for(["PORT", "OPS_PORT", "API_PORT"])("says that another program has %s", async (name) => {
     await using other = await anotherProgram();
     const { ills } = await doctor({ [name]: other.port });
     expect(ills).toEqual([
@@ -100,12 +100,12 @@ describe("doctor looks at ports", () => {
       expect(said).toContain(words);
   });
 
-  it("an address that this machine doesn't have", async () => {
+  it("names an address that this machine doesn't have", async () => {
     const { ills } = await doctor({ OPS_HOST: "192.0.2.1", OPS_PORT: "39123" });
     expect(ills).toEqual(["OPS_PORT 39123: this machine doesn't have that address"]);
   });
 
-  it("at HOST, where PORT and API_PORT will be", async () => {
+  it("tries HOST, where PORT and API_PORT will be", async () => {
     const { ills } = await doctor({ HOST: "192.0.2.1", PORT: "39124", API_PORT: "39125" });
     expect(ills).toEqual([
       "port 39125: this machine doesn't have that address",
@@ -114,8 +114,8 @@ describe("doctor looks at ports", () => {
   });
 });
 
-describe("doctor looks at the collector of traces", () => {
-  it("that can't be reached", async () => {
+describe("doctor, about the collector of traces,", () => {
+  it("says that it can't be reached", async () => {
     const port = await freePort();
     const { ills } = await doctor({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
     expect(ills).toEqual([
@@ -127,7 +127,7 @@ describe("doctor looks at the collector of traces", () => {
     [200, []],
     [401, [/the collector at 127.0.0.1:\d+ answers 401$/]],
     [404, [/the collector at 127.0.0.1:\d+ answers 404$/]],
-  ] as const)("that answers %s", async ([status, expected]) => {
+  ] as const)("says what is wrong where it answers %s", async ([status, expected]) => {
     await using collector = await anotherProgram(status);
     const { ills } = await doctor({
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`,
@@ -136,18 +136,21 @@ describe("doctor looks at the collector of traces", () => {
   });
 });
 
-describe("doctor looks at who may write files that decide", () => {
-  it.for(["COMPUTE_API_KEY", "SOURCE_SECRET_PROMETHEUS"])("%s", async (name) => {
-    const file = fileWith(`${name}-secret`, world.env[name] ?? "");
-    const env = { [name]: "", [`${name}_FILE`]: file };
-    expect((await doctor(env)).ills).toEqual([]);
-    chmodSync(file, 0o646);
-    expect((await doctor(env)).ills).toEqual([
-      `${name}_FILE: everyone on this machine may write ${file}`,
-    ]);
-  });
+describe("doctor, about files that decide,", () => {
+  it.for(["COMPUTE_API_KEY", "SOURCE_SECRET_PROMETHEUS"])(
+    "says that everyone may write the file of %s",
+    async (name) => {
+      const file = fileWith(`${name}-secret`, world.env[name] ?? "");
+      const env = { [name]: "", [`${name}_FILE`]: file };
+      expect((await doctor(env)).ills).toEqual([]);
+      chmodSync(file, 0o646);
+      expect((await doctor(env)).ills).toEqual([
+        `${name}_FILE: everyone on this machine may write ${file}`,
+      ]);
+    },
+  );
 
-  it("the folder of a secret, but not one that is sticky", async () => {
+  it("says that everyone may write into the folder of a secret, unless it is sticky", async () => {
     const file = fileWith("open/key", world.env["COMPUTE_API_KEY"] ?? "");
     const env = { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: file };
     chmodSync(path.dirname(file), 0o777);
@@ -158,8 +161,8 @@ describe("doctor looks at who may write files that decide", () => {
     expect((await doctor(env)).ills).toEqual([]);
   });
 
-  it("the policy", async () => {
-    const file = fileWith("writable.yml", usualPolicy);
+  it("says that everyone may write the policy", async () => {
+    const file = fileWith("writable.yml", testPolicy);
     chmodSync(file, 0o666);
     expect((await doctor({ GATEHOUSE_CONFIG: file })).ills).toEqual([
       `GATEHOUSE_CONFIG: everyone on this machine may write ${file}`,
@@ -167,8 +170,8 @@ describe("doctor looks at who may write files that decide", () => {
   });
 });
 
-describe("doctor looks at secrets", () => {
-  it("a source's secret that is short is none, wherever it is", async () => {
+describe("doctor, about secrets,", () => {
+  it("takes a source's short secret for none, wherever it is", async () => {
     const short =
       /: has a secret of 5 characters, and 12 are the least: make one with openssl rand -hex 32$/;
     const { ills, said } = await doctor({ SOURCE_SECRET_PROMETHEUS: "test-secret-one hunt2" });
@@ -188,20 +191,23 @@ describe("doctor looks at secrets", () => {
     "SLACK_BOT_TOKEN",
     "REDIS_URL",
     "COMPUTE_API_URL",
-  ])("%s in quotes, which docker --env-file keeps", async (name) => {
+  ])("finds %s in quotes, which docker --env-file keeps", async (name) => {
     for (const quote of ['"', "'"]) {
       const { ills } = await doctor({ [name]: `${quote}${world.env[name]}${quote}` });
       expect(ills).toEqual([`${name}: is in quotes, which are taken as part of it: remove them`]);
     }
   });
 
-  it.for(["CA_FILE", "COMPUTE_CA_FILE", "REDIS_URL_FILE"])("%s in quotes", async (name) => {
-    const file = fileWith("path-in-quotes", "redis://127.0.0.1");
-    const { ills } = await doctor({ REDIS_URL: "", [name]: `"${file}"` });
-    expect(ills).toContain(`${name}: is in quotes, which are taken as part of it: remove them`);
-  });
+  it.for(["CA_FILE", "COMPUTE_CA_FILE", "REDIS_URL_FILE"])(
+    "finds the path %s in quotes",
+    async (name) => {
+      const file = fileWith("path-in-quotes", "redis://127.0.0.1");
+      const { ills } = await doctor({ REDIS_URL: "", [name]: `"${file}"` });
+      expect(ills).toContain(`${name}: is in quotes, which are taken as part of it: remove them`);
+    },
+  );
 
-  it("in quotes in a file, and of a source", async () => {
+  it("finds quotes in a file, and around the secret of a source", async () => {
     const file = fileWith("quoted", `"${world.env["COMPUTE_API_KEY"]}"\n`);
     expect((await doctor({ COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: file })).ills).toEqual([
       "COMPUTE_API_KEY: is in quotes, which are taken as part of it: remove them",
@@ -212,8 +218,8 @@ describe("doctor looks at secrets", () => {
   });
 });
 
-describe("doctor blames what is wrong", () => {
-  it("a Redis that is full", async () => {
+describe("doctor", () => {
+  it("blames a Redis that is full", async () => {
     await world.client.config("SET", "maxmemory", "1");
     try {
       const { ills, said } = await doctor();
@@ -224,7 +230,7 @@ describe("doctor blames what is wrong", () => {
     }
   });
 
-  it("a Redis that is a replica", async () => {
+  it("blames a Redis that is a replica", async () => {
     await using other = await privateRedis();
     const client = await connectRedis(other.url, "commands", silentLog());
     await client.call("REPLICAOF", "127.0.0.1", String(redis.port));
@@ -234,7 +240,7 @@ describe("doctor blames what is wrong", () => {
     expect(said).toContain("Name its primary in REDIS_URL");
   });
 
-  it("a proxy that refuses the user or the password", async () => {
+  it("blames a proxy that refuses the user or the password", async () => {
     await using proxy = await connectProxy();
     const before = getGlobalDispatcher();
     try {
@@ -263,7 +269,7 @@ describe("doctor blames what is wrong", () => {
     }
   });
 
-  it("a data directory whose ledger is another's, or that can't be reached", async () => {
+  it("blames a data directory whose ledger is another's, or that can't be reached", async () => {
     const file = fileWith("data-of-another/ledger", "");
     const { ills } = await doctor({ DATA_DIR: path.dirname(file) });
     expect(ills).toEqual([`DATA_DIR: ${file} can't be written (ENOTDIR)`]);
