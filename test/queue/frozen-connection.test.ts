@@ -3,13 +3,9 @@ import { silentLog } from "../../src/log/log.ts";
 import { createQueues } from "../../src/queue/queues.ts";
 import { startPendingWork } from "../../src/queue/pending-work.ts";
 import { createPending } from "../../src/redis/pending.ts";
-import { connectRedis } from "../../src/redis/redis.ts";
 import { startProxy } from "../faults/stage/proxy.ts";
-import { testRedis } from "../support/with-redis.ts";
+import { connectImpatiently, testRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
-
-/** ioredis gives up a silent connection after 12 s, and BullMQ's lock of what was taken in vain has to run out. */
-const withinMs = 20_000;
 
 it(
   "a worker whose connections are frozen, and not closed, takes jobs again by itself",
@@ -18,7 +14,8 @@ it(
     const { redis, key } = shared;
     await using line = await startProxy(Number(new URL(shared.url).port));
     const url = `redis://127.0.0.1:${line.port}`;
-    const connection = await connectRedis(url, "worker", silentLog());
+    // In production it gives up a silent connection after 12 s
+    const connection = await connectImpatiently(url, "worker", 0.2);
     const queues = createQueues(redis, key.prefix);
     queues.assign("step", queues.requests);
     const done: string[] = [];
@@ -53,5 +50,4 @@ it(
     await queues.close();
     connection.disconnect();
   },
-  withinMs + 10_000,
 );
