@@ -55,7 +55,8 @@ function expectInert(message: Message) {
     expect(text).not.toMatch(/<[!@#a-z]/i);
     // oxlint-disable-next-line no-control-regex -- what must not be there
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u200b\u202a-\u202e\u2066-\u2069]/);
-    for (const line of text.split("\n")) expect(line.split("`").length % 2).toBe(1);
+    const opensCode = (line: string) => line.split("`").length % 2 === 0;
+    expect(text.split("\n").filter(opensCode)).toEqual([]);
   }
 }
 
