@@ -1,10 +1,11 @@
-import { describe, expect, it } from "vitest";
+import type { RequestListener, ServerResponse } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
-import { ComputeError } from "../../src/fleet/compute/compute.ts";
+import { type Compute, ComputeError } from "../../src/fleet/compute/compute.ts";
 import { createCompute } from "../../src/fleet/compute/create-compute.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { readTarget } from "../../src/core/perform/read-target.ts";
-import { answering, says } from "../fleet/compute/answering.ts";
+import { type Answering, answering, says } from "../fleet/compute/answering.ts";
 import { project, vm } from "../core/permit/sample.ts";
 
 const inputs: Record<string, object> = {
@@ -19,11 +20,22 @@ const statuses = [200, 201, 202, 400, 401, 403, 404, 405, 409, 422, 429, 500, 50
 /** A page of a proxy in the way, with this status. */
 const html =
   (status: number, type = "text/html; charset=utf-8") =>
-  (_: unknown, response: import("node:http").ServerResponse) =>
+  (_: unknown, response: ServerResponse) =>
     void response.writeHead(status, { "content-type": type }).end(page);
 
-const clientOf = (baseUrl: string) =>
-  createCompute({ baseUrl, apiKey: "key", timeoutMs: 5000, retryDelays: { baseMs: 1, maxMs: 2 } });
+/** One server whose answers are set by each test, and a client of it. */
+let answer: RequestListener = says({});
+let server: Answering;
+let compute: Compute;
+beforeAll(async () => {
+  server = await answering((request, response) => answer(request, response));
+  const retryDelays = { baseMs: 1, maxMs: 2 };
+  compute = createCompute({ baseUrl: server.url, apiKey: "key", timeoutMs: 60_000, retryDelays });
+});
+afterAll(async () => {
+  await compute.close();
+  await server[Symbol.asyncDispose]();
+});
 
 async function failure(work: Promise<unknown>): Promise<string> {
   try {
@@ -42,20 +54,17 @@ describe.each(changes.map((command) => [command.name, command] as const))("%s", 
   const target =
     command.on === "vm" ? vm("web-1") : project(command.on === "new-project" ? "shop" : "web");
 
-  it.each(statuses)(
-    "is unclear when a page answers it with %i: nothing is proved",
-    async (status) => {
+  it("is unclear whatever the status of a page that answers it: nothing is proved", async () => {
+    for (const status of statuses)
       for (const type of ["text/html", "application/json"]) {
-        await using server = await answering(html(status, type));
-        const compute = clientOf(server.url);
+        answer = html(status, type);
+        server.asked.length = 0;
         const args = (inputs[name] ?? {}) as never;
         const call = Promise.try(() => command.perform(target, args, { compute }));
-        expect(await failure(call), type).toBe("unclear");
+        expect(await failure(call), `${status} ${type}`).toBe("unclear");
         expect(server.asked).toHaveLength(1);
-        await compute.close();
       }
-    },
-  );
+  });
 });
 
 describe("a read that a page or another record answers", () => {
@@ -63,24 +72,19 @@ describe("a read that a page or another record answers", () => {
 
   it.each(statuses)("with %i proves nothing: no absence, no refusal, no state", async (status) => {
     for (const target of targets) {
-      await using server = await answering(html(status));
-      const compute = clientOf(server.url);
+      answer = html(status);
       const kind = await failure(readTarget(target, { compute }));
       expect(["unreachable", "unexpected", "busy"], target.id).toContain(kind);
-      await compute.close();
     }
   });
 
   it("proves no absence when the record alone is a page with 404, and the control read succeeds", async () => {
     for (const target of targets.slice(0, 2)) {
-      await using server = await answering((request, response) =>
+      answer = (request, response) =>
         /\/v1\/projects\?/.test(request.url ?? "")
           ? says([])(request, response)
-          : html(404)(request, response),
-      );
-      const compute = clientOf(server.url);
+          : html(404)(request, response);
       expect(await failure(readTarget(target, { compute }))).toBe("unreachable");
-      await compute.close();
     }
   });
 
@@ -94,10 +98,8 @@ describe("a read that a page or another record answers", () => {
     };
     for (const body of [{ ok: true }, [], "OK", { error: "none" }, other])
       for (const target of targets.slice(0, 2)) {
-        await using server = await answering(says(body));
-        const compute = clientOf(server.url);
+        answer = says(body);
         expect(await failure(readTarget(target, { compute }))).toBe("unexpected");
-        await compute.close();
       }
   });
 });
@@ -108,10 +110,8 @@ describe("a snapshot's ID", () => {
     [{ id: "u-1", email: "a@example.com" }],
     [{ id: "s-1", message: "sign in" }],
   ])("is none in JSON of another kind: %j", async (body) => {
-    await using server = await answering(says(body, 201));
-    const compute = clientOf(server.url);
+    answer = says(body, 201);
     expect((await compute.vms.snapshot("vm-1", "nightly")).snapshotId).toBeUndefined();
-    await compute.close();
   });
 });
 
@@ -119,17 +119,13 @@ describe("a console", () => {
   it.each([[{ ok: true }], [{ url: "https://proxy.example/login" }], ["OK"]])(
     "is none in JSON of another kind: %j",
     async (body) => {
-      await using server = await answering(says(body));
-      const compute = clientOf(server.url);
+      answer = says(body);
       expect(await failure(compute.vms.console("vm-1"))).toBe("unexpected");
-      await compute.close();
     },
   );
 
   it.each(statuses)("is none on a page with %i", async (status) => {
-    await using server = await answering(html(status));
-    const compute = clientOf(server.url);
+    answer = html(status);
     expect(await failure(compute.vms.console("vm-1"))).toBe("unclear");
-    await compute.close();
   });
 });

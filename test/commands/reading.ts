@@ -59,7 +59,6 @@ export function listed(
 
 /** The journal's lists, as if it held these. */
 function holding(requests: readonly StoredRequest[]): Pick<Journal, "recentIds" | "getMany"> {
-  const all = new Map(requests.map((request) => [request.record.id, request]));
   return {
     recentIds: async ({ requesterId, targetId }, most) =>
       requests
@@ -67,7 +66,8 @@ function holding(requests: readonly StoredRequest[]): Pick<Journal, "recentIds" 
         .filter(({ record }) => targetId === undefined || record.target.id === targetId)
         .map(({ record }) => record.id)
         .slice(0, most),
-    getMany: async (ids) => ids.flatMap((id) => all.get(id) ?? []),
+    getMany: async (ids) =>
+      ids.flatMap((id) => requests.find(({ record }) => record.id === id) ?? []),
   };
 }
 

@@ -4,7 +4,7 @@ import { silentLog } from "../../src/log/log.ts";
 import { checkRedis } from "../../src/redis/check.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { runDoctor } from "../../src/cli/doctor.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
+import { policyWith, startWorld } from "../support/start-world.ts";
 import { composeRedis } from "../support/compose.ts";
 import { hears } from "../stories/words.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
@@ -16,7 +16,7 @@ describe("the Redis of compose.yaml", () => {
     await using world = await startWorld({
       redisUrl,
       namespace: "gatehouse",
-      policy: `${usualPolicy}approvals: [{ operations: ["vm.restart"], required: 1 }]\n`,
+      policy: policyWith({}, 'approvals: [{ operations: ["vm.restart"], required: 1 }]\n'),
     });
     await world.olivia.types("ops", "/vm restart web-2");
     const card = await hears(world.amir, "ops", /Waiting for approval/);

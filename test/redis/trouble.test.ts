@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { ComputeError } from "../../src/fleet/compute/compute.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, patiently, redisTrouble } from "../../src/redis/redis.ts";
-import { privateRedis } from "../support/with-redis.ts";
+import { startRedis } from "../../sandbox/ensure-redis.ts";
+import { connectImpatiently } from "../support/with-redis.ts";
 
 const failure = (act: Promise<unknown>) =>
   act.then(
@@ -12,7 +13,8 @@ const failure = (act: Promise<unknown>) =>
 
 describe("trouble with Redis", () => {
   it("is told from a bug, whichever way Redis or its client says it", async () => {
-    await using server = await privateRedis();
+    await using server = await startRedis();
+    const impatient = await connectImpatiently(server.url, "commands", 0.1);
     const redis = await connectRedis(server.url, "commands", silentLog());
     const other = await connectRedis(server.url, "commands", silentLog());
     expect(redisTrouble(await failure(redis.lpush("a", "1").then(() => redis.get("a"))))).toBe(
@@ -25,13 +27,15 @@ describe("trouble with Redis", () => {
     expect(redisTrouble(await failure(redis.set("b", "1")))).toBe("Redis is a read-only replica");
     await other.replicaof("NO", "ONE");
     await patiently(() => redis.set("b", "1"));
-    await other.call("CLIENT", "PAUSE", "1200", "ALL");
-    expect(redisTrouble(await failure(redis.set("b", "2")))).toBe("Redis answers slowly");
+    process.kill(server.pid, "SIGSTOP");
+    expect(redisTrouble(await failure(impatient.set("b", "2")))).toBe("Redis answers slowly");
+    process.kill(server.pid, "SIGCONT");
     await patiently(() => redis.set("b", "3"));
     const lost = failure(redis.blpop("c", 5));
     await server.kill();
     expect(redisTrouble(await lost)).toMatch(/^Redis (is down|answers slowly)$/);
     expect(redisTrouble(await failure(redis.set("b", "4")))).toBe("Redis is down");
+    impatient.disconnect();
     redis.disconnect();
     other.disconnect();
   });

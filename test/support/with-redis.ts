@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { createJournal } from "../../src/core/request/journal.ts";
+import { stretchDeadlines } from "../../src/deadline.ts";
 import { silentLog, type Log } from "../../src/log/log.ts";
 import {
   createKeys,
@@ -29,6 +30,21 @@ export async function testRedis(
   const redis = await connectRedis(url, purpose, log);
   const key = createKeys(`test-${randomBytes(6).toString("hex")}`);
   return { redis, key, url, [Symbol.asyncDispose]: async () => redis.disconnect() };
+}
+
+/**
+ * A connection that gives up after this part of the time that it has in production. All others, which are stretched as usual, stay
+ * patient, so that what is broken for this one is late for it alone.
+ */
+export async function connectImpatiently(
+  url: string,
+  purpose: RedisPurpose,
+  part = 1,
+): Promise<RedisClient> {
+  stretchDeadlines(part);
+  const connecting = connectRedis(url, purpose, silentLog());
+  stretchDeadlines(30);
+  return connecting;
 }
 
 /** A journal in the shared Redis, in a namespace of its own. */

@@ -92,14 +92,11 @@ describe("a worker's slots", () => {
     expect(shares.take("b", "waits")).toEqual({ waitMs: 550 });
   });
 
-  it("are left for others by 30 requests on a project that hangs: one elsewhere is told promptly", async () => {
+  it("are left for others by 30 requests on a project that hangs: one elsewhere goes on", async () => {
     const hanging = Array.from({ length: 30 }, (_, n) => `hung-${n}`);
     const paths = new Set<string>();
     await using world = await startWorld({
-      policy: policyWith(
-        { timing: { httpTimeout: "4s", quiesce: "9s", settleDeadline: "12s" } },
-        "limits: { requestsPerMinute: 1000 }\n",
-      ),
+      policy: policyWith({}, "limits: { requestsPerMinute: 1000 }\n"),
       prepare: (compute) => {
         for (const name of hanging) {
           const id = compute.edit.addVm({ project: "payments", name });
@@ -112,10 +109,8 @@ describe("a worker's slots", () => {
     await until(() => world.store.openCount()).toBe(30);
     await world.olivia.types("status", "/vm start worker-1");
     await hears(world.olivia, "status", /Started worker-1/);
-    // Each read of a hanging VM lasts 4 s, so a read that began since then is under way. These
-    // reads fill at most their project's share of the 20 slots.
-    const since = Date.now() - 3_900;
-    const underWay = world.compute.calls().filter(({ path, at }) => paths.has(path) && at > since);
+    // None of their reads has ended. They fill at most their project's share of the 20 slots.
+    const underWay = world.compute.calls().filter(({ path }) => paths.has(path));
     expect(underWay.length).toBeGreaterThan(0);
     expect(underWay.length).toBeLessThanOrEqual(15);
   });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import type { Vm } from "../../../src/fleet/compute/compute.ts";
 import { lookAt } from "../../../src/core/perform/judge.ts";
@@ -186,7 +185,7 @@ describe("the poll that requests of a project share", () => {
       reads: { ...stage.reads, last },
     });
     await store.outbox.remove(id);
-    await sleep(20);
+    await until(() => store.now()).toBeGreaterThanOrEqual(last.at + 10);
     expect(await isMoved()).toBe(true);
     expect(await store.outbox.among([id])).toEqual(new Set([id]));
     const long = await store.get(id);

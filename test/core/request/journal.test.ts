@@ -223,12 +223,12 @@ describe("what a poll reads", () => {
     const ids: string[] = [];
     for (const more of [1, 2, 150]) {
       const names = Array.from({ length: more }, (_, n) => `vm-${ids.length + n}`);
-      // One after another, as a connection gives up a command that waits for a second
-      for (const name of names) {
+      const claimAnother = async (name: string) => {
         const request = await storeRequest(here.store, atOnce(name));
         ids.push(request.record.id);
         await here.store.move(request, { ...claim, claim: { vmIds: [], nonce: newNonce() } });
-      }
+      };
+      await Promise.all(names.map(claimAnother));
       const watched = here.key("watch", pollKeyOf({ target: vmTarget("a") }));
       await here.redis.sadd(watched, "r-gone");
       const polls = createPolls(here.redis, here.key, here.store.latest);

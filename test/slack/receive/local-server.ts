@@ -5,6 +5,8 @@ export interface LocalServer extends AsyncDisposable {
   /** Without a slash at the end. */
   url: string;
   port: number;
+  /** Cuts every connection. */
+  hangUp(): void;
 }
 
 /** A server on 127.0.0.1 and a free port, for one test. */
@@ -17,6 +19,7 @@ export async function listenLocally(answer: RequestListener): Promise<LocalServe
   return {
     url: `http://127.0.0.1:${address.port}`,
     port: address.port,
+    hangUp: () => server.closeAllConnections(),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();

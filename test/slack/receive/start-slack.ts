@@ -15,7 +15,7 @@ export interface GatewayOptions {
   mode?: "http" | "socket";
   handlers?: Partial<Handlers>;
   /** Called before the acknowledgment. */
-  onStored?: () => Promise<void>;
+  onStored?: (interaction: Interaction) => Promise<void>;
   /** Another gateway on the same Slack and Redis. */
   beside?: TestGateway;
   /** It counts as dead after five of these (ms). */
@@ -41,6 +41,8 @@ export interface TestGateway extends AsyncDisposable {
   lines: string[];
   /** Resolves when so many asks were handled. */
   handles(count: number): Promise<Interaction[]>;
+  /** Cuts what Slack has sent, and waits for, over HTTP. */
+  hangUp(): void;
   close(): Promise<void>;
 }
 
@@ -74,7 +76,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     heartbeatMs: options.heartbeatMs ?? 100,
     storeWithinMs: 500,
   });
-  const slack = beside?.slack ?? (await startGatehouseSlack({ rateLimits: "off" }));
+  const slack =
+    beside?.slack ??
+    (await startGatehouseSlack({ rateLimits: "off", app: { ackTimeoutMs: 90_000, triggerLifeMs: 90_000 } }));
 
   const route: { is?: ReturnType<typeof createSlackApp>["route"] } = {};
   const server = await listenLocally((request, response) => {
@@ -154,6 +158,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       else waiting.push({ count, resolve });
       return promise;
     },
+    hangUp: () => server.hangUp(),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { stretchDeadlines } from "../../src/deadline.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, type RedisClient } from "../../src/redis/redis.ts";
 import {
@@ -9,21 +10,13 @@ import {
   startCluster,
   startSentinels,
 } from "../support/redis-nodes.ts";
-import { privateRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
 
-/** Writes until it works; resolves with how long that took and the longest refusal (ms). */
-async function untilWritten(redis: RedisClient) {
-  const began = performance.now();
-  let longestMs = 0;
-  await until(async () => {
-    const asked = performance.now();
-    return redis.incr("{gatehouse}:n").catch(() => {
-      longestMs = Math.max(longestMs, performance.now() - asked);
-      return undefined;
-    });
-  });
-  return { afterMs: performance.now() - began, longestMs };
+/** Writes until it works; resolves with how often that was refused. */
+async function untilWritten(redis: RedisClient): Promise<number> {
+  let refusals = 0;
+  await until(() => redis.incr("{gatehouse}:n").catch(() => void (refusals += 1)));
+  return refusals;
 }
 
 describe("the primary of a Cluster that speaks TLS alone", () => {
@@ -34,10 +27,13 @@ describe("the primary of a Cluster that speaks TLS alone", () => {
   beforeAll(async () => {
     setDefaultCACertificates([...usual, readFileSync(certificate, "utf8")]);
     cluster = await startCluster("gatehouse", { one: true, tls: true });
+    // The deadlines of production: a node that is frozen answers no sooner
+    stretchDeadlines(1);
     redis = await connectRedis(cluster.url, "commands", silentLog());
     worker = await connectRedis(cluster.url, "worker", silentLog());
-  }, 30_000);
+  });
   afterAll(async () => {
+    stretchDeadlines(30);
     redis.disconnect();
     worker.disconnect();
     await cluster[Symbol.asyncDispose]();
@@ -46,7 +42,7 @@ describe("the primary of a Cluster that speaks TLS alone", () => {
 
   it("is found from the URL of any one node, as managed services give it", async () => {
     expect(cluster.url).not.toContain(",");
-    expect(await redis.incr("{gatehouse}:n")).toBe(1);
+    await untilWritten(redis);
     expect(await worker.get("{gatehouse}:n")).toBe("1");
   });
 
@@ -54,26 +50,24 @@ describe("the primary of a Cluster that speaks TLS alone", () => {
     // "UNBLOCKED", and the next one works
     const waiting = worker.bzpopmin("{gatehouse}:queue", 1).catch(() => undefined);
     await cluster.failOver();
-    expect((await untilWritten(redis)).afterMs).toBeLessThan(3_000);
+    await untilWritten(redis);
     await waiting;
-    expect((await untilWritten(worker)).afterMs).toBeLessThan(3_000);
-  });
-
-  it("is found again when our slot moves to another one", async () => {
-    const n = Number(await redis.get("{gatehouse}:n"));
-    await cluster.moveSlot();
-    expect((await untilWritten(redis)).afterMs).toBeLessThan(3_000);
-    expect(Number(await redis.get("{gatehouse}:n"))).toBe(n + 1);
     await untilWritten(worker);
   });
 
-  it("is found again when it is frozen, while commands are refused within a second and a bit", async () => {
+  it("is found again when our slot moves to another one", async () => {
+    const n = Number(await worker.get("{gatehouse}:n"));
+    await cluster.moveSlot();
+    await untilWritten(redis);
+    expect(Number(await worker.get("{gatehouse}:n"))).toBeGreaterThan(n);
+    await untilWritten(worker);
+  });
+
+  it("is found again when it is frozen, while commands are refused instead of waiting", async () => {
     const old = await cluster.primary();
     old.freeze();
     const waiting = worker.set("{gatehouse}:waited", "1").catch(() => undefined);
-    const { afterMs, longestMs } = await untilWritten(redis);
-    expect(afterMs).toBeLessThan(10_000);
-    expect(longestMs).toBeLessThan(1_300);
+    expect(await untilWritten(redis)).toBeGreaterThan(0);
     await waiting;
     await untilWritten(worker);
     old.thaw();
@@ -85,7 +79,7 @@ describe("the primary of a Cluster that speaks TLS alone", () => {
     if (named === (await cluster.primary())) await cluster.failOver();
     await named?.kill();
     redis.disconnect(true);
-    expect((await untilWritten(redis)).afterMs).toBeLessThan(10_000);
+    await untilWritten(redis);
   });
 });
 
@@ -107,33 +101,5 @@ describe("the primary that sentinels know", () => {
       },
     );
     await expect(unknown).rejects.toThrow("the sentinels know no primary called other");
-  });
-});
-
-describe("a database that Redis hasn't", () => {
-  it("is refused at the start, naming REDIS_URL, instead of working in database 0", async () => {
-    await using server = await privateRedis(["--databases", "4"]);
-    await expect(connectRedis(`${server.url}/4`, "commands", silentLog())).rejects.toMatchObject({
-      name: "ConfigError",
-      message: expect.stringMatching(/REDIS_URL: Redis at \S+ has no database 4/),
-    });
-    const redis = await connectRedis(`${server.url}/3`, "commands", silentLog());
-    await redis.set("a", "1");
-    redis.disconnect();
-  });
-
-  it("is refused after a restart, too", async () => {
-    await using server = await privateRedis(["--databases", "4"]);
-    const redis = await connectRedis(`${server.url}/3`, "commands", silentLog());
-    const errors: string[] = [];
-    // not its log, which is quiet for 10 s after an attempt that found no server yet
-    redis.on("error", ({ message }) => errors.push(message));
-    await server.stop();
-    // A database 3 in the file would not be loaded
-    await server.start(["--databases", "2"]);
-    const refused = async () => errors.some((message) => /DB index/.test(message)) || undefined;
-    await until(refused);
-    await expect(redis.set("a", "1")).rejects.toThrow();
-    redis.disconnect();
   });
 });
