@@ -8,7 +8,7 @@ import { createLog } from "../../src/log/log.ts";
 import { runDoctor } from "../../src/cli/doctor.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { createKeys } from "../../src/redis/redis.ts";
-import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { until } from "../support/until.ts";
 
@@ -46,7 +46,7 @@ async function statusOf(world: TestWorld): Promise<string> {
 
 it("/gatehouse status says who came in last, and when", async () => {
   const env = { API_PORT: "0", ...secrets };
-  await using world = await startWorld({ env, policy: usualPolicy + callers });
+  await using world = await startWorld({ env, policy: testPolicy + callers });
   const port = world.processes[0]?.apiPort;
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   const now = await world.store.now();
@@ -62,7 +62,7 @@ it("/gatehouse status says who came in last, and when", async () => {
 
 it("/gatehouse status and doctor name a source without a secret, and the log says so at the start", async () => {
   const env = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: "test-secret-one" };
-  await using world = await startWorld({ env, policy: usualPolicy + callers });
+  await using world = await startWorld({ env, policy: testPolicy + callers });
   const missing = "SOURCE_SECRET_GRAFANA: is missing: set it, or SOURCE_SECRET_GRAFANA_FILE";
   expect(await statusOf(world)).toContain(missing);
   expect(world.lines.join("")).toContain(
@@ -82,7 +82,7 @@ it("/gatehouse status and doctor name a source without a secret, and the log say
 it("doctor tells Gatehouse's own API from another program on its port, and says when it is off", async () => {
   await using world = await startWorld({
     env: { API_PORT: "0", ...secrets },
-    policy: usualPolicy + callers,
+    policy: testPolicy + callers,
   });
   const own = String(world.processes[0]?.apiPort);
   expect((await doctor(world, { API_PORT: own })).said).toBe(
@@ -116,7 +116,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   world.env["SOURCE_SECRET_PROMETHEUS_FILE"] = file;
   world.env["SOURCE_SECRET_GRAFANA"] = "test-secret-four";
   const policy = world.env["GATEHOUSE_CONFIG"] ?? "";
-  writeFileSync(policy, `${usualPolicy}sources: { prometheus: { format: plain } }\n`);
+  writeFileSync(policy, `${testPolicy}sources: { prometheus: { format: plain } }\n`);
   const running = await world.startProcess("all");
   await world.slack.connected();
   const lines: string[] = [];
@@ -126,7 +126,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
     return !lines.at(-1)?.includes(secret);
   };
   expect(["test-secret-of-file-1", "test-secret-four"].map(isHidden)).toEqual([true, false]);
-  writeFileSync(policy, `${usualPolicy}${callers}`);
+  writeFileSync(policy, `${testPolicy}${callers}`);
   await running.reload();
   await until(() => isHidden("test-secret-four")).toBe(true);
   expect(world.lines.join("")).toContain("channel C01OPS; notify none; expires 1h; limits");
@@ -149,7 +149,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
 
 it("a caller over its limit is named in the audit channel, once an hour", async () => {
   const env = { API_PORT: "0", ...secrets };
-  await using world = await startWorld({ env, policy: usualPolicy + callers });
+  await using world = await startWorld({ env, policy: testPolicy + callers });
   const now = await world.store.now();
   const places = Array.from({ length: 3_000 }, (_, n) => [now, `call-${n}`]);
   await world.client.zadd(world.key("rate", "api", "sources.prometheus"), ...places.flat());
