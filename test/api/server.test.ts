@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod";
 import { ApiProblem, type Route, createApi, jsonOf, unauthorized } from "../../src/api/server.ts";
 import { createLog, silentLog } from "../../src/log/log.ts";
@@ -8,6 +8,7 @@ import { createTelemetry } from "../../src/log/telemetry.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { createJournal } from "../../src/core/request/journal.ts";
 import { startWebServer } from "../../src/operate/web-server.ts";
+import { stretchDeadlines } from "../../src/deadline.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
 
@@ -284,7 +285,7 @@ describe("a caller of the API", () => {
     for (let n = 0; n < 3; n += 1) statuses.push((await api.post(good, "/few")).status);
     expect(statuses).toEqual([202, 202, 429]);
     const over = await api.post(good, "/few");
-    expect(Number(over.headers.get("retry-after"))).toBeGreaterThan(50);
+    expect(Number(over.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(await problem(over)).toEqual([429, "Too many calls within a minute."]);
     expect((await api.post(good, "/few-503")).status).toBe(503);
     expect(api.limited).toEqual(["prometheus", "prometheus", "prometheus"]);
@@ -369,55 +370,42 @@ describe("without Redis", () => {
 });
 
 describe("the connections of the API", () => {
-  it("end when a body takes longer than 4 s, or headers longer than 5 s", async () => {
+  const starts = ["POST /alerts HTTP/1.1\r\n", head("/alerts", "content-length: 1000")];
+
+  it("end when a body takes longer than 4 s, or headers longer than 5 s, though something of them comes", async () => {
+    // A tenth of that. Nothing here ends in time, however slow the machine is
+    stretchDeadlines(0.1);
+    onTestFinished(() => stretchDeadlines(30));
     await using redis = await testRedis();
     await using api = await openApi(redis);
-    using body = await dial(api.port, head("/alerts", "content-length: 100"));
+    using body = await dial(api.port, head("/alerts", "content-length: 1000"));
     using headers = await dial(api.port, "POST /alerts HTTP/1.1\r\n");
     const drip = setInterval(() => {
       body.socket.write(" ");
       headers.socket.write("x: y\r\n");
-    }, 100);
+    }, 20);
     const told = await Promise.all([body.closed, headers.closed]);
     clearInterval(drip);
     expect(told[0]).toMatch(/^HTTP\/1\.1 408 [^]*took too long to arrive/);
     expect(told[1]).toMatch(/^HTTP\/1\.1 408 /);
-  });
-
-  it.each([
-    ["headers that never end", "POST /alerts HTTP/1.1\r\n"],
-    ["bodies that never end", head("/alerts", "content-length: 1000")],
-  ])("are left to others by 300 with %s", async (_, words) => {
-    await using redis = await testRedis();
-    await using api = await openApi(redis);
-    const silent: Socket[] = [];
-    let cut = 0;
-    for (let n = 0; n < 300; n += 1) {
-      const socket = connect(api.port, "127.0.0.1");
-      socket.on("error", () => undefined);
-      socket.on("close", () => (cut += 1));
-      socket.resume();
-      silent.push(socket);
-      await once(socket, "connect");
-      socket.write(words);
+    for (const words of starts) {
+      using silent = await dial(api.port, words);
+      expect(await silent.closed).toMatch(/^HTTP\/1\.1 408 /);
     }
-    expect((await api.post(good)).status).toBe(202);
-    await until(() => cut).toBeGreaterThanOrEqual(40);
-    for (const socket of silent) socket.destroy();
   });
 
-  it("are 1,024 at most, whatever they do, until some of them end", async () => {
+  it("are 1,024 at most, and others are answered beside 1,023 whose headers or bodies never end", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
-    const open = [];
-    for (let n = 0; n < 1_024; n += 1)
-      open.push(await dial(api.port, "GET /wait HTTP/1.1\r\nhost: d\r\n\r\n"));
-    await until(api.waiting).toBe(1_024);
+    const more = async (n: number) => dial(api.port, starts[n % 2]);
+    const open = await Promise.all(Array.from({ length: 1_023 }, (_, n) => more(n)));
+    using last = await dial(api.port, goodCall.replace("HTTP/1.1", "HTTP/1.0"));
+    expect(await last.closed).toMatch(/^HTTP\/1\.1 202 /);
+    open.push(await more(1));
     using late = await dial(api.port, goodCall);
     expect(await late.closed).toBe("");
     for (const { socket } of open) socket.destroy();
-    await until(api.waiting).toBe(0);
-    expect((await api.post(good)).status).toBe(202);
+    await until(async () => (await api.post(good)).status).toBe(202);
   });
 });
 
@@ -429,13 +417,11 @@ describe("an API that closes", () => {
     await until(first.said).toContain("202");
     const waits = api.call("/wait");
     await until(api.waiting).toBe(1);
-    const began = performance.now();
     const stopped = api.stop();
     const answer = await waits;
     expect([answer.status, await answer.json()]).toEqual([200, { state: "running" }]);
     expect(answer.headers.get("connection")).toBe("close");
     await stopped;
-    expect(performance.now() - began).toBeLessThan(900);
     expect(await first.closed).not.toContain("503");
     await expect(api.post(good)).rejects.toThrow();
   });
