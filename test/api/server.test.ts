@@ -135,7 +135,7 @@ describe("a call of the API", () => {
     expect(await api.kept()).toBe("web-2");
   });
 
-  it("to an address or by a method that isn't there is a problem, and tells which methods are", async () => {
+  it("is a problem where nothing is at its address or takes its method, and tells which methods are taken", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     expect(await problem(await api.call("/other"))).toEqual([
@@ -170,7 +170,7 @@ describe("a call of the API", () => {
     });
   });
 
-  it("without the right secret gets the same 401, whatever is wrong", async () => {
+  it("gets the same 401 without the right secret, whatever is wrong", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     for (const authorization of ["", "Bearer test-secret-two", "Basic dGVzdA=="]) {
@@ -199,14 +199,14 @@ describe("a call of the API", () => {
     ["null", "null", "A name is missing."],
     ["a list", "[]", "A name is missing."],
     ["of another type", '{"name":{"__proto__":null}}', "A name is missing."],
-  ])("with a body that is %s is refused, and nothing is written", async (_, body, title) => {
+  ])("is refused when its body is %s, and nothing is written", async (_, body, title) => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     expect(await problem(await api.post(body))).toEqual([400, title]);
     expect(await api.kept()).toBeNull();
   });
 
-  it("with more than 256 KB reads why, with its length given or without end", async () => {
+  it("is refused when its body is larger than 256 KB, with its length given or without end", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     const whole = (size: number) => `{"name":"${"x".repeat(size - 11)}"}`;
@@ -221,7 +221,7 @@ describe("a call of the API", () => {
     clearInterval(more);
   });
 
-  it("that is no HTTP, or has two lengths, reaches no route", async () => {
+  it("reaches no route when it is no HTTP, or has two lengths", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     const both = head("/alerts", "content-length: 5", "transfer-encoding: chunked");
@@ -234,7 +234,7 @@ describe("a call of the API", () => {
     expect(api.lines.filter((line) => line.includes('"event":"api.'))).toEqual([]);
   });
 
-  it("that ends before its body does writes nothing", async () => {
+  it("writes nothing when it ends before its body does", async () => {
     await using redis = await testRedis();
     await using api = await openApi(redis);
     using raw = await dial(api.port, head("/alerts", "content-length: 100") + good);
@@ -340,8 +340,8 @@ describe("a caller of the API", () => {
   });
 });
 
-describe("without Redis", () => {
-  it("a call gets 503 and nothing is written; the next one after it is back is taken", async () => {
+describe("an API without Redis", () => {
+  it("answers 503 and writes nothing, and takes the next call once Redis is back", async () => {
     await using server = await privateRedis();
     const redis = await connectRedis(server.url, "commands", silentLog());
     const key = createKeys("test-api");
