@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Socket, connect } from "node:net";
+import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod";
 import { ApiProblem, type Route, createApi, jsonOf, unauthorized } from "../../src/api/server.ts";
