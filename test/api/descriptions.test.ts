@@ -1,19 +1,27 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { connectAgent, textOf } from "../../demo/agent.ts";
-import type { TestWorld } from "../support/start-world.ts";
+import { startWorld } from "../support/start-world.ts";
 import {
   addressOf,
+  apiPolicy,
   everythingToken,
   readAs,
-  startApiWorld,
   token,
 } from "../features/proposals/asking.ts";
+
+const world = await startWorld({
+  policy: apiPolicy,
+  env: { API_PORT: "0" },
+  prepare({ edit }) {
+    for (let n = 10; n < 61; n++) edit.addVm({ project: "staging", name: `more-${n}` });
+  },
+});
+afterAll(() => world.close());
 
 type Answer = Awaited<ReturnType<Awaited<ReturnType<typeof connectAgent>>["callTool"]>>;
 type Json = Record<string, unknown>;
 
 interface Asking {
-  world: TestWorld;
   /** The JSON of a call that is taken. */
   reads(args: Json): Promise<Json>;
   /** The sentence of a call that is refused. */
@@ -82,16 +90,11 @@ const promises: Record<string, Record<string, [says: string, shows: (at: Asking)
     ],
     page: [
       "which page of 50",
-      async ({ reads, world }) => {
-        const others = (await reads({}))["count"] as number;
-        for (let n = 0; n < 51; n++)
-          world.compute.edit.addVm({ project: "payments", name: `more-${n}` });
-        await expect
-          // Programs have the fleet read every 10 s at most, and may call 60 times a minute
-          .poll(async () => (await reads({}))["count"], { timeout: 15_000, interval: 1_000 })
-          .toBe(others + 51);
+      async ({ reads }) => {
+        const count = (await reads({}))["count"] as number;
+        expect(count).toBeGreaterThan(50);
         expect((await reads({ page: "1" }))["vms"]).toHaveLength(50);
-        expect((await reads({ page: "2" }))["vms"]).toHaveLength(others + 1);
+        expect((await reads({ page: "2" }))["vms"]).toHaveLength(count - 50);
       },
     ],
   },
@@ -162,7 +165,6 @@ const promises: Record<string, Record<string, [says: string, shows: (at: Asking)
 
 describe("what programs are told of each read", () => {
   it("is what it does: every parameter of every tool, through MCP", async () => {
-    await using world = await startApiWorld();
     await using client = await connectAgent(addressOf(world, "/mcp"), {
       mode: "legacy",
       bearer: everythingToken,
@@ -189,7 +191,6 @@ describe("what programs are told of each read", () => {
         const calls = async (args: Json): Promise<Answer> =>
           client.callTool({ name: tool, arguments: args });
         await shows({
-          world,
           async reads(args) {
             const answer = await calls(args);
             expect(answer.isError, `${tool} ${JSON.stringify(args)} ${textOf(answer)}`).not.toBe(
@@ -207,7 +208,6 @@ describe("what programs are told of each read", () => {
   });
 
   it("is the same in OpenAPI, and refused in the same way", async () => {
-    await using world = await startApiWorld();
     const { body } = await readAs(world, undefined, "/v1/openapi.json");
     const paths = body["paths"] as Record<
       string,
@@ -241,7 +241,6 @@ describe("what programs are told of each read", () => {
   });
 
   it("offers as proposals only what can be proposed: a change of one VM", async () => {
-    await using world = await startApiWorld();
     await using client = await connectAgent(addressOf(world, "/mcp"), {
       mode: "legacy",
       bearer: token,

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
-import { expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/config.ts";
 import { createLog } from "../../src/log/log.ts";
 import { runDoctor } from "../../src/cli/doctor.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { createKeys } from "../../src/redis/redis.ts";
-import { startWorld, usualPolicy, type TestWorld } from "../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { until } from "../support/until.ts";
 
@@ -44,25 +44,75 @@ async function statusOf(world: TestWorld): Promise<string> {
   return wordsOf(seen).match(/API[^\n]*/)?.[0] ?? "";
 }
 
+const usual = await startWorld({
+  env: { API_PORT: "0", ...secrets },
+  policy: testPolicy + callers,
+});
+afterAll(() => usual.close());
+
+it("doctor tells Gatehouse's own API from another program on its port, and says when it is off", async () => {
+  const own = String(usual.processes[0]?.apiPort);
+  expect((await doctor(usual, { API_PORT: own })).said).toBe(
+    `  ✓ port ${own}: Gatehouse answers\n  ✓ secrets: there for 2 sources of alerts\n  ✓ no alert yet from prometheus, no alert yet from grafana, no call yet from deploy, no call yet from agent\n`,
+  );
+  const last = createKeys()("api", "last");
+  await usual.client.hset(last, "alerts sources.prometheus", await usual.store.now());
+  expect((await doctor(usual, { API_PORT: own })).said).toMatch(
+    /✓ last alert from prometheus \d+ s ago, /,
+  );
+  const other = createServer((_, response) => response.end("hello"));
+  await once(other.listen(0, "127.0.0.1"), "listening");
+  const address = other.address();
+  const taken = String(typeof address === "object" ? address?.port : "");
+  expect((await doctor(usual, { API_PORT: taken })).said).toContain(
+    `✗ port ${taken}: another program has it\n    Stop it, or set API_PORT to another port.`,
+  );
+  other.close();
+  expect((await doctor(usual, { API_PORT: taken })).said).toContain(`✓ port ${taken}: free`);
+  expect((await doctor(usual, { API_PORT: "" })).said).toBe(
+    "  ! off here, and gatehouse.yml names prometheus, grafana, deploy, agent\n    Set API_PORT where they should come in.\n",
+  );
+  expect((await doctor(usual, {}, "worker")).said).toBeUndefined();
+});
+
 it("/gatehouse status says who came in last, and when", async () => {
-  const env = { API_PORT: "0", ...secrets };
-  await using world = await startWorld({ env, policy: usualPolicy + callers });
-  const port = world.processes[0]?.apiPort;
+  const port = usual.processes[0]?.apiPort;
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
-  const now = await world.store.now();
-  await world.client.hset(world.key("api", "last"), {
+  const now = await usual.store.now();
+  await usual.client.hset(usual.key("api", "last"), {
     "alerts sources.prometheus": now - 4 * 60_000,
     "reads deploy": now - 60_000,
     "proposals services.deploy": now - 2 * 3_600_000,
   });
-  expect(await statusOf(world)).toContain(
+  expect(await statusOf(usual)).toContain(
     "last alert from prometheus 4 min ago, no alert yet from grafana, last call from deploy 2 h ago, no call yet from agent",
   );
 });
 
+it("a caller over its limit is named in the audit channel, once an hour", async () => {
+  const now = await usual.store.now();
+  const places = Array.from({ length: 3_000 }, (_, n) => [now, `call-${n}`]);
+  await usual.client.zadd(usual.key("rate", "api", "sources.prometheus"), ...places.flat());
+  const post = () =>
+    fetch(`http://127.0.0.1:${usual.processes[0]?.apiPort}/alerts/prometheus`, {
+      method: "POST",
+      headers: { authorization: "Bearer test-secret-one" },
+      body: "{}",
+    });
+  for (const answer of [await post(), await post()]) {
+    expect(answer.status).toBe(503);
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  }
+  const words = /sources\.prometheus is at its limit of 3000 calls a minute/;
+  await hears(usual.ada, "audit", words);
+  await usual.settled();
+  const { messages } = usual.ada.seesChannel("audit");
+  expect(messages.filter((message) => words.test(wordsOf(message)))).toHaveLength(1);
+});
+
 it("/gatehouse status and doctor name a source without a secret, and the log says so at the start", async () => {
   const env = { API_PORT: "0", SOURCE_SECRET_PROMETHEUS: "test-secret-one" };
-  await using world = await startWorld({ env, policy: usualPolicy + callers });
+  await using world = await startWorld({ env, policy: testPolicy + callers });
   const missing = "SOURCE_SECRET_GRAFANA: is missing: set it, or SOURCE_SECRET_GRAFANA_FILE";
   expect(await statusOf(world)).toContain(missing);
   expect(world.lines.join("")).toContain(
@@ -79,35 +129,6 @@ it("/gatehouse status and doctor name a source without a secret, and the log say
   expect(many.said).toContain("SOURCE_SECRET_GRAFANA: has 3 words");
 });
 
-it("doctor tells Gatehouse's own API from another program on its port, and says when it is off", async () => {
-  await using world = await startWorld({
-    env: { API_PORT: "0", ...secrets },
-    policy: usualPolicy + callers,
-  });
-  const own = String(world.processes[0]?.apiPort);
-  expect((await doctor(world, { API_PORT: own })).said).toBe(
-    `  ✓ port ${own}: Gatehouse answers\n  ✓ secrets: there for 2 sources of alerts\n  ✓ no alert yet from prometheus, no alert yet from grafana, no call yet from deploy, no call yet from agent\n`,
-  );
-  const last = createKeys()("api", "last");
-  await world.client.hset(last, "alerts sources.prometheus", await world.store.now());
-  expect((await doctor(world, { API_PORT: own })).said).toMatch(
-    /✓ last alert from prometheus \d+ s ago, /,
-  );
-  const other = createServer((_, response) => response.end("hello"));
-  await once(other.listen(0, "127.0.0.1"), "listening");
-  const address = other.address();
-  const taken = String(typeof address === "object" ? address?.port : "");
-  expect((await doctor(world, { API_PORT: taken })).said).toContain(
-    `✗ port ${taken}: another program has it\n    Stop it, or set API_PORT to another port.`,
-  );
-  other.close();
-  expect((await doctor(world, { API_PORT: taken })).said).toContain(`✓ port ${taken}: free`);
-  expect((await doctor(world, { API_PORT: "" })).said).toBe(
-    "  ! off here, and gatehouse.yml names prometheus, grafana, deploy, agent\n    Set API_PORT where they should come in.\n",
-  );
-  expect((await doctor(world, {}, "worker")).said).toBeUndefined();
-});
-
 it("secrets of sources are kept out of the log, also one that came with a new policy or a new file", async () => {
   await using world = await startWorld({ roles: [] });
   const file = path.join(path.dirname(world.env["GATEHOUSE_CONFIG"] ?? ""), "secret");
@@ -116,7 +137,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
   world.env["SOURCE_SECRET_PROMETHEUS_FILE"] = file;
   world.env["SOURCE_SECRET_GRAFANA"] = "test-secret-four";
   const policy = world.env["GATEHOUSE_CONFIG"] ?? "";
-  writeFileSync(policy, `${usualPolicy}sources: { prometheus: { format: plain } }\n`);
+  writeFileSync(policy, `${testPolicy}sources: { prometheus: { format: plain } }\n`);
   const running = await world.startProcess("all");
   await world.slack.connected();
   const lines: string[] = [];
@@ -126,7 +147,7 @@ it("secrets of sources are kept out of the log, also one that came with a new po
     return !lines.at(-1)?.includes(secret);
   };
   expect(["test-secret-of-file-1", "test-secret-four"].map(isHidden)).toEqual([true, false]);
-  writeFileSync(policy, `${usualPolicy}${callers}`);
+  writeFileSync(policy, `${testPolicy}${callers}`);
   await running.reload();
   await until(() => isHidden("test-secret-four")).toBe(true);
   expect(world.lines.join("")).toContain("channel C01OPS; notify none; expires 1h; limits");
@@ -145,27 +166,4 @@ it("secrets of sources are kept out of the log, also one that came with a new po
     return world.lines.join("");
   }).toMatch(changed);
   expect(["test-secret-of-file-2", "test-secret-of-file-3"].map(isHidden)).toEqual([true, true]);
-});
-
-it("a caller over its limit is named in the audit channel, once an hour", async () => {
-  const env = { API_PORT: "0", ...secrets };
-  await using world = await startWorld({ env, policy: usualPolicy + callers });
-  const now = await world.store.now();
-  const places = Array.from({ length: 3_000 }, (_, n) => [now, `call-${n}`]);
-  await world.client.zadd(world.key("rate", "api", "sources.prometheus"), ...places.flat());
-  const post = () =>
-    fetch(`http://127.0.0.1:${world.processes[0]?.apiPort}/alerts/prometheus`, {
-      method: "POST",
-      headers: { authorization: "Bearer test-secret-one" },
-      body: "{}",
-    });
-  for (const answer of [await post(), await post()]) {
-    expect(answer.status).toBe(503);
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
-  }
-  const words = /sources\.prometheus is at its limit of 3000 calls a minute/;
-  await hears(world.ada, "audit", words);
-  await world.settled();
-  const { messages } = world.ada.seesChannel("audit");
-  expect(messages.filter((message) => words.test(wordsOf(message)))).toHaveLength(1);
 });

@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { appraise, gateRefusal } from "../../src/attestation/appraise.ts";
 import { createAcceptedPins } from "../../src/attestation/pins.ts";
+import { stretchDeadlines } from "../../src/deadline.ts";
+import { good } from "./reports.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
 
@@ -9,6 +12,31 @@ const record = JSON.stringify({
   move: "done",
   request: "r-1",
   pin: { vm: "vm-a", values: pin.values },
+});
+
+describe("an approved pin that isn't sealed", () => {
+  it("is waited for, and then counts for nothing: the VM can't be verified, and gates stay closed", async () => {
+    await using at = await testRedis();
+    let found: "sealed" | "waits" = "waits";
+    const accepted = createAcceptedPins({
+      ...at,
+      trail: { find: async () => ({ record, is: found }), alarm: async () => undefined },
+      secret: () => "xoxb-first-fake",
+    });
+    await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(accepted.vouched(pin))}`);
+    const early = accepted.of("vm-a");
+    found = "sealed";
+    expect(await early).toMatchObject({ is: "kept", values: pin.values });
+
+    found = "waits";
+    stretchDeadlines(0);
+    onTestFinished(() => stretchDeadlines(30));
+    expect(await accepted.of("vm-a")).toMatchObject({ is: "waits" });
+    const appraisal = appraise(good({ pins: [], pinDoubt: "waits" }));
+    expect(appraisal.verdict).toBe("could not verify");
+    expect(appraisal.reasons[0]).toMatch(/waits to be sealed/);
+    expect(gateRefusal(appraisal)).toMatch(/waits to be sealed/);
+  });
 });
 
 describe("an approved pin, when the bot token is replaced", () => {

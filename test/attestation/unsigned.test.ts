@@ -109,8 +109,8 @@ describe("DER that nobody signed", () => {
   });
 });
 
-describe("a list that is older, and not over yet", () => {
-  it("never replaces one with a higher number, whatever the days say", async () => {
+describe("an endorsement that is older, and not over yet", () => {
+  it("never replaces a list with a higher number, whatever the days say", async () => {
     await using at = await folder();
     const mints = createMints();
     const crl = (number: number, days: number) => ({
@@ -130,7 +130,7 @@ describe("a list that is older, and not over yet", () => {
     expect(await store(crl(0, 4))).toBe("stored");
   });
 
-  it("nor does a statement with a lower evaluation number replace one with a higher", async () => {
+  it("never replaces a statement with a higher evaluation number", async () => {
     await using at = await folder();
     const { intel } = createMints();
     const mint = (number: number, day: string) =>

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { hash as digest } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -32,6 +32,8 @@ describe("an export of the audit trail", () => {
   it("can be checked with sha256sum, as it says itself", async () => {
     const file = await someExport(2);
     let before = file.before;
+    // As the program prints it
+    const sum = (input: string) => digest("sha256", input);
     for (const { seq, id, at, payload, hash, salt, record } of file.records) {
       expect(sum(`${salt}${record}`)).toBe(payload);
       expect(sum(`\0${before} ${payload} ${seq} ${id} ${at}`)).toBe(hash);
@@ -95,7 +97,7 @@ describe("an export of the audit trail", () => {
         expect(is).toBe("broken");
         expect(problem?.seq).toBeLessThanOrEqual(seq);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -113,14 +115,10 @@ describe("an export of the audit trail", () => {
           expect((await verifyExport(changed)).is).toBe("broken");
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });
-
-function sum(input: string): string {
-  return execFileSync("sha256sum", { input }).toString().slice(0, 64);
-}
 
 function isSame(text: string, file: AuditExport): boolean {
   try {

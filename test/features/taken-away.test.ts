@@ -1,15 +1,22 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { features } from "../../src/features/index.ts";
 import { hears, wordsOf } from "../stories/words.ts";
-import { startWorld, testPolicy } from "../support/start-world.ts";
+import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { fire, startAlertWorld } from "./alerts/sending.ts";
 
 const without = (...taken: readonly string[]) =>
   features.filter(({ name }) => !taken.includes(name));
 
-describe("messages after a feature was removed", () => {
-  it("is without rollouts that a command takes one VM, and how to go on", async () => {
-    await using world = await startWorld({ features: without("rollouts") });
+describe("a Gatehouse without rollouts, snapshots, consoles, and freeze", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startWorld({
+      features: without("rollouts", "snapshots", "consoles", "freeze"),
+    });
+  });
+  afterAll(() => world.close());
+
+  it("says that a command takes one VM, and how to go on", async () => {
     const refused = (names: string) =>
       new RegExp(
         `Here /vm restart takes one VM, not a list or a glob\\. Nothing was done\\.\nRun it for each: ${names}\\.`,
@@ -27,18 +34,38 @@ describe("messages after a feature was removed", () => {
     await hears(world.olivia, "ops", /Restarted/);
   });
 
-  it("is without freeze that Gatehouse stopped all changes, and no command that isn't there", async () => {
-    await using world = await startWorld({ features: without("freeze") });
+  it("says that commands of snapshots aren't there, and no card offers them or a console", async () => {
+    await world.olivia.types("ops", "/vm restore db-1 snap-1");
+    await hears(world.olivia, "ops", /\/vm has no restore\./);
+    await world.olivia.types("ops", "/vm show train-7");
+    await hears(world.olivia, "ops", /\[Metrics\] \[Attest\] \[Refresh\]\n\[Restart\]/);
+    await world.olivia.types("ops", "/vm restart train-7");
+    const refused = await hears(world.olivia, "ops", /Restart of train-7 was not done/);
+    expect(wordsOf(refused)).toMatch(/\[Attest\]/);
+    expect(wordsOf(refused)).not.toMatch(/\[Restore\]|\[Console\]/);
+    const next = / Next: check its attestation or read the compute service's own logs\./;
+    await hears(world.olivia, "ops", next);
+  });
+
+  it("says that Gatehouse stopped all changes, and offers no command to end that", async () => {
     world.compute.weather({ match: "POST /v1/*", status: 401, message: "key revoked" });
-    await world.olivia.types("ops", "/vm restart payments/web-1");
+    await world.olivia.types("ops", "/vm restart db-1");
     const told = await hears(world.olivia, "ops", /Gatehouse froze all changes: /);
     expect(told.text).toMatch(/reads still work\.$/);
   });
+});
 
-  it("is without break-glass that nothing was done, and no word of it elsewhere", async () => {
-    const policy = `access:
-  { view: ["*"], operate: ["S01ONCALL"], approve: ["S02LEADS"], breakGlass: ["U0ADA"], administer: ["U0ADA"] }`;
-    await using world = await startWorld({ features: without("break-glass"), policy });
+describe("a Gatehouse without break-glass and attestation's commands", () => {
+  const policy = `${testPolicy}attestation:
+  pins: [{ targets: ["payments/web-2"], measurements: ["${"0a".repeat(48)}"] }]
+`;
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startWorld({ features: without("break-glass", "attest"), policy });
+  });
+  afterAll(() => world.close());
+
+  it("says that a command with break-glass did nothing, and has no word of it elsewhere", async () => {
     const { ada } = world;
     await ada.types("ops", '/vm stop payments/web-1 --break-glass "it leaks"');
     await hears(
@@ -55,21 +82,16 @@ describe("messages after a feature was removed", () => {
     expect(world.compute.writes()).toEqual([]);
   });
 
-  it("is without snapshots and consoles that their commands aren't there, and no card offers them", async () => {
-    await using world = await startWorld({ features: without("snapshots", "consoles") });
-    await world.olivia.types("ops", "/vm restore db-1 snap-1");
-    await hears(world.olivia, "ops", /\/vm has no restore\./);
-    await world.olivia.types("ops", "/vm show train-7");
-    await hears(world.olivia, "ops", /\[Metrics\] \[Attest\] \[Refresh\]\n\[Restart\]/);
-    await world.olivia.types("ops", "/vm restart train-7");
-    const refused = await hears(world.olivia, "ops", /Restart of train-7 was not done/);
-    expect(wordsOf(refused)).toMatch(/\[Attest\]/);
-    expect(wordsOf(refused)).not.toMatch(/\[Restore\]|\[Console\]/);
-    const next = / Next: check its attestation or read the compute service's own logs\./;
-    await hears(world.olivia, "ops", next);
+  it("says why a console is refused, and names no command of attestation", async () => {
+    await world.olivia.types("ops", "/vm console web-2");
+    const refused = wordsOf(await hears(world.olivia, "ops", /No console on web-2/));
+    expect(refused).toMatch(/An administrator can insist: \/vm console web-2 --insist/);
+    expect(refused).not.toMatch(/\/vm attest/);
   });
+});
 
-  it("is without remedies that an alert still says what became of a press, and nothing of earlier ones", async () => {
+describe("a Gatehouse without remedies", () => {
+  it("says in an alert what became of a press, and nothing of earlier ones", async () => {
     await using world = await startAlertWorld({
       features: without("remedies"),
       pace: { remedyMs: 200 },
@@ -80,16 +102,5 @@ describe("messages after a feature was removed", () => {
     const said = await hears(world.olivia, "ops", /Restarted web-2 in .*\. Still firing\./);
     expect(wordsOf(said)).not.toMatch(/didn't help/);
     expect(await world.client.keys(world.key("remed*"))).toEqual([]);
-  });
-
-  it("is without attestation's commands why a console is refused, and no command that isn't there", async () => {
-    const policy = `${testPolicy}attestation:
-  pins: [{ targets: ["payments/web-2"], measurements: ["${"0a".repeat(48)}"] }]
-`;
-    await using world = await startWorld({ features: without("attest"), policy });
-    await world.olivia.types("ops", "/vm console web-2");
-    const refused = wordsOf(await hears(world.olivia, "ops", /No console on web-2/));
-    expect(refused).toMatch(/An administrator can insist: \/vm console web-2 --insist/);
-    expect(refused).not.toMatch(/\/vm attest/);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { auditOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
@@ -29,8 +29,33 @@ const card = (person: PersonActions, channel = "ops") => hears(person, channel, 
 const writes = ({ compute }: TestWorld) => compute.writes().map(({ path }) => path);
 
 describe("a refusal for lack of the right", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startWorld();
+  });
+  afterAll(() => world.close());
+
+  it("is asked once for each button, and can be withdrawn but not run by whoever asked", async () => {
+    const { vera, olivia } = world;
+    const refused = await asks(vera, "/vm restart db-1");
+    const asked = await card(olivia);
+    await vera.presses(askOncall, { in: refused.ts });
+    await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Ask"));
+    await vera.submits({ Reason: "once more" });
+    await hears(vera, "ops", /You already asked @oncall/);
+    const cards = () =>
+      vera.seesChannel("ops").messages.filter((one) => wordsOf(one).includes("vera asks"));
+    expect(cards()).toHaveLength(1);
+    await vera.presses("Run", { in: asked.ts });
+    await hears(vera, "ops", /You asked for this: someone else must run it\./);
+    await vera.presses("Dismiss", { in: asked.ts });
+    await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await vera.submits({ Reason: "It answers again" });
+    await hears(olivia, "ops", /🚫 Withdrawn by vera: “It answers again”\. Nothing was done\./);
+    expect(writes(world)).toEqual([]);
+  });
+
   it("becomes a proposal that someone with the right runs, and whoever asked is told the result", async () => {
-    await using world = await startWorld();
     const { vera, olivia } = world;
     const refused = await asks(vera);
     expect(wordsOf(refused)).toBe(
@@ -77,35 +102,42 @@ describe("a refusal for lack of the right", () => {
     );
   });
 
-  it("is asked once for each button, and can be withdrawn but not run by whoever asked", async () => {
-    await using world = await startWorld();
-    const { vera, olivia } = world;
-    const refused = await asks(vera);
-    const asked = await card(olivia);
-    await vera.presses(askOncall, { in: refused.ts });
-    await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Ask"));
-    await vera.submits({ Reason: "once more" });
-    await hears(vera, "ops", /You already asked @oncall/);
-    const cards = () =>
-      vera.seesChannel("ops").messages.filter((one) => wordsOf(one).includes("vera asks"));
-    expect(cards()).toHaveLength(1);
-    await vera.presses("Run", { in: asked.ts });
-    await hears(vera, "ops", /You asked for this: someone else must run it\./);
-    await vera.presses("Dismiss", { in: asked.ts });
-    await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
-    await vera.submits({ Reason: "It answers again" });
-    await hears(olivia, "ops", /🚫 Withdrawn by vera: “It answers again”\. Nothing was done\./);
-    expect(writes(world)).toEqual([]);
+  it("is limited to five that are open, and is refused where nobody could run it", async () => {
+    const { vera } = world;
+    const before = writes(world);
+    for (const words of [
+      "stop train-7",
+      "restart train-7",
+      "snapshot train-7",
+      "stop db-1",
+      "snapshot db-1",
+    ])
+      await asks(vera, `/vm ${words}`);
+    await until(
+      () => vera.seesChannel("ops").messages.map(wordsOf).join().split("vera asks").length,
+    ).toBe(6);
+    await asks(vera, "/vm snapshot gpu-1");
+    await hears(vera, "ops", /5 of the changes you asked for are still open/);
+    await asks(vera, "/vm restore db-1");
+    await hears(vera, "ops", /The snapshot is missing\./);
+    expect(writes(world)).toEqual(before);
   });
+});
 
-  it("is offered by can-i, after a mention, and on a VM's card, and to nobody who sees no such VM", async () => {
+describe("a refusal for lack of a team's right", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
     const policy = policyWith(
       { view: ["S01ONCALL", "U0ADA"] },
       `teams:
   payments: { projects: [payments], view: [U0VERA], operate: [U0OLIVIA], approve: [S02LEADS], channel: C01OPS }
 `,
     );
-    await using world = await startWorld({ policy });
+    world = await startWorld({ policy });
+  });
+  afterAll(() => world.close());
+
+  it("is offered by can-i, after a mention, and on a VM's card, and to nobody who sees no such VM", async () => {
     const { vera, olivia } = world;
     const label = "Ask olivia to do it";
     const offered = new RegExp(`Only olivia can [^]*\\[${label}\\]`);
@@ -128,13 +160,6 @@ describe("a refusal for lack of the right", () => {
   });
 
   it("goes to the channel of the VM's team, and the result to whoever asked elsewhere", async () => {
-    const policy = policyWith(
-      {},
-      `teams:
-  payments: { projects: [payments], view: [U0VERA], operate: [U0OLIVIA], approve: [S02LEADS], channel: C01OPS }
-`,
-    );
-    await using world = await startWorld({ policy });
     const { vera, olivia } = world;
     const label = "Ask olivia to do it";
     await asks(vera, "/vm stop web-2", { label, channel: "random" });
@@ -146,29 +171,10 @@ describe("a refusal for lack of the right", () => {
       JSON.stringify(channels).includes("Dismissed by olivia: “It is needed”. Nothing was done."),
     );
   });
+});
 
-  it("is limited to five that are open, and is refused where nobody could run it", async () => {
-    await using world = await startWorld();
-    const { vera } = world;
-    for (const words of [
-      "stop web-2",
-      "restart web-2",
-      "snapshot web-2",
-      "stop db-1",
-      "restart db-1",
-    ])
-      await asks(vera, `/vm ${words}`);
-    await until(
-      () => vera.seesChannel("ops").messages.map(wordsOf).join().split("vera asks").length,
-    ).toBe(6);
-    await asks(vera, "/vm snapshot db-1");
-    await hears(vera, "ops", /5 of the changes you asked for are still open/);
-    await asks(vera, "/vm restore db-1");
-    await hears(vera, "ops", /The snapshot is missing\./);
-    expect(writes(world)).toEqual([]);
-  });
-
-  it("offers nothing for what no right would help with, and asks no longer once the person has it", async () => {
+describe("a refusal that no right would help with", () => {
+  it("offers nobody to ask, and one for lack of the right asks nobody once the person has it", async () => {
     await using world = await startWorld({
       policy: `${testPolicy}channels: [C01OPS]\n`,
     });

@@ -35,7 +35,7 @@ describe("/gatehouse digest", () => {
     );
   });
 
-  it("of another channel is for administrators", async () => {
+  it("is for administrators where it is about another channel", async () => {
     await using at = await startReading();
     const words = "gatehouse digest on 09:00 C02STATUS";
     await expect(at.reads(words)).rejects.toThrow("Only an administrator");
@@ -59,7 +59,7 @@ describe("a handover", () => {
     });
   });
 
-  it("that is misspelt is still no digest", () => {
+  it("is still no digest when it is misspelt", () => {
     expect(parseCommand("gatehouse handovr careful", commands)).toMatchObject({
       refusal: {
         text: "/gatehouse has no handovr.",

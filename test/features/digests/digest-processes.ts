@@ -129,7 +129,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
   const alarms: { id: string; message: Message }[] = [];
 
   async function start(
-    how: { at?: (point: "digest", id: string) => Promise<void>; leaseMs?: number } = {},
+    how: { at?: (point: "digest", id: string) => Promise<void> } = {},
   ): Promise<DigestProcess> {
     const own = await connectRedis(inject("redisUrl"), "commands", log);
     const notices = createNotices({
@@ -156,7 +156,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
       postDue: createPostDue({
         redis: own,
         key,
-        leaseMs: how.leaseMs ?? 5000,
+        leaseMs: 600_000,
         digests,
         announce: notices.announce,
         alarm: async (_channel, id, message) => void alarms.push({ id, message }),

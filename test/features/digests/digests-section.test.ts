@@ -40,7 +40,7 @@ describe("digests in gatehouse.yml", () => {
     expect(read?.timezone).toBe("UTC");
   });
 
-  it("of a team are posted in its channel, and need one", () => {
+  it("are posted in the channel of the team that has them, and need one", () => {
     const policy = policyOf(
       'teams: { a: { projects: [x], channel: C0A, digests: [{ at: "09:00" }] } }\ndigests: [{ channel: C0B, at: "10:00" }]',
     );

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { exportAudit, exportText } from "../../../src/audit/export.ts";
 import { runAudit } from "../../../src/cli/audit.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
-import { startWorld } from "../../support/start-world.ts";
+import { startWorld, testTiming } from "../../support/start-world.ts";
 import { testFolder } from "../../audit/trail-of.ts";
 import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
 import { until } from "../../support/until.ts";
@@ -115,6 +115,7 @@ describe("the night as one page", () => {
 teams:
   pay: { projects: ["payments"], operate: ["U0OLIVIA"], channel: C01OPS }
   lab: { projects: ["ml"], operate: ["U0AMIR"], view: ["U0VERA"], channel: C02STATUS }
+${testTiming}
 `;
     await using world = await startWorld({ policy });
     const { olivia, amir, vera, ada } = world;

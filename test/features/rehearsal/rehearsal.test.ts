@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SeenView } from "../../../sandbox/slack/seen.ts";
 import { wordsIn } from "../../../sandbox/slack/describe-seen.ts";
 import { features } from "../../../src/features/index.ts";
-import { policyWith, startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
+import { passQuiet } from "../../support/pass-time.ts";
+import { policyWith, startWorld, type TestWorld } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
 const wordsOfView = (view: SeenView | undefined) =>
@@ -18,18 +19,15 @@ async function rehearsed(world: TestWorld): Promise<string> {
   return wordsOfView(modals.findLast(isShown));
 }
 
+const world = await startWorld();
+afterAll(() => world.close());
+
 const inOps = async (world: TestWorld, words: string) => {
   await world.olivia.types("ops", words);
   await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
 };
 
 describe("What would happen?", () => {
-  let world: TestWorld;
-  beforeEach(async () => {
-    world = await startWorld();
-  });
-  afterEach(() => world.close());
-
   it("tells in a form who could approve, how long it takes, and what is lost, and requests nothing", async () => {
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     await world.ended();
@@ -61,7 +59,7 @@ describe("What would happen?", () => {
     await world.ended();
     world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost: "after", times: 1 });
     await world.olivia.types("ops", "/vm snapshot web-2 before-resize");
-    await world.ended("vm snapshot");
+    await passQuiet(world);
     await inOps(world, "/vm resize web-2 --cpu 8 --memory 8");
     await world.olivia.presses("What would happen?");
     const text = await rehearsed(world);
@@ -78,16 +76,60 @@ describe("What would happen?", () => {
     const answer = await hears(world.olivia, "ops", /you can run \/vm restart/);
     expect(wordsOf(answer)).toContain("⚠️ train-7 is in ERROR.");
     expect(wordsOf(answer)).toContain("no earlier restart of train-7, or in ml, is on record.");
-    expect(await world.store.recentIds({}, 9)).toEqual([]);
+    expect(await world.store.recentIds({ targetId: "vm-ml-train-7" }, 9)).toEqual([]);
+  });
+
+  it("names what it couldn't read, and still tells the rest", async () => {
+    world.compute.weather({ match: "GET /v1/vms/vm-payments-web-2", status: 503 });
+    await world.olivia.types("ops", "/gatehouse can-i vm restart web-2");
+    const answer = await hears(world.olivia, "ops", /Not known/);
+    world.compute.clear();
+    expect(wordsOf(answer)).toContain(
+      "❔ Not known, because it can't be read now: the state of web-2.",
+    );
+    expect(wordsOf(answer)).toContain("no earlier restart of web-2");
+  });
+});
+
+describe("a Gatehouse without rehearsals", () => {
+  it("has no button for them in forms, and answers can-i with who may", async () => {
+    const others = features.filter(({ name }) => name !== "rehearsal");
+    await using world = await startWorld({ features: others });
+    await inOps(world, "/vm resize web-2 --cpu 4 --memory 8");
+    const form = world.olivia.sees().modals.at(-1);
+    expect(JSON.stringify(form?.blocks)).not.toContain("What would happen?");
+    await world.olivia.closes();
+    await world.olivia.types("ops", "/gatehouse can-i vm restart web-2");
+    const answer = await hears(world.olivia, "ops", /you can run/);
+    expect(wordsOf(answer)).not.toContain("earlier");
+  });
+});
+
+describe("a rehearsal with teams and a limit", () => {
+  const policy = `${policyWith({ view: ["U0ADA"], operate: ["U0ADA"] })}limits: { requestsPerMinute: 1 }
+teams:
+  payments: { projects: [payments], view: [U0OLIVIA], operate: [U0OLIVIA], approve: [U0AMIR] }
+`;
+  let strict: TestWorld;
+  beforeAll(async () => {
+    strict = await startWorld({ policy });
+  });
+  afterAll(() => strict.close());
+
+  it("says as little as the command of what a person may not see: the same for a hidden name and for none", async () => {
+    const answers: string[] = [];
+    for (const called of ["train-7", "train-8"]) {
+      await strict.olivia.types("ops", `/gatehouse can-i vm restart ${called}`);
+      const said = await hears(strict.olivia, "ops", new RegExp(`no VM called ${called}`));
+      answers.push(wordsOf(said).replaceAll(called, "X"));
+    }
+    expect(answers[0]).toBe(answers[1]);
   });
 
   it("tells of a freeze and of a limit that would refuse, and takes no place itself", async () => {
-    await using strict = await startWorld({
-      policy: `${testPolicy}limits: { requestsPerMinute: 1 }\n`,
-    });
     for (const vm of ["web-1", "web-2"]) {
-      await strict.olivia.types("ops", `/gatehouse can-i vm restart payments/${vm}`);
-      await hears(strict.olivia, "ops", new RegExp(`no earlier restart of (payments/)?${vm}`));
+      await strict.olivia.types("ops", `/gatehouse can-i vm restart ${vm}`);
+      await hears(strict.olivia, "ops", new RegExp(`no earlier restart of ${vm}`));
     }
     await strict.olivia.types("ops", "/vm restart web-2");
     expect((await strict.ended()).state).toBe("done");
@@ -101,45 +143,4 @@ describe("What would happen?", () => {
     );
     expect(wordsOf(answer)).toMatch(/⏱️ 1 earlier restart of web-2 took \d+ s\./);
   });
-
-  it("names what it couldn't read, and still tells the rest", async () => {
-    world.compute.weather({ match: "GET /v1/vms/vm-payments-web-2", status: 503 });
-    await world.olivia.types("ops", "/gatehouse can-i vm restart web-2");
-    const answer = await hears(world.olivia, "ops", /Not known/);
-    expect(wordsOf(answer)).toContain(
-      "❔ Not known, because it can't be read now: the state of web-2.",
-    );
-    expect(wordsOf(answer)).toContain("no earlier restart of web-2");
-  });
 });
-
-describe("without rehearsals", () => {
-  it("forms have no such button, and can-i answers who may", async () => {
-    const others = features.filter(({ name }) => name !== "rehearsal");
-    await using world = await startWorld({ features: others });
-    await inOps(world, "/vm resize web-2 --cpu 4 --memory 8");
-    const form = world.olivia.sees().modals.at(-1);
-    expect(JSON.stringify(form?.blocks)).not.toContain("What would happen?");
-    await world.olivia.closes();
-    await world.olivia.types("ops", "/gatehouse can-i vm restart web-2");
-    const answer = await hears(world.olivia, "ops", /you can run/);
-    expect(wordsOf(answer)).not.toContain("earlier");
-  });
-});
-
-describe("a rehearsal of what a person may not see", () => {
-  it("says as little as the command: the same for a hidden name and for none", async () => {
-    await using world = await startWorld({ policy: teams });
-    const answers: string[] = [];
-    for (const called of ["train-7", "train-8"]) {
-      await world.olivia.types("ops", `/gatehouse can-i vm restart ${called}`);
-      const said = await hears(world.olivia, "ops", new RegExp(`no VM called ${called}`));
-      answers.push(wordsOf(said).replaceAll(called, "X"));
-    }
-    expect(answers[0]).toBe(answers[1]);
-  });
-});
-
-const teams = `${policyWith({ view: ["U0ADA"], operate: ["U0ADA"] })}teams:
-  payments: { projects: [payments], view: [U0OLIVIA], operate: [U0OLIVIA], approve: [U0AMIR] }
-`;
