@@ -80,7 +80,7 @@ describe("/gatehouse why", () => {
     expect(shownText(await at.reads(`gatehouse why ${id}`))).toMatch(/\*Steps\*\n• .* canceled/);
   });
 
-  it("alone is about the last request of whoever types it; with a VM about the last on it", async () => {
+  it("tells of the last request of whoever types it; with a VM of the last on it", async () => {
     await using at = await startReading({ person: person("U0OLIVIA") });
     const ids: string[] = [];
     for (const one of ["web-2", "db-1"]) {

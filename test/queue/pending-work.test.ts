@@ -40,7 +40,7 @@ async function working(
   };
 }
 
-it("is woken by Redis's clock, by a process whose own is three hours ahead", async () => {
+it("a job is woken by Redis's clock, by a process whose own is three hours ahead", async () => {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const hourMs = 3_600_000;
   const queues = createQueues(redis, key.prefix, () => Date.now() - 3 * hourMs);
@@ -58,7 +58,7 @@ it("is woken by Redis's clock, by a process whose own is three hours ahead", asy
   await dispose();
 });
 
-it("does what is put on the list, none twice at the same time, and once more what was put there meanwhile", async () => {
+it("a process does what is put on the list, none twice at the same time, and once more what was put there meanwhile", async () => {
   const hang = Promise.withResolvers<void>();
   const begun: string[] = [];
   await using here = await working(async (id) => {
@@ -80,7 +80,7 @@ it("does what is put on the list, none twice at the same time, and once more wha
   await until(() => here.pending.depth()).toBe(0);
 });
 
-it("puts off what isn't due yet, and does at once what is brought forward or put there while it was being put off", async () => {
+it("a process puts off what isn't due yet, and does at once what is brought forward or put there while it was being put off", async () => {
   const done: string[] = [];
   let [again, begunAt] = [0, 0];
   await using here = await working(async (id) => {
@@ -100,7 +100,7 @@ it("puts off what isn't due yet, and does at once what is brought forward or put
   await until(() => done).toEqual(["soon", "again", "again", "again"]);
 });
 
-it("does in time what becomes due sooner while it is being put off", async () => {
+it("a process does in time what becomes due sooner while it is being put off", async () => {
   const done: string[] = [];
   let isFirst = true;
   await using here = await working(
@@ -118,7 +118,7 @@ it("does in time what becomes due sooner while it is being put off", async () =>
   await until(() => done).toEqual(["sooner"]);
 });
 
-it("comes back to what failed, to what nobody added a job for, and to a job that was removed by hand", async () => {
+it("a process comes back to what failed, to what nobody added a job for, and to a job that was removed by hand", async () => {
   const done: string[] = [];
   await using here = await working(async (id) => {
     done.push(id);
@@ -136,7 +136,7 @@ it("comes back to what failed, to what nobody added a job for, and to a job that
   await until(() => done).toContain("removed");
 });
 
-it("waits for what is in hand when it closes, and takes nothing more", async () => {
+it("a process waits for what is in hand when it closes, and takes nothing more", async () => {
   const hang = Promise.withResolvers<void>();
   const [begun, ended]: [string[], string[]] = [[], []];
   await using here = await working(async (id) => {

@@ -119,7 +119,7 @@ describe("somebody else", () => {
 });
 
 describe("a fleet", () => {
-  it("of many VMs is served page by page and project by project", async () => {
+  it("is served page by page and project by project", async () => {
     await using sandbox = await startSandboxCompute({
       world: { projects: 500, vmsPerProject: 20 },
     });

@@ -80,7 +80,7 @@ describe("one answer for all processes", () => {
     expect(one.asked).toHaveLength(2);
   });
 
-  it("that failed is told to those who waited, and isn't remembered", async () => {
+  it("is told to those who waited when it failed, and isn't remembered", async () => {
     await using here = await testRedis();
     const [one, other] = [aProcess(here), aProcess(here)];
     const refused: WebAnswer = { ok: false, kind: "refused", error: "missing_scope", detail: [] };

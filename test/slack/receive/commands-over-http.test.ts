@@ -23,7 +23,7 @@ describe("a slash command over HTTP", () => {
     expect(interaction?.responseUrl).toBeTruthy();
   });
 
-  it("delivered three times, byte for byte, is handled once; the others are repetitions (S1)", async () => {
+  it("is handled once when it is delivered three times, byte for byte; the others are repetitions (S1)", async () => {
     await using gateway = await startGateway();
     const first = await gateway.slack.person("olivia").types("ops", "/vm list");
     for (const _ of [1, 2]) {
@@ -83,7 +83,7 @@ describe("a slash command over HTTP", () => {
     );
   });
 
-  it("whose handling crashes gives the person a reference that is in the log", async () => {
+  it("gives the person a reference that is in the log when its handling crashes", async () => {
     await using gateway = await startGateway({
       handlers: {
         handle: async () => {
@@ -130,7 +130,7 @@ describe("a slash command over HTTP", () => {
     expect(log).not.toContain("/actions/");
   });
 
-  it("from another workspace or for another app is refused, although Slack signed it", async () => {
+  it("is refused from another workspace or for another app, although Slack signed it", async () => {
     await using gateway = await startGateway();
     const { slack } = gateway;
     const send = (fields: Record<string, string>) => {
@@ -171,7 +171,7 @@ describe("a slash command over HTTP", () => {
     expect(texts.toSorted()).toEqual(names.toSorted());
   });
 
-  it("being handled is waited for when the gateway closes; new ones go elsewhere", async () => {
+  it("is waited for while it is handled when the gateway closes; new ones go elsewhere", async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     await using gateway = await startGateway({ handlers: { handle: () => goOn } });
     const olivia = gateway.slack.person("olivia");
