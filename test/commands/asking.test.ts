@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../src/messages/message.ts";
 import { person, usual, vm } from "../core/permit/sample.ts";
 import { storeRequest as asked, oneOf, restartOf, stageOf } from "../core/asking.ts";
+import { until } from "../support/until.ts";
 import { startReading } from "./reading.ts";
 import { shownText } from "./shown-text.ts";
 
@@ -80,13 +80,15 @@ describe("/gatehouse why", () => {
     expect(shownText(await at.reads(`gatehouse why ${id}`))).toMatch(/\*Steps\*\n• .* canceled/);
   });
 
-  it("alone is about the last request of whoever types it; with a VM about the last on it", async () => {
+  it("tells of the last request of whoever types it; with a VM of the last on it", async () => {
     await using at = await startReading({ person: person("U0OLIVIA") });
     const ids: string[] = [];
     for (const one of ["web-2", "db-1"]) {
       const target = { ...vm(one), id: `vm-payments-${one}` };
       ids.push((await asked(at.journal, restartOf(target))).record.id);
-      await sleep(2); // two of one millisecond have no order
+      // Two of one millisecond have no order
+      const madeAt = await at.journal.now();
+      await until(() => at.journal.now()).toBeGreaterThan(madeAt);
     }
     expect(shownText(await at.reads("gatehouse why"))).toContain(ids[1]);
     for (const words of ["web-2", "payments/web-2", "vm-payments-web-2", ids[0]])

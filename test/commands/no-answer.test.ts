@@ -70,7 +70,7 @@ describe.each(changes.map((command) => [command.name, command] as const))("%s", 
 describe("a read that a page or another record answers", () => {
   const targets = [vm("web-1"), project("web"), { ...project("shop"), id: "" }];
 
-  it.each(statuses)("with %i proves nothing: no absence, no refusal, no state", async (status) => {
+  it.each(statuses)("proves nothing with %i: no absence, no refusal, no state", async (status) => {
     for (const target of targets) {
       answer = html(status);
       const kind = await failure(readTarget(target, { compute }));

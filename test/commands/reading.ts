@@ -84,7 +84,11 @@ export async function startReading(
   const { world = "demo", requests, features = withCommands, ...rest } = over;
   const commands = commandsWith(features);
   const service = await startSandboxCompute({ world });
-  const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 5000 });
+  const compute = createCompute({
+    baseUrl: service.url,
+    apiKey: service.apiKey,
+    timeoutMs: 60_000,
+  });
   const { redis, key, ...at } = await testRedis();
   const inventory = createInventory({ redis, key, compute, log: silentLog(), refreshMs: 4_000 });
   const snapshots = createSnapshots(redis, key);

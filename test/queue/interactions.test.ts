@@ -103,7 +103,7 @@ describe("an interaction", () => {
     expect(await own.queue.getDelayedCount()).toBe(0);
   });
 
-  it("whose job Redis refuses isn't known either, and may come again", async () => {
+  it("isn't known when Redis refuses its job, and may come again", async () => {
     const own = await gateway(await place());
     const add = vi.spyOn(own.queue, "add");
     add.mockRejectedValueOnce(new Error("NOPERM this user has no permissions to run 'evalsha'"));
@@ -112,21 +112,21 @@ describe("an interaction", () => {
     expect(await own.queue.getDelayedCount()).toBe(1);
   });
 
-  it("that was refused may come again", async () => {
+  it("may come again when it was refused", async () => {
     const own = await gateway(await place());
     await own.store(command("1"));
     await own.forget(command("1"));
     expect(await own.store(command("1"))).toBe("new");
   });
 
-  it("that only is to be recognized leaves no job", async () => {
+  it("leaves no job when it only is to be recognized", async () => {
     const own = await gateway(await place());
     expect(await own.store({ id: "home:1", kind: "home" }, { isKept: false })).toBe("new");
     expect(await own.store({ id: "home:1", kind: "home" }, { isKept: false })).toBe("seen");
     expect(await own.queue.getDelayedCount()).toBe(0);
   });
 
-  it("that was handled isn't again, though a copy whose gateway died, or an old backup, has its job", async () => {
+  it("isn't handled again, though a copy whose gateway died, or an old backup, has its job", async () => {
     const own = await gateway(await place());
     own.recovering.take();
     await own.store(command("1"));
@@ -160,7 +160,7 @@ describe("a gateway that dies", () => {
     expect(others.flatMap(({ late }) => late)).toEqual([]);
   });
 
-  it("in the middle of what another left is followed by the next, three times; then it is too late", async () => {
+  it("is followed by the next when it dies over what another left, three times; then it is too late", async () => {
     const at = await place();
     const first = await gateway(at);
     await first.store(command("deadly"));
@@ -273,7 +273,7 @@ describe("what a gateway has in hand", () => {
 });
 
 describe("a Redis that doesn't answer", () => {
-  it("in time leaves it unknown, in these words; and if Redis stored it, it is handled long before its gateway counts as dead", async () => {
+  it("leaves the interaction unknown, in these words; and if Redis stored it, it is handled long before its gateway counts as dead", async () => {
     await using server = await startRedis();
     const at = { url: server.url, namespace: "late" };
     const own = await gateway(at, { heartbeatMs: minute });
@@ -297,7 +297,7 @@ describe("a Redis that doesn't answer", () => {
     await until(() => next.taken).toEqual(["command:late"]);
   });
 
-  it("because it is gone has done nothing, and says so", async () => {
+  it("has done nothing when it is gone, which is said", async () => {
     await using server = await privateRedis();
     const own = await gateway({ url: server.url, namespace: "gone" });
     await server.kill();

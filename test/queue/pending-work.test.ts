@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { createQueues } from "../../src/queue/queues.ts";
 import { createPending } from "../../src/redis/pending.ts";
+import { redisNow } from "../../src/redis/redis.ts";
 import { startWork } from "../support/start-delivery.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
@@ -40,7 +40,7 @@ async function working(
   };
 }
 
-it("is woken by Redis's clock, by a process whose own is three hours ahead", async () => {
+it("a job is woken by Redis's clock, by a process whose own is three hours ahead", async () => {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const hourMs = 3_600_000;
   const queues = createQueues(redis, key.prefix, () => Date.now() - 3 * hourMs);
@@ -58,7 +58,7 @@ it("is woken by Redis's clock, by a process whose own is three hours ahead", asy
   await dispose();
 });
 
-it("does what is put on the list, none twice at the same time, and once more what was put there meanwhile", async () => {
+it("a process does what is put on the list, none twice at the same time, and once more what was put there meanwhile", async () => {
   const hang = Promise.withResolvers<void>();
   const begun: string[] = [];
   await using here = await working(async (id) => {
@@ -71,25 +71,28 @@ it("does what is put on the list, none twice at the same time, and once more wha
   for (const id of ["a", "b", "c"]) await here.pending.later(id, 0);
   await until(() => begun.toSorted()).toEqual(["a", "b", "c"]);
   await here.pending.later("a", 0);
-  await sleep(50);
-  expect(begun).toHaveLength(3);
+  // What comes later begins, and not the one that is in hand
+  await here.pending.later("d", 0);
+  await until(() => begun).toHaveLength(4);
+  expect(begun.toSorted()).toEqual(["a", "b", "c", "d"]);
   hang.resolve();
-  await until(() => begun.toSorted()).toEqual(["a", "a", "b", "c"]);
+  await until(() => begun.toSorted()).toEqual(["a", "a", "b", "c", "d"]);
   await until(() => here.pending.depth()).toBe(0);
 });
 
-it("puts off what isn't due yet, and does at once what is brought forward or put there while it was being put off", async () => {
+it("a process puts off what isn't due yet, and does at once what is brought forward or put there while it was being put off", async () => {
   const done: string[] = [];
-  let again = 0;
+  let [again, begunAt] = [0, 0];
   await using here = await working(async (id) => {
     done.push(id);
+    if (id === "soon") begunAt = await redisNow(here.redis);
     if (id === "again" && ++again < 3) await here.pending.later(id, again === 1 ? 60_000 : 0);
     else await here.pending.remove(id);
   });
   await here.pending.later("soon", 300);
-  await sleep(100);
-  expect(done).toEqual([]);
-  await until(() => done).toEqual(["soon"]);
+  const dueAt = (await here.pending.dueAt("soon")) ?? Infinity;
+  await until(() => begunAt).toBeGreaterThanOrEqual(dueAt);
+  expect(done).toEqual(["soon"]);
   await here.pending.later("again", 0);
   await until(() => done).toEqual(["soon", "again"]);
   await until(() => here.queue.getDelayedCount()).toBe(1);
@@ -97,7 +100,7 @@ it("puts off what isn't due yet, and does at once what is brought forward or put
   await until(() => done).toEqual(["soon", "again", "again", "again"]);
 });
 
-it("does in time what becomes due sooner while it is being put off", async () => {
+it("a process does in time what becomes due sooner while it is being put off", async () => {
   const done: string[] = [];
   let isFirst = true;
   await using here = await working(
@@ -115,7 +118,7 @@ it("does in time what becomes due sooner while it is being put off", async () =>
   await until(() => done).toEqual(["sooner"]);
 });
 
-it("comes back to what failed, to what nobody added a job for, and to a job that was removed by hand", async () => {
+it("a process comes back to what failed, to what nobody added a job for, and to a job that was removed by hand", async () => {
   const done: string[] = [];
   await using here = await working(async (id) => {
     done.push(id);
@@ -133,7 +136,7 @@ it("comes back to what failed, to what nobody added a job for, and to a job that
   await until(() => done).toContain("removed");
 });
 
-it("waits for what is in hand when it closes, and takes nothing more", async () => {
+it("a process waits for what is in hand when it closes, and takes nothing more", async () => {
   const hang = Promise.withResolvers<void>();
   const [begun, ended]: [string[], string[]] = [[], []];
   await using here = await working(async (id) => {

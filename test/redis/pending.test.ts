@@ -12,7 +12,7 @@ import { dueInMs } from "../support/pending.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
 
-it("is taken when its time has come, under a mark that nobody else writes", async () => {
+it("what is pending is taken when its time has come, under a mark that nobody else writes", async () => {
   await using here = await testRedis();
   const pending = createPending(here.redis, here.key, "notice");
   const woken: string[] = [];
@@ -35,7 +35,7 @@ it("is taken when its time has come, under a mark that nobody else writes", asyn
   expect(await pending.depth()).toBe(1);
 });
 
-it("is released to a later time or off the list, but not where it was asked for since it was taken", async () => {
+it("what is pending is released to a later time or off the list, but not where it was asked for since it was taken", async () => {
   await using here = await testRedis();
   const pending = createPending(here.redis, here.key, "notice");
   const take = async () => {
@@ -56,7 +56,7 @@ it("is released to a later time or off the list, but not where it was asked for 
   expect(await dueInMs(here.redis, pending, "a")).toBeUndefined();
 });
 
-it("that two work on has one mark: the first to end releases it", async () => {
+it("what two work on has one mark: the first to end releases it", async () => {
   await using here = await testRedis();
   const pending = createPending(here.redis, here.key, "notice");
   await pending.later("a", 0);
@@ -67,7 +67,7 @@ it("that two work on has one mark: the first to end releases it", async () => {
   expect(await pending.take("a")).toBeUndefined();
 });
 
-it("comes back where somebody took it off the list by hand, and is due when it was otherwise", async () => {
+it("what is pending comes back where somebody took it off the list by hand, and is due when it was otherwise", async () => {
   await using here = await testRedis();
   const pending = createPending(here.redis, here.key, "notice");
   await pending.later("later", 60_000);
@@ -77,7 +77,7 @@ it("comes back where somebody took it off the list by hand, and is due when it w
   expect(await dueInMs(here.redis, pending, "later")).toBeGreaterThan(50_000);
 });
 
-it("that is worked on for long gets another job, and isn't taken for asked for meanwhile", async () => {
+it("what is worked on for long gets another job, and isn't taken for asked for meanwhile", async () => {
   await using here = await testRedis();
   const pending = createPending(here.redis, here.key, "notice");
   await pending.later("a", 0);
@@ -89,7 +89,7 @@ it("that is worked on for long gets another job, and isn't taken for asked for m
   expect(await pending.depth()).toBe(0);
 });
 
-it("of every kind is on one list, and what is overdue is told once in that time", async () => {
+it("what is pending of every kind is on one list, and what is overdue is told once in that time", async () => {
   await using here = await testRedis();
   const [things, others] = (["notice", "feed"] as const).map((kind) =>
     createPending(here.redis, here.key, kind),
@@ -115,7 +115,7 @@ it("of every kind is on one list, and what is overdue is told once in that time"
   );
 });
 
-it("is due once Redis's time was set back, and told as overdue; a slow answer is no step", async () => {
+it("what is pending is due once Redis's time was set back, and told as overdue; a slow answer is no step", async () => {
   await using here = await testRedis();
   const { redis, key } = here;
   const pending = createPending(redis, key, "notice");
@@ -137,7 +137,7 @@ it("is due once Redis's time was set back, and told as overdue; a slow answer is
   expect(await dueAfterSetBack(500)).toBe(0);
 });
 
-it("gets its job from the relay within one of its rounds after Redis's time was set back", async () => {
+it("what is pending gets its job from the relay within one of its rounds after Redis's time was set back", async () => {
   await using here = await testRedis();
   const { redis, key } = here;
   const pending = createPending(redis, key, "notice");

@@ -190,7 +190,7 @@ describe("an answer to whoever asked", () => {
     expect(lost.calls).toHaveLength(1);
   });
 
-  it("that Slack took nowhere is told later; one that was refused everywhere could never be", async () => {
+  it("is told later when Slack took it nowhere; one that was refused everywhere could never be", async () => {
     for (const away of [
       { ok: false, kind: "lost", reason: "timeout" },
       { ok: false, kind: "unreachable", reason: "ECONNREFUSED" },

@@ -77,7 +77,7 @@ describe("a call to Slack", () => {
     }
   });
 
-  it("that never left is known as such", async () => {
+  it("is known as such when it never left", async () => {
     const slack = await slackThat(json(200, { ok: true }));
     await slack[Symbol.asyncDispose]();
     expect(await slack.web.call("auth.test")).toMatchObject({ ok: false, kind: "unreachable" });

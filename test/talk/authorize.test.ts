@@ -56,7 +56,7 @@ describe("rights", () => {
     ]);
   });
 
-  it("to a protected target are missing, and the audit trail names the rule", async () => {
+  it("are missing where a target is protected, and the audit trail names the rule", async () => {
     const olivia = world.slack.person("olivia");
     await olivia.types("ops", "/vm stop vault-1");
     await world.idle();

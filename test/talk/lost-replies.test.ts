@@ -41,7 +41,7 @@ it("an answer that was lost is told to whoever asked, by their words, never by w
   expect(buttonsOf(notice)).toEqual([]);
 });
 
-it("of a button too; the Home tab is just opened again", async () => {
+it("a lost answer to a button is told, too; the Home tab is just opened again", async () => {
   const press: Interaction = {
     ...base,
     kind: "button",

@@ -106,7 +106,7 @@ describe("genuine evidence", () => {
     expect(intelOf(vector.collateral ?? "").rootCrl).toEqual(intel.rootCrl);
   });
 
-  it("of a debug guest fails, and another with its measurement pinned is verified", () => {
+  it("fails from a debug guest, and another with its measurement pinned is verified", () => {
     const [debug, good] = ["snp-milan-v2-debug", "snp-genoa-v5"].map((id) => {
       const vector = vectorOf(id);
       const now = Date.parse(vector.at);

@@ -322,7 +322,7 @@ describe("a result says what changed", () => {
   const first = (request: StoredRequest, command: Parameters<typeof renderResult>[1]) =>
     shownText(renderResult(request, command)).split("\n")[0];
 
-  it("of a restart in how long, and of what else its status became", () => {
+  it("tells how long a restart took, and what else its status became", () => {
     const before = vm("RUNNING", 2, 8);
     expect(first(ended(done(before, { before })), restart)).toBe(
       "✅ <@U0OLIVIA> Restarted `db-1` in 5 s.",
@@ -332,7 +332,7 @@ describe("a result says what changed", () => {
     );
   });
 
-  it("of a resize by its steps, and that the VM still is stopped", () => {
+  it("tells a resize by its steps, and that the VM still is stopped", () => {
     const record4 = { ...record, input: { vms: ["db-1"], cpu: "4", memory: "16" } };
     const steps = done(vm("STOPPED", 4, 16), { before: vm("STOPPED", 2, 8) });
     expect(first(ended(steps, { record: record4 }), resize)).toBe(
@@ -344,7 +344,7 @@ describe("a result says what changed", () => {
     );
   });
 
-  it("of a new name by both names", () => {
+  it("tells a new name by both names", () => {
     const project = (name: string) => ({ id: "prj-1", name, status: "ACTIVE", type: "TEE_VM" });
     const renamed: RequestRecord = {
       ...record,
@@ -434,7 +434,7 @@ describe("a result says what changed", () => {
     );
   });
 
-  it("of what didn't happen by what was read, and that another try is safe", () => {
+  it("tells by what was read what didn't happen, and that another try is safe", () => {
     const last = { at, status: "STOPPED", print: "" };
     const why = "read STOPPED twice: no effect";
     const not = ended(stageOf("not-applied", { ...called({ sentAt: at }, { last }), why }));

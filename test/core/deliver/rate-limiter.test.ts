@@ -30,7 +30,7 @@ it("two cards go at once, and leave room for two results or decisions", async ()
   expect(await at.post("f", "result", { to: "C02OTHER" })).toBe(0);
 });
 
-it("who waits is told when its turn comes, decisions first, then results, then cards", async () => {
+it("a message that waits is told when its turn comes, decisions first, then results, then cards", async () => {
   await using at = await limiting();
   for (const id of ["a", "b", "c", "d"]) await at.post(id, "result");
   expect(await at.post("card", "card")).toBe(3);
@@ -54,7 +54,7 @@ it("an alert waits behind cards that came later, and leaves as much room as they
   expect([await at.post("c", "result"), await at.post("d", "result")]).toEqual([0, 0]);
 });
 
-it("who did not come for its turn holds up no one", async () => {
+it("a message that did not come for its turn holds up no one", async () => {
   await using at = await limiting();
   for (const id of ["a", "b", "c", "d"]) await at.post(id, "result");
   expect(await at.post("gone", "decision")).toBe(1);

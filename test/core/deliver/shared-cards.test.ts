@@ -207,7 +207,7 @@ describe.concurrent("a shared card", () => {
     await until(() => at.told.length).toBe(2);
   });
 
-  it("with one request dissolves: it gets a card of its own", async () => {
+  it("dissolves when it has one request, which gets a card of its own", async () => {
     await using at = await deliverToCrowdedSlack();
     const alone = await at.asks("web-1");
     at.start();
@@ -234,7 +234,7 @@ describe.concurrent("a shared card", () => {
   });
 
   it.for(["card", "ended:U0OLIVIA:2"])(
-    "whose %s has no answer from Slack is looked up, and posted once",
+    "is looked up, and posted once, where its %s has no answer from Slack",
     async (lost) => {
       let lose = true;
       await using at = await deliverToCrowdedSlack({
@@ -254,7 +254,7 @@ describe.concurrent("a shared card", () => {
     },
   );
 
-  it("in a closed channel gives its requests back: each goes where it can be read", async () => {
+  it("gives its requests back where its channel is closed: each goes where it can be read", async () => {
     const closed = { ok: false, kind: "refused", error: "is_archived", detail: [] } as const;
     await using at = await deliverToCrowdedSlack({
       answer: ({ channel }) => (channel === "C01OPS" ? closed : undefined),
@@ -269,7 +269,7 @@ describe.concurrent("a shared card", () => {
     ]);
   });
 
-  it("that is gone from Redis gives its requests back: those that run get cards of their own", async () => {
+  it("gives its requests back when it is gone from Redis: those that run get cards of their own", async () => {
     await using at = await deliverToCrowdedSlack();
     const both = [await at.asks("web-1"), await at.asks("web-2")];
     at.start();

@@ -114,7 +114,7 @@ describe("approvals, counted again right before the send", () => {
     expect(here.compute.writes()).toEqual([]);
   });
 
-  it("of what its requester opens are worth as long as its record says, because no worker starts it late", async () => {
+  it("are worth as long as the record says for what its requester opens, because no worker starts it late", async () => {
     await using here = await workerHere();
     const [opening] = requestable([console]);
     if (!opening) throw new Error("a console can't be requested");
@@ -158,7 +158,7 @@ describe("approvals, counted again right before the send", () => {
 });
 
 describe("somebody with a hand in Redis", () => {
-  it("who sets a request to authorized is refused, with an alarm in the trail and in the log", async () => {
+  it("is refused a request that they set to authorized, with an alarm in the trail and in the log", async () => {
     await using here = await workerHere();
     const request = await storeRequest(here.by.store, restartOf(await here.vm("web-2")));
     await here.redis.hset(here.requestKey(request.record.id), "state", "authorized");
@@ -167,7 +167,7 @@ describe("somebody with a hand in Redis", () => {
     expect(here.lines.join("")).toMatch(/"level":"error"/);
   });
 
-  it("who does so while changes are frozen gets it canceled, as any other", async () => {
+  it("has such a request canceled while changes are frozen, as any other", async () => {
     await using here = await workerHere();
     const { record } = await storeRequest(here.by.store, restartOf(await here.vm("web-2")));
     await here.redis.hset(here.requestKey(record.id), "state", "authorized");
@@ -179,7 +179,7 @@ describe("somebody with a hand in Redis", () => {
     });
   });
 
-  it("who invents votes is refused, because the trail knows of none", async () => {
+  it("is refused with votes that they invented, because the trail knows of none", async () => {
     await using here = await workerHere();
     const request = await storeRequest(here.by.store, restartOf(await here.vm("web-2")));
     const invented = {

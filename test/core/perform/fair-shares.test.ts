@@ -113,5 +113,7 @@ describe("a worker's slots", () => {
     const underWay = world.compute.calls().filter(({ path }) => paths.has(path));
     expect(underWay.length).toBeGreaterThan(0);
     expect(underWay.length).toBeLessThanOrEqual(15);
+    // Else the end of the world would wait for them
+    await world.compute.close();
   });
 });

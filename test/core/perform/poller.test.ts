@@ -85,7 +85,7 @@ describe("polls", () => {
     await until(all.reads).toBe(2);
   });
 
-  it("of many rest between two, however often they are asked for", async () => {
+  it("rest between two when many requests wait, however often they are asked for", async () => {
     await using here = await workerHere();
     await using all = await prepareWorkers(here);
     await Promise.all(

@@ -18,14 +18,14 @@ async function sendingElsewhere(here: WorkerHere, steppedMs: number): Promise<st
 }
 
 describe("a sender, judged by another worker", () => {
-  it("that lives is waited for, however far Redis' clock was stepped ahead", async () => {
+  it("is waited for while it lives, however far Redis' clock was stepped ahead", async () => {
     await using here = await workerHere();
     const id = await sendingElsewhere(here, 10 * minutes);
     expect(await advance(id, here.by)).toMatchObject({ is: "wait" });
     expect((await here.by.store.get(id))?.state).toBe("sending");
   });
 
-  it("that lives but doesn't end its call is given up by the observer's own clock", async () => {
+  it("is given up by the observer's own clock when it lives but doesn't end its call", async () => {
     await using here = await workerHere();
     const id = await sendingElsewhere(here, 0);
     await advance(id, here.by);

@@ -113,37 +113,42 @@ describe("a vote", () => {
   const lead = person("U0LEAD", { groups: ["S02LEADS"] });
 
   it.each([
-    ["of an approver counts", lead, "U0ASKER", undefined],
-    ["of the requester never counts", lead, "U0LEAD", "own-request"],
-    ["of a requesting administrator doesn't either", person("U09ADMIN"), "U09ADMIN", "own-request"],
+    ["counts from an approver", lead, "U0ASKER", undefined],
+    ["never counts from the requester", lead, "U0LEAD", "own-request"],
     [
-      "of an operator doesn't count",
+      "doesn't count from a requesting administrator either",
+      person("U09ADMIN"),
+      "U09ADMIN",
+      "own-request",
+    ],
+    [
+      "doesn't count from an operator",
       person("U0X", { groups: ["S01ONCALL"] }),
       "U0ASKER",
       "not-an-approver",
     ],
     [
-      "of an administrator doesn't count unless listed",
+      "doesn't count from an administrator who isn't listed",
       person("U09ADMIN"),
       "U0ASKER",
       "not-an-approver",
     ],
-    ["of who left the group doesn't count", person("U0LEAD"), "U0ASKER", "not-an-approver"],
+    ["doesn't count from who left the group", person("U0LEAD"), "U0ASKER", "not-an-approver"],
     [
-      "of who became a guest doesn't count",
+      "doesn't count from who became a guest",
       { ...lead, kind: "guest" as const },
       "U0ASKER",
       "not-one-of-us",
     ],
-    ["of a bot doesn't count", { ...lead, kind: "bot" as const }, "U0ASKER", "not-one-of-us"],
+    ["doesn't count from a bot", { ...lead, kind: "bot" as const }, "U0ASKER", "not-one-of-us"],
     [
-      "of a deactivated account doesn't count",
+      "doesn't count from a deactivated account",
       { ...lead, kind: "deactivated" as const },
       "U0ASKER",
       "not-one-of-us",
     ],
     [
-      "with a forged team doesn't count",
+      "doesn't count with a forged team",
       { ...lead, teamId: "T0THEIRS" },
       "U0ASKER",
       "not-one-of-us",

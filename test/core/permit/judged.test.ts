@@ -70,7 +70,7 @@ describe("a project's new name", () => {
     expect(rule(teams, "pay", "pay-2").required).toBe(0);
   });
 
-  it("of any rule never leads to a name under which less is asked than was asked for the rename", () => {
+  it("never leads, whatever the rules, to a name under which less is asked than was asked for the rename", () => {
     const glob = constantFrom("prod-*", "pay*", "*", "prod-pay", "pay/db*", "*/db-1", "shop");
     const operations = constantFrom("project.delete", "vm.restore", "vm.*", "project.*", "*");
     const rules = array(

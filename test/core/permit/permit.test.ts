@@ -67,7 +67,7 @@ describe("a permit", () => {
     // @ts-expect-error: an object is no asking either
     expect(() => checkAsking({ person: who, command: what })).toThrow("only for someone who may");
     const read = permit(asking({ command: console }), { targets: [vm("db-1")] }).permit;
-    // @ts-expect-error: a permit for a read is none for a change
+    // @ts-expect-error: a permit is none for a change when it is one for a read
     const change: Permit | undefined = read;
     expect(change?.command.kind).toBe("read");
     expect(() => checkPermit(real)).not.toThrow();
@@ -302,11 +302,11 @@ approvals: [{ operations: ["vm.console"], required: 1 }]
 });
 
 describe("an asking", () => {
-  it("for a read is none for a change", () => {
+  it("is none for a change when it is one for a read", () => {
     expect(() => forChange(asking({ command: command("vm list") }))).toThrow("changes no target");
   });
 
-  it("of a program looks names up for what it may read or propose, and gets no permit", () => {
+  it("looks names up for what a program may read or propose, and gives it no permit", () => {
     const rule = { propose: [{ operations: ["vm.restart"] }] } as never;
     const program = person("services.deploy", { kind: "bot" });
     const given = serviceMayAsk(program, rule, restart);

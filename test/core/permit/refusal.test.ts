@@ -196,7 +196,7 @@ describe("protected names", () => {
     expect(ruleThatRefuses("vm stop", { policy, targets: [vm("a", "shop-eu")] })).toBe("yes");
   });
 
-  it("of break-glass let somebody skip approvals where each place that has a say lists one", () => {
+  it("let somebody skip approvals by break-glass where each place that has a say lists one", () => {
     const teams = policyOf(`access: { view: ["*"], breakGlass: [U0GLASS], administer: [U09ADMIN] }
 teams: { pay: { projects: ["pay-*"], operate: [U0OLA], approve: [U0AMY] } }`);
     const may = (name: string, target: Target) =>

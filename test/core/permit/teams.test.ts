@@ -219,7 +219,7 @@ describe("votes that a rule names", () => {
     }
   });
 
-  it("that nobody could give are told when asked", () => {
+  it("are told when asked where nobody could give them", () => {
     const members: Record<string, string[]> = { S0PAYLEADS: ["U0PAY", "U1LEAD"], S0SECURITY: [] };
     const no = approversRefusal({
       votes: needed.votes,
@@ -283,7 +283,7 @@ describe("votes that a rule names", () => {
     );
   });
 
-  it("of a target in two teams are those of both", () => {
+  it("are those of both teams for a target in two", () => {
     const both = { ...vm("db-1", "search-2"), projectId: "prj-8841" };
     const rule = approvalRule(two, { command: command("vm restore"), targets: [both] });
     expect(rule.votes.map(({ from }) => from)).toEqual([["S0PAYLEADS"], ["S0SEARCH"]]);

@@ -140,7 +140,7 @@ describe("an approval that was judged beside others", () => {
 });
 
 describe("one vote", () => {
-  it("of whoever asked never counts, for or against", async () => {
+  it("never counts when it is the requester's own, for or against", async () => {
     const { stores } = await openJournals(1);
     const request = await storeRequest(stores[0], restartOf(vmTarget("own")));
     for (const vote of ["approve", "deny"] as const) {
@@ -184,7 +184,7 @@ describe("one vote", () => {
     ]);
   });
 
-  it("on another digest, or on too few digits of it, doesn't count", async () => {
+  it("doesn't count on another digest, or on too few digits of it", async () => {
     const { stores } = await openJournals(1);
     const request = await storeRequest(stores[0], restartOf(vmTarget("digest")));
     const other = await storeRequest(stores[0], restartOf(vmTarget("other")));
@@ -208,7 +208,7 @@ describe("one vote", () => {
     expect((await stores[0].get(request.record.id))?.votes).toEqual([]);
   });
 
-  it("after the time of Redis has passed the end is too late, and the request is never revived", async () => {
+  it("is too late once Redis' time has passed the end, and never revives the request", async () => {
     const { stores } = await openJournals(1);
     const [store] = stores;
     const request = await storeRequest(
@@ -226,7 +226,7 @@ describe("one vote", () => {
     expect((await store.get(request.record.id))?.state).toBe("draft");
   });
 
-  it("for a no still counts once it is authorized, as long as it isn't claimed", async () => {
+  it("still counts as a no once the request is authorized, as long as it isn't claimed", async () => {
     const { stores, client, key } = await openJournals(1);
     const [store] = stores;
     const request = await storeRequest(store, restartOf(vmTarget("stop")));
@@ -246,7 +246,7 @@ describe("one vote", () => {
     expect(await client.get(key("lock", `vm:${request.record.target.id}`))).toBeNull();
   });
 
-  it("after the claim comes too late, for and against", async () => {
+  it("comes too late after the claim, for and against", async () => {
     const { stores } = await openJournals(1);
     const [store] = stores;
     const request = await storeRequest(store, restartOf(vmTarget("claimed")));
@@ -268,7 +268,7 @@ describe("one vote", () => {
     expect((await store.get(request.record.id))?.state).toBe("sending");
   });
 
-  it("on a request without approvals has nothing to count for", async () => {
+  it("has nothing to count for on a request without approvals", async () => {
     const { stores } = await openJournals(1);
     const { approval: _none, ...plain } = restartOf(vmTarget("plain"));
     const request = await storeRequest(stores[0], plain);

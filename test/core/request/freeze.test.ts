@@ -149,7 +149,7 @@ describe("a freeze and a thaw", () => {
     expect(await here.owed()).toEqual([...twice, ...twice]);
   });
 
-  it("by Gatehouse itself is owed to people, too, when Redis's answer is lost", async () => {
+  it("are owed to people, too, when Gatehouse itself froze and Redis's answer is lost", async () => {
     await using here = await start();
     loseAnswer(here.redis);
     await expect(findsGap(here.store)).rejects.toThrow("Command timed out");
@@ -179,7 +179,7 @@ describe("a thaw", () => {
     expect(await check()).toEqual([]);
   });
 
-  it("that a dead gateway left ends no freeze that began since", async () => {
+  it("ends no freeze that began since a dead gateway left it", async () => {
     await using here = await start();
     await here.store.freeze(vera);
     const late = { ...ada, act: "1", askedAgoMs: 5 * 60_000 };

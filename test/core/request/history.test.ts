@@ -40,7 +40,7 @@ describe("the history of a request", () => {
   });
 });
 
-it("who owns a request is kept until it has ended", async () => {
+it("the owner of a request is kept until it has ended", async () => {
   await using here = await testJournal();
   const claimed = await claimedRestart(here.store, "a");
   const owner = async () => here.redis.hget(here.key("request", claimed.record.id), "owner");

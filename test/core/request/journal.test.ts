@@ -178,7 +178,7 @@ describe("moving a request", () => {
     expect((await here.store.move(request, claim)).is).toBe("moved");
   });
 
-  it("by the owner of a claim that Redis lost leaves another worker's claim of the same attempt alone", async () => {
+  it("leaves another worker's claim of the same attempt alone when its own claim was lost by Redis", async () => {
     await using here = await testJournal();
     const request = await storeRequest(here.store, atOnce("a"));
     const [lost, other] = await claimedTwice(here, request);

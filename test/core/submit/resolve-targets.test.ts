@@ -44,7 +44,7 @@ describe("a name that somebody typed", () => {
     });
   });
 
-  it("that two VMs have is never guessed at: the person picks", async () => {
+  it("is never guessed at when two VMs have it: the person picks", async () => {
     const error = await failure(vm("web-1"));
     expect(error).toBeInstanceOf(PickOne);
     expect(error).toMatchObject({
@@ -57,7 +57,7 @@ describe("a name that somebody typed", () => {
     ]);
   });
 
-  it("that nobody has but some nearly do is only suggested", async () => {
+  it("is only suggested when nobody has it but some nearly do", async () => {
     const error = await failure(vm("web-3"));
     expect(error).toBeInstanceOf(PickOne);
     expect(error).toMatchObject({
@@ -85,7 +85,7 @@ describe("a name that somebody typed", () => {
     }
   });
 
-  it("of a VM isn't one of a project, nor the other way round", async () => {
+  it("isn't a project's when it is a VM's, nor the other way round", async () => {
     expect(await failure(project("web-2"))).toBeInstanceOf(UserError);
     expect(await failure(vm("prj-payments"))).toBeInstanceOf(UserError);
   });

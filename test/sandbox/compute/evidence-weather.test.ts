@@ -18,7 +18,7 @@ import { createMints } from "../../verifier/judging.ts";
 import { requiredCases } from "../../verifier/required-cases.ts";
 
 const service = await startSandboxCompute({ world: "empty" });
-const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 5000 });
+const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 60_000 });
 const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-weather-"));
 const { redis, key, ...at } = await testRedis();
 const policy = policyOf(`access: { view: ["*"] }

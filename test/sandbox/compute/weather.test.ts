@@ -40,7 +40,7 @@ describe("weather", () => {
     expect(struck("GET", "/v1/vms/vm-7")).toBeUndefined();
   });
 
-  it("with a probability is the same for the same seed", () => {
+  it("is the same for the same seed when it has a probability", () => {
     expect(days(7)).toEqual(days(7));
     expect(days(7)).not.toEqual(days(8));
     const share = days(7).reduce<number>((sum, day) => sum + day, 0) / 1000;
@@ -48,7 +48,7 @@ describe("weather", () => {
     expect(share).toBeLessThan(0.31);
   });
 
-  it("by chance never makes a fault that no service has, like a 429 that was done all the same", () => {
+  it("never makes a fault by chance that no service has, like a 429 that was done all the same", () => {
     const weather = createWeather(3);
     weather.add({ probability: 0.5, status: 502, applied: true });
     weather.add({ probability: 0.5, status: 429 });

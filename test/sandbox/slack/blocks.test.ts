@@ -234,7 +234,7 @@ describe("blocks in a message", () => {
     );
   });
 
-  it("of every kind are taken when they keep the limits", async () => {
+  it("are taken when they keep the limits, whatever their kind", async () => {
     await using slack = await startSlack({ rateLimits: "off" });
     const row = [
       { type: "raw_text", text: "a" },

@@ -114,7 +114,7 @@ describe("people in the workspace", () => {
     );
   });
 
-  it("on phones type curly quotes and long dashes", () => {
+  it("type curly quotes and long dashes on phones", () => {
     expect(phoneText(`vm resize "web 1" --cpu 2 don't`)).toBe("vm resize “web 1” —cpu 2 don’t");
   });
 });

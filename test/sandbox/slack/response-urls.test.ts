@@ -80,7 +80,7 @@ describe("a response URL", () => {
     expect(shown()).toEqual([]);
   });
 
-  it("of a slash command has nothing to replace: it posts", async () => {
+  it("has nothing to replace after a slash command: it posts", async () => {
     await using here = await world();
     const url = here.issue();
     await respond(url, { text: "one" });

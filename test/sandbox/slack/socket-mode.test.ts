@@ -5,8 +5,7 @@ import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
-const start = () =>
-  startSlack({ rateLimits: "off", app: { ackTimeoutMs: 200, eventRetryDelaysMs: [0] } });
+const start = () => startSlack({ rateLimits: "off", app: { eventRetryDelaysMs: [0] } });
 
 /** One Socket Mode connection that notes what it hears and acks it unless told not to. */
 async function connect(
@@ -78,6 +77,7 @@ describe("Socket Mode", () => {
     slack.socketMode.disconnect("cut");
     await slack.until(() => slack.socketMode.connections === 0);
     const deaf = await connect(slack, { acks: false });
+    slack.app.ackTimeoutMs = 50;
     expect(await slack.person("olivia").types("ops", "@gatehouse hi")).toMatchObject({
       acked: false,
       error: "operation_timeout",

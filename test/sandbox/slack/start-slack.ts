@@ -56,5 +56,10 @@ const manifest = {
   },
 };
 
+/** It waits longer for acks than a slow machine needs. */
 export const startSlack = (options: SandboxSlackOptions = {}): Promise<SandboxSlack> =>
-  startSandboxSlack({ manifest, ...options });
+  startSandboxSlack({
+    manifest,
+    ...options,
+    app: { ackTimeoutMs: 90_000, triggerLifeMs: 90_000, ...options.app },
+  });

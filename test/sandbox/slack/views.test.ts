@@ -22,7 +22,11 @@ const modal = (blocks: Fields[] = [{ type: "divider" }], more: Fields = {}) => (
 
 async function world() {
   let clock = 1_795_000_000_000;
-  const slack = await startSlack({ rateLimits: "off", now: () => clock });
+  const slack = await startSlack({
+    rateLimits: "off",
+    now: () => clock,
+    app: { triggerLifeMs: 3_000 },
+  });
   const trigger = (fromViewId?: string) => issueTrigger(slack.workspace, "U0OLIVIA", fromViewId);
   return {
     slack,

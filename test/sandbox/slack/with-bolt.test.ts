@@ -17,7 +17,6 @@ describe.each<Transport>(["http", "socket"])("a Bolt app over %s", (transport) =
     });
     const outcome = await here.olivia.types("ops", "/vm list --all", { phone: true });
     expect(outcome).toMatchObject({ acked: true });
-    expect(outcome.ackMs).toBeLessThan(1000);
     expect(textsOf(here.slack, "olivia")).toEqual(["you said list —all in ops"]);
     expect(here.olivia.seesChannel("ops").messages[0]?.ephemeral).toBe(true);
     expect(textsOf(here.slack, "amir")).toEqual([]);

@@ -17,7 +17,7 @@ function learning(answers: readonly WebAnswer[]) {
   return { identity: learnIdentity(web, {}), calls: () => calls };
 }
 
-it("who the bot is is unknown until Slack can be reached, and asked for until then", async () => {
+it("the bot's identity is unknown until Slack can be reached, and asked for until then", async () => {
   const { identity, calls } = learning([
     { ok: false, kind: "unreachable", reason: "refused" },
     { ok: false, kind: "limited", retryAfterMs: 1000 },

@@ -203,7 +203,7 @@ describe("who somebody is", () => {
     await expect(world.people.person("U0OLIVIA", team)).rejects.toThrow("S02LEADS");
   });
 
-  it("of a voter counts from memory, a minute at most, when Slack limits us; never when it is away", async () => {
+  it("counts from memory for a voter, a minute at most, when Slack limits us; never when it is away", async () => {
     await using world = await peopleOfSandbox();
     const team = world.slack.workspace.team.id;
     await world.people.person("U0AMIR", team);

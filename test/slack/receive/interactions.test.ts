@@ -37,9 +37,9 @@ const modal: View = {
   ],
 };
 
-/** From here on Gatehouse's deadlines pass at once, until the test ends. */
+/** From here on Gatehouse's deadlines have passed, until the test ends. */
 function shortenDeadlines(): void {
-  stretchDeadlines(0.01);
+  stretchDeadlines(0);
   onTestFinished(() => stretchDeadlines(30));
 }
 
@@ -88,7 +88,7 @@ describe("a button", () => {
     expect(shown()).toHaveLength(1);
   });
 
-  it("in a message for everybody never replaces that message", async () => {
+  it("never replaces a message for everybody that it is in", async () => {
     await using gateway = await startGateway({
       handlers: { handle: (_ask, reply) => reply.instead(card) },
     });
@@ -147,7 +147,7 @@ describe("a modal", () => {
     expect(gateway.repeated).toEqual([]);
   });
 
-  it("submitted again while it is checked gets the answer of the first, refused or taken", async () => {
+  it("gets the answer of the first when it is submitted again while it is checked, refused or taken", async () => {
     const checks: ((said: SubmissionResult | undefined) => void)[] = [];
     await using gateway = await startGateway({
       handlers: {
@@ -187,7 +187,7 @@ describe("a modal", () => {
     ],
     ["as a whole", new UserError("The VM is gone."), /^(Nothing was done: )?The VM is gone\.$/],
   ])(
-    "that is refused %s after Slack gave up, and was closed as a copy by another gateway, is told privately",
+    "tells privately what is refused %s after Slack gave up, though another gateway closed it as a copy",
     async (_what, refusal, says) => {
       const slow = Promise.withResolvers<void>();
       let [isSlow, isStored] = [false, false];
@@ -279,7 +279,7 @@ describe("a modal", () => {
     expect(await olivia.suggests("VM", "crash")).toMatchObject({ acked: true, options: [] });
   });
 
-  it("that is closed is acked and asks for nothing", async () => {
+  it("is acked when it is closed, and asks for nothing", async () => {
     await using gateway = await startGateway({
       handlers: {
         handle: async (_ask, reply) => void (await reply.open({ ...modal, notify_on_close: true })),
@@ -315,7 +315,7 @@ describe("a mention", () => {
     expect(slack.deliveries("event").every(({ attempts }) => attempts.length === 1)).toBe(true);
   });
 
-  it("delivered again is not run again", async () => {
+  it("isn't run again when it is delivered again", async () => {
     await using gateway = await startGateway();
     await gateway.slack.person("olivia").types("ops", "@gatehouse vm list");
     await gateway.handles(1);

@@ -98,7 +98,7 @@ describe("what Slack delivered", () => {
     expect(mention({})?.id).not.toBe(mention({ ts: "1.6" })?.id);
   });
 
-  it("as a mention is words without the mention, unescaped, without links and backticks", () => {
+  it("is words without the mention where it is one, unescaped, without links and backticks", () => {
     expect(said("<@UBOT> vm restart web-1")).toBe("vm restart web-1");
     expect(said("<@UBOT|gatehouse>\n`vm  restart web-1`")).toBe("vm restart web-1");
     expect(said("<@UBOT> vm show <http://web-1.example.com|web-1.example.com>")).toBe(
@@ -110,7 +110,7 @@ describe("what Slack delivered", () => {
     expect(said("<@UBOT> ask <@U2>")).toBe("ask @U2");
   });
 
-  it("as a mention by anything but a human is left alone (X10)", () => {
+  it("is left alone where it is a mention by anything but a human (X10)", () => {
     for (const mark of [
       { bot_id: "B2" },
       { app_id: "A2" },
@@ -156,7 +156,7 @@ describe("what Slack delivered", () => {
     ).toMatchObject({ teamId: "T9" });
   });
 
-  it("in a view brings the view along", () => {
+  it("brings the view along that it stands in", () => {
     const view = {
       id: "V1",
       type: "modal",

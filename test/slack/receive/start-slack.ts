@@ -78,7 +78,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   });
   const slack =
     beside?.slack ??
-    (await startGatehouseSlack({ rateLimits: "off", app: { ackTimeoutMs: 90_000, triggerLifeMs: 90_000 } }));
+    (await startGatehouseSlack({
+      rateLimits: "off",
+      app: { ackTimeoutMs: 90_000, triggerLifeMs: 90_000 },
+    }));
 
   const route: { is?: ReturnType<typeof createSlackApp>["route"] } = {};
   const server = await listenLocally((request, response) => {
