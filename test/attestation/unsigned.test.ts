@@ -104,8 +104,8 @@ describe("DER that nobody signed", () => {
         expect(parseCertificate(content)).toBeUndefined();
       }
     });
-    // Seconds, where each value was read
-    expect(tookMs).toBeLessThan(300);
+    // Tens of ms of CPU time, and seconds where each value was read
+    expect(tookMs).toBeLessThan(1_000);
   });
 });
 
