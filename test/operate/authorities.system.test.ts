@@ -9,7 +9,7 @@ import { connectProxy } from "../support/connect-proxy.ts";
 import { mintAuthority } from "../support/mint-authority.ts";
 import { startTlsFront } from "../support/tls-front.ts";
 import { startNode } from "../support/start-program.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 
 async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
@@ -68,7 +68,7 @@ describe("an installation behind a private authority", () => {
       ]);
       await using world = await startWorld({
         roles: [],
-        policy: usualPolicy,
+        policy: testPolicy,
         redisUrl: redis.url,
         compute: { transitionMs: { restart: 60 } },
       });

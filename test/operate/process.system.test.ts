@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { hears } from "../stories/words.ts";
 import { portsOf, startProgram } from "../support/start-program.ts";
-import { startWorld, startWorldForPrograms, usualPolicy } from "../support/start-world.ts";
+import { startWorld, startWorldForPrograms, testPolicy } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
 
@@ -29,7 +29,7 @@ describe.concurrent("a process of Gatehouse", () => {
   });
 
   it("refuses a database that Redis hasn't, which only Redis knows", async () => {
-    await using world = await startWorld({ policy: usualPolicy, roles: [] });
+    await using world = await startWorld({ policy: testPolicy, roles: [] });
     const env = { ...world.env, REDIS_URL: `${world.redisUrl}/99` };
     await using main = startProgram([], env);
     expect(await main.ended).toBe(78);
@@ -133,7 +133,7 @@ describe.concurrent("a process of Gatehouse", () => {
     main.child.kill("SIGHUP");
     await main.prints(/process.started/);
     await main.prints(/process.reloading/);
-    await writeFile(file, `${usualPolicy}limits: { draftsPerPerson: 3 }\n`);
+    await writeFile(file, `${testPolicy}limits: { draftsPerPerson: 3 }\n`);
     main.child.kill("SIGHUP");
     await main.prints(/policy.changed.*limits.draftsPerPerson: 10 → 3/);
     await writeFile(file, "access: nobody\n");
@@ -173,7 +173,7 @@ describe.concurrent("a process of Gatehouse", () => {
         /Policy: gatehouse.yml is missing, so everyone can view and no one can change anything/,
       );
       expect(await stored()).toEqual([{}, []]);
-      await writeFile(here, usualPolicy);
+      await writeFile(here, testPolicy);
       first.child.kill("SIGHUP");
       await first.prints(/policy.changed/);
       await until(async () => (await stored())[0]).not.toEqual({});

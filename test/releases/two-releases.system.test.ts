@@ -10,14 +10,14 @@ import {
   unpackLastRelease,
 } from "../support/last-release.ts";
 import { portsOf, type Program, startProgram } from "../support/start-program.ts";
-import { startWorldForPrograms, type TestWorld, usualPolicy } from "../support/start-world.ts";
+import { startWorldForPrograms, type TestWorld, testPolicy } from "../support/start-world.ts";
 import { hears } from "../stories/words.ts";
 import { until } from "../support/until.ts";
 
 const here = path.join(import.meta.dirname, "../..");
 
 /** What waits for approval waits in its last project. */
-const policy = `${usualPolicy}approvals: [{ operations: [vm.restart], targets: ["vm-0001-*"], required: 1, expires: 30m }]
+const policy = `${testPolicy}approvals: [{ operations: [vm.restart], targets: ["vm-0001-*"], required: 1, expires: 30m }]
 limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
 services: { ci: { tokens: ["sha256:${"a".repeat(64)}"], view: ["*"] } }
 `;
@@ -198,7 +198,7 @@ describe.skipIf(problem !== undefined)("the last release beside this one, on one
     const text = await readFile(services, "utf8");
     await writeFile(services, text.replace(/(storedFormat = )"\w+"/, '$1"next"'));
     await using world = await startWorldForPrograms({
-      policy: `${usualPolicy}approvals: [{ operations: [vm.restart], required: 1 }]`,
+      policy: `${testPolicy}approvals: [{ operations: [vm.restart], required: 1 }]`,
     });
     const refused = async (folder: string, name: string) => {
       const env = { ...world.env, DATA_DIR: `${world.env["DATA_DIR"]}-refused-${name}` };
