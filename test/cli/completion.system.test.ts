@@ -103,7 +103,6 @@ describe("completion", () => {
         });
         expect((await offered(shell, main, "we", env)).offers).toBe("<web-1>");
       },
-      40_000,
     );
 
     it.skipIf(shells[shell].path === "")(

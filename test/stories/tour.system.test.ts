@@ -1,14 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { startNode } from "../support/start-program.ts";
-import { until } from "../support/until.ts";
 
 describe("npm run tour", () => {
   it("plays the on-call story to its end, with a Redis of its own", async () => {
     await using tour = startNode(["demo/tour/main.ts"], process.env);
-    const code = await until(
-      () => tour.child.exitCode ?? tour.child.signalCode ?? undefined,
-      () => tour.output().slice(-2_000),
-    );
+    const code = await tour.ended;
     const said = tour.output();
     const stopped = said.indexOf("The tour stopped");
     expect(said.slice(stopped < 0 ? -2000 : stopped - 1000).slice(0, 3000)).toContain(
