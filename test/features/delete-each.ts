@@ -150,7 +150,7 @@ async function passWithoutEach(
 async function passWithoutAny(features: readonly string[]): Promise<boolean> {
   await using copy = await startCopy();
   await copy.remove(features);
-  return pass(copy.folder, "any feature", [types, derived, testing()]);
+  return await pass(copy.folder, "any feature", [types, derived, testing()]);
 }
 
 const words = process.argv.slice(2);
