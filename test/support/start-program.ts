@@ -19,10 +19,10 @@ export interface Program extends AsyncDisposable {
 }
 
 /**
- * Preloaded by a program whose files are in this folder: as in this process, what it gives others a second for takes half a minute. A
- * release may be older than that.
+ * The option of Node.js with which a program whose files are in this folder has long deadlines, as this process has: what it gives
+ * others a second for takes half a minute. A release may be older than that.
  */
-const longDeadlines = (release: string) => {
+export const longDeadlines = (release = root) => {
   const file = pathToFileURL(path.join(release, "src/deadline.ts")).href;
   const script = `import(${JSON.stringify(file)}).then((it) => it.stretchDeadlines?.(30), () => 0);`;
   return `--import=data:text/javascript,${encodeURIComponent(`await ${script}`)}`;
