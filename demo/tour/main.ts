@@ -1,5 +1,6 @@
 // npm run tour: the demo's world without a browser. Plays an on-call story, prints each step as a person would see it, and ends
 // with 0 only when every step held.
+import { deadlineMs } from "../../src/deadline.ts";
 import { messageOf } from "../../src/errors.ts";
 import { demoWorld } from "../demo-world.ts";
 import { buildWorld, type World } from "../world.ts";
@@ -13,7 +14,7 @@ const world = await buildWorld({
   ...demo,
   pace: { ...demo.pace, remedyMs: 2_500 },
   compute: { transitionMs: [900, 1500], consoleMs: 2500 },
-  slack: { ...slack, rateLimits: "off" },
+  slack: { ...slack, rateLimits: "off", app: { ackTimeoutMs: deadlineMs(3_000) } },
   roles: ["gateway", "worker"],
   prepare: (compute) => {
     prepare(compute);

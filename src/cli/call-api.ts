@@ -1,3 +1,4 @@
+import { deadlineMs } from "../deadline.ts";
 import { messageOf, codeOf, rootCause } from "../errors.ts";
 import type { ApiAccess } from "../config/config.ts";
 import { plain } from "../messages/message.ts";
@@ -27,7 +28,7 @@ const unsent =
 export async function callOnce(to: ApiAccess, path: string, forMs: number, sent?: RequestInit) {
   const headers = new Headers(sent?.headers);
   headers.set("authorization", `Bearer ${to.token}`);
-  const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + pauseMs);
+  const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + deadlineMs(pauseMs));
   try {
     // The path is appended to the address's own path, because a proxy may have the API below one.
     const address = to.url.replace(/\/*$/, path);

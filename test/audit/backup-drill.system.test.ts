@@ -24,7 +24,7 @@ async function follow(name: string, env: Record<string, string>): Promise<void> 
   const block = blocks.get(name);
   if (block === undefined) throw new Error(`operate.md has no "${name}"`);
   const { PATH = "" } = process.env;
-  await promisify(execFile)("sh", ["-euc", block], { env: { PATH, ...env }, timeout: 20_000 });
+  await promisify(execFile)("sh", ["-euc", block], { env: { PATH, ...env } });
 }
 
 const key = createKeys();

@@ -7,7 +7,7 @@ const chosen = ["M3"];
 
 describe("faults", () => {
   for (const row of rows.filter(({ id }) => chosen.includes(id))) {
-    it(`${row.id}: ${row.fault}: ${row.must}`, { timeout: 60_000 }, async () => {
+    it(`${row.id}: ${row.fault}: ${row.must}`, async () => {
       const outcome = await runRow(row, { seed: 4, times: 1, cases: 500 });
       expect(outcome.holds, outcome.notRun ?? outcome.notes.join("\n")).toBe(true);
     });

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -9,14 +9,13 @@ import { expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { findProgram } from "../../sandbox/find-program.ts";
 import { root } from "../structure/sources.ts";
-import { startProgram } from "../support/start-program.ts";
-import { startWorldForPrograms } from "../support/start-world.ts";
+import { startWorld } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
 
 /** The alerts as shipped, with minutes for which something must hold made seconds. */
 const rules = readFileSync(path.join(root, "deploy/prometheus/alerts.yml"), "utf8")
   .replaceAll(/(?<= for: )\d+[mh]/g, "1s")
-  .replaceAll(/\[2m\]/g, "[2s]")
+  .replaceAll(/\[2m\]/g, "[10s]")
   .replaceAll("[1h:1m]", "[1h:1s]");
 
 interface Alert {
@@ -24,7 +23,7 @@ interface Alert {
   state: string;
 }
 
-it("a real Prometheus fires when a gateway of two is killed, when a worker stops, and when Redis is full", async ({
+it("a real Prometheus fires when a gateway of two is gone, when a worker is, and when Redis is full", async ({
   skip,
 }) => {
   const prometheus = findProgram(["prometheus"]);
@@ -32,26 +31,18 @@ it("a real Prometheus fires when a gateway of two is killed, when a worker stops
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-prometheus-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const world = stack.use(await startWorldForPrograms());
+  const roles = ["gateway", "gateway", "worker", "worker"] as const;
+  const world = stack.use(await startWorld({ hasOwnRedis: true, roles }));
   const admin = new Redis(world.redisUrl);
   stack.defer(() => admin.disconnect());
-
-  const processes = new Map<string, { child: ChildProcess; instance: string }>();
-  for (const name of ["gateway-1", "gateway-2", "worker-1", "worker-2"]) {
-    const port = await freePort();
-    const env = { ...world.env, DATA_DIR: path.join(folder, name), OPS_PORT: String(port) };
-    const { child } = stack.use(startProgram([name.slice(0, -2)], env));
-    processes.set(name, { child, instance: `127.0.0.1:${port}` });
-  }
-  const instanceOf = (name: string) => processes.get(name)?.instance;
-  const targets = [...processes.values()].map(({ instance }) => instance);
+  const instances = world.processes.map(({ opsPort }) => `127.0.0.1:${opsPort}`);
   await writeFile(path.join(folder, "alerts.yml"), rules);
   await writeFile(
     path.join(folder, "prometheus.yml"),
     JSON.stringify({
-      global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
+      global: { scrape_interval: "2s", scrape_timeout: "2s", evaluation_interval: "1s" },
       rule_files: ["alerts.yml"],
-      scrape_configs: [{ job_name: "gatehouse", static_configs: [{ targets }] }],
+      scrape_configs: [{ job_name: "gatehouse", static_configs: [{ targets: instances }] }],
     }),
   );
   const port = await freePort();
@@ -90,17 +81,19 @@ it("a real Prometheus fires when a gateway of two is killed, when a worker stops
   await admin.config("SET", "maxmemory", "0");
   await until(howManyAreReady).toBe("4");
 
-  for (const [name, signal, role] of [
-    ["gateway-2", "SIGKILL", "gateway"],
-    ["worker-2", "SIGTERM", "worker"],
+  for (const [at, role] of [
+    [1, "gateway"],
+    [3, "worker"],
   ] as const) {
-    processes.get(name)?.child.kill(signal);
+    await world.processes[at]?.close();
     await until(firing).toContainEqual(
-      expect.objectContaining({ alertname: "GatehouseProcessDown", instance: instanceOf(name) }),
+      expect.objectContaining({ alertname: "GatehouseProcessDown", instance: instances[at] }),
     );
     await until(firing).toContainEqual(
       expect.objectContaining({ alertname: "GatehouseProcessMissing", role }),
     );
   }
-  expect((await firing()).map(({ alertname }) => alertname)).not.toContain("GatehouseDown");
+  // The others are there; a slow machine may have missed one of them for a moment
+  const names = async () => (await firing()).map(({ alertname }) => alertname);
+  await until(names).not.toContain("GatehouseDown");
 });

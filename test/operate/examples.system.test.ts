@@ -135,8 +135,12 @@ describe("compose.yaml, with gatehouse.example.yml", () => {
       redisUrl: redis.url,
       namespace: "gatehouse",
     });
-    const { redis: _, ...services } = await composeServices();
-    expect(Object.keys(services)).toEqual(["gateway", "worker-1", "worker-2"]);
+    const { redis: _, "worker-2": second, ...services } = await composeServices();
+    expect(Object.keys(services)).toEqual(["gateway", "worker-1"]);
+    expect(second).toMatchObject({
+      command: services["worker-1"]?.command,
+      environment: services["worker-1"]?.environment,
+    });
     const values = { ...world.env, REDIS_PASSWORD: redis.password };
     await using running = await startExamples(
       world,
@@ -206,22 +210,6 @@ const places: [place: string, examples: () => Example[]][] = [
       }),
   ],
   [
-    "deploy/systemd over HTTP",
-    () => {
-      const [gateway, worker] = ["gateway", "worker@"].map((name) =>
-        fileOf(`deploy/systemd/gatehouse-${name}.service`),
-      );
-      const over = fileOf("deploy/systemd/http.conf");
-      const without = /^UnsetEnvironment=(.*)$/m.exec(over)?.[1]?.split(" ") ?? [];
-      const variables = { ...variablesOf(gateway ?? ""), ...variablesOf(over) };
-      for (const name of without) delete variables[name];
-      return [
-        { name: "gateway", words: wordsOf(gateway ?? ""), variables },
-        { name: "worker", words: wordsOf(worker ?? ""), variables: variablesOf(worker ?? "") },
-      ];
-    },
-  ],
-  [
     "deploy/kubernetes",
     () =>
       ["gateway", "worker"].flatMap((name) =>
@@ -237,12 +225,11 @@ const places: [place: string, examples: () => Example[]][] = [
   ],
 ];
 
-describe.each(places)("%s, with gatehouse.example.yml", (place, examples) => {
+describe.each(places)("%s, with gatehouse.example.yml", (_, examples) => {
   it("starts a gateway and a worker that work together, each with its own secrets from files, which may be replaced", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({
       roles: [],
-      receive: place.endsWith("HTTP") ? "http" : "socket",
       redisUrl: redis.url,
       namespace: "gatehouse",
     });
@@ -250,7 +237,7 @@ describe.each(places)("%s, with gatehouse.example.yml", (place, examples) => {
     expect(found).toHaveLength(2);
     await using running = await startExamples(world, found, settings(world));
     await restarts(world);
-    expect(await running.areReady()).toBe(true);
+    await until(() => running.areReady()).toBe(true);
     const file = path.join(running.secrets, "compute-api-key");
     const { apiKey, keys } = world.compute;
     keys.add("the-next-key");
@@ -259,5 +246,28 @@ describe.each(places)("%s, with gatehouse.example.yml", (place, examples) => {
     keys.delete(apiKey);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });
+  });
+});
+
+describe("deploy/systemd over HTTP, with gatehouse.example.yml", () => {
+  it("starts a gateway that Slack reaches over HTTP", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({
+      roles: ["worker"],
+      receive: "http",
+      // What fits the durations of the example
+      pace: { claimWindowMs: 30_000 },
+      policy: fileOf("gatehouse.example.yml"),
+      redisUrl: redis.url,
+      namespace: "gatehouse",
+    });
+    const gateway = fileOf("deploy/systemd/gatehouse-gateway.service");
+    const over = fileOf("deploy/systemd/http.conf");
+    const variables = { ...variablesOf(gateway), ...variablesOf(over) };
+    for (const name of /^UnsetEnvironment=(.*)$/m.exec(over)?.[1]?.split(" ") ?? [])
+      delete variables[name];
+    const example = { name: "gateway", words: wordsOf(gateway), variables };
+    await using _ = await startExamples(world, [example], settings(world));
+    await restarts(world);
   });
 });

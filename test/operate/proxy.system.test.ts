@@ -1,50 +1,24 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { connect } from "node:net";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { connectProxy } from "../support/connect-proxy.ts";
 import { root } from "../structure/sources.ts";
 import { startProgram } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
-import { createServer as createTlsServer } from "node:tls";
+import { startTlsFront } from "../support/tls-front.ts";
 import { until } from "../support/until.ts";
 
 const certificate = path.join(root, "test/fleet/compute/certificates/localhost.pem");
-
-/** TLS in front of a plain server. */
-async function tlsFront(
-  to: string,
-): Promise<{ url: string; connections(): number } & AsyncDisposable> {
-  const pem = readFileSync(certificate, "utf8");
-  let connections = 0;
-  const server = createTlsServer({ key: pem, cert: pem }, (socket) => {
-    connections += 1;
-    const inner = connect(Number(new URL(to).port), "127.0.0.1");
-    socket.on("error", () => inner.destroy());
-    inner.on("error", () => socket.destroy());
-    socket.pipe(inner).pipe(socket);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  return {
-    url: `https://localhost:${port}`,
-    connections: () => connections,
-    async [Symbol.asyncDispose]() {
-      server.close();
-    },
-  };
-}
 
 it("a process that reaches the world only through a proxy works, also after the proxy was away: Slack's API, its WebSocket, and the compute service", async () => {
   await using world = await startWorldForPrograms({
     compute: { transitionMs: { restart: 60, stop: 700 } },
   });
   await using proxy = await connectProxy();
-  await using slackFront = await tlsFront(world.slack.url);
-  await using computeFront = await tlsFront(world.compute.url);
+  const pem = readFileSync(certificate, "utf8");
+  const server = { cert: pem, key: pem };
+  await using slackFront = await startTlsFront(server, world.slack.url);
+  await using computeFront = await startTlsFront(server, world.compute.url);
   // Its WebSocket and its response URLs are behind the same front
   world.slack.workspace.url = slackFront.url;
   const env = {

@@ -18,7 +18,7 @@ type Killed = Pick<RedisNodes, "url" | "primary"> & Partial<Pick<RedisNodes, "an
 
 /**
  * Kills the primary while requests run, and asks on. Each of four VMs is to be stopped once. Without another that takes over, the
- * one that was killed comes back. `awayMs` counts from then: how long Redis itself takes is not for this test to bound.
+ * one that was killed comes back. How soon work goes on is bounded by rows of the fault suite (rows/redis/failovers.ts).
  */
 async function primaryKilled(redis: Killed) {
   await using world = await startWorld({
@@ -33,21 +33,20 @@ async function primaryKilled(redis: Killed) {
   expect(await ready(world)).toBe(200);
   const primary = await redis.primary();
   await primary.kill();
-  const readyMeanwhile = await ready(world);
-  await (redis.another === undefined ? primary.start() : redis.another(primary));
-  const backAt = performance.now();
+  if (redis.another === undefined) {
+    expect(await ready(world)).toBe(503);
+    await primary.start();
+  } else await redis.another(primary);
   const taken = async () => {
     await stop("db-1");
-    return (await stored()).length === 4 ? performance.now() - backAt : undefined;
+    return (await stored()).length;
   };
-  const awayMs = await until(taken);
+  await until(taken).toBe(4);
   const settled = () => world.settled().catch(() => undefined);
   // A post whose mark was the last that Redis kept is looked up in Slack after 10 s
   const requests = await until(settled);
   const stops = world.compute.writes().filter(({ path }) => path.endsWith("/stop"));
   return {
-    awayMs,
-    readyMeanwhile,
     readyAfterwards: await ready(world),
     states: requests.map(({ state }) => state),
     stops: stops.filter(({ effect }) => effect).length,
@@ -60,7 +59,6 @@ async function primaryKilled(redis: Killed) {
 }
 
 const wentOn = {
-  readyMeanwhile: 503,
   readyAfterwards: 200,
   states: ["done", "done", "done", "done"],
   stops: 4,
@@ -82,35 +80,25 @@ describe("a Redis that is killed and comes back while requests run", () => {
     "speaks TLS alone: work goes on by itself, and nothing is done twice",
     trustingOurs(async () => {
       await using redis = await startAlone("word-of-redis");
-      const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
+      const { calls, told, ...seen } = await primaryKilled(redis);
       expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
-      expect(awayMs).toBeLessThan(10_000);
     }),
   );
 });
 
 describe("a Redis that fails over while requests run", () => {
-  it.concurrent("is a Cluster whose primary is killed: work goes on within 10 s of the next, and nothing is done twice", async () => {
+  it.concurrent("is a Cluster whose primary is killed: work goes on with the next, and nothing is done twice", async () => {
     await using cluster = await startCluster();
-    const { awayMs, calls, told, ...seen } = await primaryKilled(cluster);
+    const { calls, told, ...seen } = await primaryKilled(cluster);
     expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
-    expect(awayMs).toBeLessThan(10_000);
-  });
-
-  it.concurrent("is watched by sentinels: work goes on within 10 s of the next, and nothing is done twice", async () => {
-    await using redis = await startSentinels();
-    const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
-    expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
-    expect(awayMs).toBeLessThan(10_000);
   });
 
   it.concurrent(
-    "is watched by sentinels and speaks TLS alone: both they and the next primary are reached by it",
+    "is watched by sentinels and speaks TLS alone: work goes on with the next, and nothing is done twice",
     trustingOurs(async () => {
       await using redis = await startSentinels({ tls: true, password: "word-of-redis" });
-      const { awayMs, calls, told, ...seen } = await primaryKilled(redis);
+      const { calls, told, ...seen } = await primaryKilled(redis);
       expect(seen, [...calls, ...told].join("\n")).toEqual(wentOn);
-      expect(awayMs).toBeLessThan(10_000);
     }),
   );
 });

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { installPrograms, programOf } from "../support/programs.ts";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
 import { findProgram } from "../../sandbox/find-program.ts";
+import { until } from "../support/until.ts";
 
 const redisModule = new URL("../../sandbox/ensure-redis.ts", import.meta.url).href;
 
@@ -21,9 +21,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function ended(pid: number): Promise<void> {
-  while (isRunning(pid)) await pause(10);
-}
+const ended = (pid: number) => until(() => isRunning(pid)).toBe(false);
 
 describe("the sandbox's own Redis", () => {
   it("answers as soon as it is there, and leaves nothing behind when it is stopped", async () => {

@@ -8,7 +8,7 @@ import { startGatehouseSlack } from "../../demo/world.ts";
 import { validateBlocks } from "../../src/slack/validate-blocks.ts";
 import { runDoctor } from "../../src/cli/doctor.ts";
 import { keepRendered } from "../support/keep-rendered.ts";
-import { startWorld, usualPolicy } from "../support/start-world.ts";
+import { startWorld, testPolicy } from "../support/start-world.ts";
 import { hears } from "../stories/words.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
 
@@ -73,7 +73,7 @@ describe("blocks.validate", () => {
   });
 
   it("is offered by doctor, for each kind of message that Gatehouse makes", async () => {
-    await using world = await startWorld({ policy: usualPolicy });
+    await using world = await startWorld({ policy: testPolicy });
     let said = "";
     await runDoctor(["--messages"], {
       ...handedToPrograms,

@@ -4,10 +4,7 @@ import { startNode } from "../support/start-program.ts";
 describe("npm run tour", () => {
   it("plays the on-call story to its end, with a Redis of its own", async () => {
     await using tour = startNode(["demo/tour/main.ts"], process.env);
-    // One that hangs is ended, so that what it said last is shown
-    const patience = setTimeout(() => tour.child.kill(), 220_000);
     const code = await tour.ended;
-    clearTimeout(patience);
     const said = tour.output();
     const stopped = said.indexOf("The tour stopped");
     expect(said.slice(stopped < 0 ? -2000 : stopped - 1000).slice(0, 3000)).toContain(

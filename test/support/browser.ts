@@ -2,6 +2,9 @@
 import { chromium, type Locator, type Page } from "playwright-core";
 import { programOf } from "./programs.ts";
 
+/** How long a click may take to have its effect (ms): no machine is that slow. `PATIENCE` is that of until.ts. */
+const patienceMs = 300_000 * Number(process.env["PATIENCE"] ?? 1);
+
 const args = [
   "--headless",
   "--no-sandbox",
@@ -43,9 +46,8 @@ export interface TestBrowser extends AsyncDisposable {
 export async function openBrowser(): Promise<TestBrowser> {
   const executablePath = browserForTests();
   if (executablePath === undefined) throw new Error("There is no browser to open.");
-  const browser = await chromium.launch({ executablePath, args });
+  const browser = await chromium.launch({ executablePath, args, timeout: patienceMs });
   const window = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Paris" });
-  window.setDefaultTimeout(5000);
   const free: Page[] = [];
   return {
     open: async (url, { as, channel, phone = false, touch = false, dark = false } = {}) => {
@@ -53,6 +55,7 @@ export async function openBrowser(): Promise<TestBrowser> {
       const page = touch
         ? new SandboxPage(await browser.newPage({ hasTouch: true, isMobile: true }), [])
         : new SandboxPage(free.pop() ?? (await window.newPage()), free);
+      page.tab.setDefaultTimeout(patienceMs);
       await page.tab.setViewportSize(
         phone ? { width: 390, height: 800 } : { width: 1280, height: 860 },
       );
@@ -72,7 +75,7 @@ export async function openBrowser(): Promise<TestBrowser> {
   };
 }
 
-/** The page as a person uses it: everything is named by the words they read. What isn't there within 5 s fails. */
+/** The page as a person uses it: everything is named by the words they read. */
 export class SandboxPage implements AsyncDisposable {
   /** For what has no words here. */
   readonly tab: Page;

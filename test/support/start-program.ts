@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { root } from "../structure/sources.ts";
 import { compileCache } from "./compile-cache.ts";
 
@@ -17,15 +18,26 @@ export interface Program extends AsyncDisposable {
   stop(): Promise<number | null>;
 }
 
-/** Starts Node.js with these arguments. */
+/**
+ * The option of Node.js with which a program whose files are in this folder has long deadlines, as this process has: what it gives
+ * others a second for takes half a minute. A release may be older than that.
+ */
+export const longDeadlines = (release = root) => {
+  const file = pathToFileURL(path.join(release, "src/deadline.ts")).href;
+  const script = `import(${JSON.stringify(file)}).then((it) => it.stretchDeadlines?.(30), () => 0);`;
+  return `--import=data:text/javascript,${encodeURIComponent(`await ${script}`)}`;
+};
+
+/** Starts Node.js with these arguments. `release`: the folder of the Gatehouse that it runs. */
 export function startNode(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-  { cwd = root }: { cwd?: string } = {},
+  { cwd = root, release = root }: { cwd?: string; release?: string } = {},
 ): Program {
+  const options = `${longDeadlines(release)} ${env["NODE_OPTIONS"] ?? ""}`.trim();
   const child = spawn(process.execPath, args, {
     cwd,
-    env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env },
+    env: { ...compileCache, PATH: process.env["PATH"] ?? "", ...env, NODE_OPTIONS: options },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -69,7 +81,8 @@ export const startProgram = (
   words: readonly string[],
   env: NodeJS.ProcessEnv,
   { release = root, ...options }: { release?: string; cwd?: string } = {},
-): Program => startNode([path.join(release, "gatehouse.mjs"), ...words], env, options);
+): Program =>
+  startNode([path.join(release, "gatehouse.mjs"), ...words], env, { ...options, release });
 
 /** Resolves with the ports that Gatehouse says it listens on once it has started. */
 export async function portsOf(program: Program) {

@@ -126,7 +126,7 @@ ${more}`;
 
 export const testPolicy = policyWith();
 
-/** The policy for programs, whose pace is production's: these are the shortest durations that suit it. */
+/** For what reads a policy at production's pace: the shortest durations that suit it. */
 export const usualPolicy = policyWith({
   timing: { httpTimeout: "1s", quiesce: "4s", settleDeadline: "30s" },
 });
@@ -242,7 +242,6 @@ export async function startWorldForPrograms(options: TestWorldOptions = {}): Pro
   try {
     const world = await startWorld({
       roles: [],
-      policy: usualPolicy,
       namespace: createKeys().namespace,
       redisUrl: ownRedis.url,
       ...options,

@@ -2,15 +2,13 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
-import { portsOf, startProgram } from "../support/start-program.ts";
-import { startWorldForPrograms } from "../support/start-world.ts";
+import { startWorld } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
 
 it("a process whose Redis is full, can't write to its disk, or became a replica says so in gatehouse_ready, and a person's freeze is told from Gatehouse's own", async () => {
-  await using world = await startWorldForPrograms();
+  await using world = await startWorld({ hasOwnRedis: true });
   const admin = new Redis(world.redisUrl);
-  await using main = startProgram([], world.env);
-  const { opsPort } = await portsOf(main);
+  const opsPort = world.processes[0]?.opsPort;
   async function figures(): Promise<ReadonlyMap<string, string>> {
     const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
     return new Map(
@@ -31,7 +29,7 @@ it("a process whose Redis is full, can't write to its disk, or became a replica 
       "redis-disk",
       async () => {
         // A folder where the snapshot belongs: it can't be put there, and Redis takes no more writes
-        await mkdir(path.join(world.ownRedis.dir, "dump.rdb", "taken"), { recursive: true });
+        await mkdir(path.join(world.redis?.dir ?? "", "dump.rdb", "taken"), { recursive: true });
         await admin.config("SET", "save", "3600 1");
         await admin.bgsave();
         await until(() => admin.info("persistence")).toContain("rdb_last_bgsave_status:err");
