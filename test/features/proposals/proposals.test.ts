@@ -8,6 +8,7 @@ import {
   type ProposalRecord,
   type StoredProposal,
 } from "../../../src/features/proposals/proposals.ts";
+import { closedField } from "../../../src/core/deliver/open-place.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { hears } from "../../stories/words.ts";
 import { auditOf, snapshotIdOf } from "../../core/asking.ts";
@@ -286,6 +287,9 @@ describe("a service at the API", () => {
     await world.ada.types("status", "/gatehouse status");
     await hears(world.ada, "status", /1 proposal of services\.deploy can be shown in no channel/);
     channelNamed(world, "ops").archived = false;
+    // As if it had been tried long ago
+    await world.client.hset(world.key("proposal", body.id), closedField("C01OPS", 0));
+    await createProposals(world.client, world.key).redraw(body.id);
     await until(() => cardsWith(world, body.id).length).toBe(1);
   });
 
