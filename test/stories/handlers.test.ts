@@ -191,12 +191,12 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     );
   });
 
-  const refused = rows.map(({ handler, cells }) => ({
-    handler,
-    whom: people.filter((_, n) => cells[n] === "-"),
-  }));
+  const refused = rows.map(({ handler, cells }) => {
+    const whom = people.filter((_, n) => cells[n] === "-");
+    return { handler, whom, names: whom.join(", ") };
+  });
 
-  it.each(refused)("is nobody else: $handler does nothing for $whom", async ({ handler, whom }) => {
+  it.each(refused)("$handler does nothing for $names", async ({ handler, whom }) => {
     const before = await everything(world, metadata.get("form roll") ?? "");
     for (const who of whom) await world.post(payload(handler, who));
     await world.idle();
