@@ -48,10 +48,11 @@ describe("a VM of which the compute service says that attestation is off, and th
 });
 
 describe("evidence that can't be parsed, where the policy asks for none", () => {
-  it.each(["text", "cut-report", "no-base64"] as const)("stops no rollout: %s", async (how) => {
+  it("stops no rollout: text, a report that is cut, or no base64", async () => {
     await using world = await startWorld(fleetOf(3));
-    const texts = { text: "see attachment", "cut-report": "AAAA".repeat(20), "no-base64": "§§§" };
-    for (const vm of numbered(0, 3)) world.compute.edit.findVm(vm).replayed = texts[how];
+    const broken = ["see attachment", "AAAA".repeat(20), "§§§"];
+    for (const [n, vm] of numbered(0, 3).entries())
+      world.compute.edit.findVm(vm).replayed = broken[n];
     await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "3" });
     expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("Restarted 3 VMs");
     expect(touched(world)).toEqual(numbered(0, 3));
