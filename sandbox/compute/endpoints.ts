@@ -77,6 +77,11 @@ export function createEndpoints(settings: EndpointSettings): SandboxEndpoint[] {
   }
   const showVm = (vm: SandboxVm, effect: Effect) =>
     show(vmRecord(vm, settings.withUpdatedAt), effect);
+  function readVm(vm: SandboxVm, effect: Effect, where: "alone" | "list") {
+    const record = showVm(vm, effect);
+    operations.noteRead(vm, where);
+    return record;
+  }
   const showProject = (project: SandboxProject, effect: Effect) =>
     show(projectRecord(project), effect);
 
@@ -124,7 +129,7 @@ export function createEndpoints(settings: EndpointSettings): SandboxEndpoint[] {
   function listVms(project: SandboxProject, { query, effect }: Asked): Answer {
     const all = project.vmIds
       .flatMap((id) => world.vms.get(id) ?? [])
-      .map((vm) => showVm(vm, effect));
+      .map((vm) => readVm(vm, effect, "list"));
     return listAnswer("vms", all, query, effect, "wrapped", {
       perPage: settings.perPage,
       most: settings.mostPerPage,
@@ -189,7 +194,7 @@ export function createEndpoints(settings: EndpointSettings): SandboxEndpoint[] {
     {
       method: "GET",
       route: "/v1/vms/{vm_id}",
-      handle: withVm((vm, { effect }) => json(200, showVm(vm, effect))),
+      handle: withVm((vm, { effect }) => json(200, readVm(vm, effect, "alone"))),
     },
     {
       method: "POST",

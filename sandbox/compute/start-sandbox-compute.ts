@@ -22,6 +22,8 @@ export interface SandboxComputeOptions {
   apiKey?: string;
   /** How long states take: for all operations or one by one. Default 2 to 6 seconds. */
   transitionMs?: Span | Partial<Record<Operation, Span>>;
+  /** A state between two others lasts until it was read, however short its time is. */
+  isReadFirst?: boolean;
   /** For weather with a probability and for times between two bounds. Default: any; `seed` tells which it was. */
   seed?: number;
   world?: "demo" | "empty" | Fleet;
@@ -75,7 +77,10 @@ export async function startSandboxCompute(
   const edit = createEdits(world);
   const endpoints = createEndpoints({
     world,
-    operations: { ...createVmOperations(world, msOf), ...createProjectOperations(world, msOf) },
+    operations: {
+      ...createVmOperations(world, msOf, options.isReadFirst),
+      ...createProjectOperations(world, msOf),
+    },
     perPage: options.perPage ?? 20,
     mostPerPage: options.mostPerPage ?? 100,
     withUpdatedAt: options.withUpdatedAt ?? false,

@@ -46,8 +46,26 @@ const courses: Record<"start" | "stop" | "restart" | "resize" | "restore", Cours
 
 export type VmOperations = ReturnType<typeof createVmOperations>;
 
-/** What the API can do to a VM. Each returns what it made or a Refusal; effects take their time. */
-export function createVmOperations(world: World, msOf: (operation: Operation) => number) {
+/** A state that ends only once it was read: by so many more reads, with what ends it when its time is over. */
+interface Unread {
+  left: number;
+  end?: () => void;
+}
+
+/** So many reads of a list may pass, which somebody else may have asked for; a read of the VM itself counts as all of them. */
+const readsOfList = 2;
+
+/**
+ * What the API can do to a VM. Each returns what it made or a Refusal; effects take their time, and with `isReadFirst` until their
+ * state was read.
+ */
+export function createVmOperations(
+  world: World,
+  msOf: (operation: Operation) => number,
+  isReadFirst = false,
+) {
+  const unread = new Map<SandboxVm, Unread>();
+
   function run(
     vm: SandboxVm,
     operation: keyof typeof courses,
@@ -69,18 +87,36 @@ export function createVmOperations(world: World, msOf: (operation: Operation) =>
     vm.updatedAt = Date.now();
     vm.status = (fate.via === undefined ? course.via : fate.via) ?? before;
     if (fate.stuck) return vm;
+    if (isReadFirst && vm.status !== before) unread.set(vm, { left: readsOfList });
     world.after(msOf(operation), () => {
+      const waiting = unread.get(vm);
+      if (waiting) waiting.end = end;
+      else end();
+    });
+    return vm;
+
+    function end() {
       vm.busy = false;
       vm.updatedAt = Date.now();
       if (vm.status === "DELETING") return;
       vm.status = fate.goesTo ?? course.to(before);
       if (fate.goesTo === undefined) change(vm);
       if (course.boots && vm.status === "RUNNING") boot(vm);
-    });
-    return vm;
+    }
+  }
+
+  /** Notes that somebody read the VM, by itself or in a list. */
+  function noteRead(vm: SandboxVm, where: "alone" | "list"): void {
+    const waiting = unread.get(vm);
+    if (!waiting) return;
+    waiting.left -= where === "alone" ? readsOfList : 1;
+    if (waiting.left > 0) return;
+    unread.delete(vm);
+    waiting.end?.();
   }
 
   return {
+    noteRead,
     start: (vm: SandboxVm, fate: Fate = {}) => run(vm, "start", fate),
     stop: (vm: SandboxVm, fate: Fate = {}) => run(vm, "stop", fate),
     restart: (vm: SandboxVm, fate: Fate = {}) => run(vm, "restart", fate),

@@ -4,7 +4,7 @@ import { wordsOf } from "./words.ts";
 import { until } from "../support/until.ts";
 
 it("a result that joined its card in one message, and is found again after its answer was lost, keeps its lines", async () => {
-  await using world = await startWorld();
+  await using world = await startWorld({ pace: { sweepMs: 500 } });
   const { weather } = world.slack;
   const method = "chat.postMessage";
   // The card waits until the result is there, and both are one message

@@ -169,7 +169,7 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     metadata.set("form proposal-dismissal", values.get("proposal:run") ?? "");
     metadata.set("form review", values.get("review:sign") ?? "");
     await world.idle();
-  }, 60_000);
+  });
   afterAll(() => world.close());
 
   it("is written down here for every action and every form there is, and for none that isn't", () => {
@@ -191,13 +191,14 @@ describe("who gets past authority with what can be pressed and submitted", () =>
     );
   });
 
-  const refused = rows.flatMap(({ handler, cells }) =>
-    people.filter((_, n) => cells[n] === "-").map((who) => [handler, who] as const),
-  );
+  const refused = rows.map(({ handler, cells }) => {
+    const whom = people.filter((_, n) => cells[n] === "-");
+    return { handler, whom, names: whom.join(", ") };
+  });
 
-  it.each(refused)("%s does nothing for %s", async (handler, who) => {
+  it.each(refused)("$handler does nothing for $names", async ({ handler, whom }) => {
     const before = await everything(world, metadata.get("form roll") ?? "");
-    await world.post(payload(handler, who));
+    for (const who of whom) await world.post(payload(handler, who));
     await world.idle();
     expect(await everything(world, metadata.get("form roll") ?? "")).toBe(before);
     expect(tally.result().crashes).toEqual([]);

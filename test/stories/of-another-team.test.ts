@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { startWorld, testTiming } from "../support/start-world.ts";
+import { startWorld, type TestWorld, testTiming } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
 const pin = "0a".repeat(48);
@@ -18,11 +18,16 @@ ${testTiming}
 `;
 
 describe("what another team has", () => {
-  it("isn't compared with the name of a new project: the service answers for it", async () => {
-    await using world = await startWorld({
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startWorld({
       policy,
       prepare: ({ edit }) => void edit.addProject({ id: "prj-hidden", name: "canary" }),
     });
+  });
+  afterAll(() => world.close());
+
+  it("isn't compared with the name of a new project: the service answers for it", async () => {
     const create = "/project create --name canary --type CONTAINER --region eu-west-1";
     await world.olivia.types("ops", create);
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
@@ -40,7 +45,6 @@ describe("what another team has", () => {
   });
 
   it("isn't promised: lists show what the person can see, and say so", async () => {
-    await using world = await startWorld({ policy });
     await world.amir.types("status", "/vm show nothing-like-it");
     await hears(world.amir, "status", /\/vm list shows every VM you can see\./);
     await world.amir.types("status", "/project show nothing-like-it");
@@ -54,7 +58,6 @@ describe("what another team has", () => {
   });
 
   it("isn't shown where an entry of pins names it too", async () => {
-    await using world = await startWorld({ policy });
     await world.olivia.types("ops", "/gatehouse pins");
     const pins = wordsOf(await hears(world.olivia, "ops", /gpu- /));
     expect(pins).not.toContain("payments");
@@ -65,7 +68,6 @@ describe("what another team has", () => {
   });
 
   it("is told in its channel as those decide who see it, in digests, subscriptions, and snoozes alike", async () => {
-    await using world = await startWorld({ policy });
     await world.amir.types("status", "/gatehouse digest on 09:00 UTC");
     await hears(world.amir, "status", /A digest is posted in/);
     const no = /You can't run \/gatehouse \w+ here: you can't see everything/;

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readStoredPolicy, storedPolicyKey } from "../../src/audit/stored-policy.ts";
 import { auditOf } from "../core/asking.ts";
 import { policyWith, startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
@@ -12,6 +12,9 @@ import { until } from "../support/until.ts";
 const approvals = 'approvals: [{ operations: ["vm.restart"], required: 1, expires: 1m }]\n';
 const restartsNeedOne = policyWith({}, approvals);
 const protect = ["vault-*", "db-*"];
+
+/** A process looks often whether its policy is in force, and stands still soon when it isn't. */
+const pace = { heartbeatMs: 400 };
 
 const file = (world: TestWorld) => world.env["GATEHOUSE_CONFIG"] ?? "";
 const logged = (world: TestWorld, event: string) =>
@@ -29,18 +32,45 @@ async function readiness(world: TestWorld, process: number): Promise<string> {
   return `${answer.status} ${await answer.text()}`;
 }
 
+/** What the audit channel had read before the test began. */
+let readBefore = new Set<string>();
 const inAudit = (world: TestWorld, words: RegExp) =>
-  world.ada.seesChannel("audit").messages.filter((message) => words.test(wordsOf(message)));
+  world.ada
+    .seesChannel("audit")
+    .messages.filter((message) => !readBefore.has(message.ts) && words.test(wordsOf(message)));
+
+/** The words of the audit channel, once it reads this in the test. */
+const isTold = async (world: TestWorld, words: RegExp) =>
+  wordsOf(await until(() => inAudit(world, words).at(-1)));
+
+const changesIn = async (world: TestWorld) =>
+  (await auditOf(world.client, world.key("audit"))).filter(({ what }) => what === "policy");
+
+/** Starts a world before the tests of a block, which share it, and notes before each what the audit channel has read. */
+function sharedWorld(start: () => Promise<TestWorld>): () => TestWorld {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await start();
+  });
+  beforeEach(() => {
+    readBefore = new Set(world.ada.seesChannel("audit").messages.map(({ ts }) => ts));
+  });
+  afterAll(async () => {
+    await world.close();
+    readBefore = new Set();
+  });
+  return () => world;
+}
 
 describe("a policy that is replaced while Gatehouse runs", () => {
+  const replaced = policyWith({ protect, approve: ["S02LEADS", "U0VERA"] }, "channels: [C01OPS]\n");
+  const shared = sharedWorld(() => startWorld({ policy: restartsNeedOne }));
+
   it("counts at once, tells the audit channel what it changes, and cancels what waited under the former one", async () => {
-    await using world = await startWorld({ policy: restartsNeedOne });
+    const world = shared();
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
-    await writeFile(
-      file(world),
-      policyWith({ protect, approve: ["S02LEADS", "U0VERA"] }, "channels: [C01OPS]\n"),
-    );
+    await writeFile(file(world), replaced);
     await world.processes[0]?.reload();
     const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
     expect(news).toMatch(/access.approve: added vera \(U0VERA\)/);
@@ -66,8 +96,8 @@ describe("a policy that is replaced while Gatehouse runs", () => {
   });
 
   it("stays as it was when the file can't be used: told once with the line, until it is mended", async () => {
-    await using world = await startWorld();
-    await writeFile(file(world), testPolicy.replace("operate:", "oprate:"));
+    const world = shared();
+    await writeFile(file(world), replaced.replace("operate:", "oprate:"));
     await world.processes[0]?.reload();
     await world.processes[0]?.reload();
     const news = wordsOf(await hears(world.ada, "audit", /can't be used/));
@@ -78,12 +108,12 @@ describe("a policy that is replaced while Gatehouse runs", () => {
       "ops",
       /Policy: \S*gatehouse.yml line 3 can't be used; the former policy still applies/,
     );
-    await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Restarted web-2/);
+    await world.olivia.types("ops", "/vm restart payments/web-1");
+    await hears(world.olivia, "ops", /Restarted payments\/web-1/);
     const bad = await figures(world);
     expect(bad).toMatch(/^gatehouse_policy_file_unusable 1$/m);
     expect(bad).toContain('gatehouse_policy_reloads_total{outcome="kept"} 1');
-    await writeFile(file(world), `# mended\n${testPolicy}`);
+    await writeFile(file(world), `# mended\n${replaced}`);
     await world.processes[0]?.reload();
     expect(await figures(world)).toMatch(/^gatehouse_policy_file_unusable 0$/m);
     expect(inAudit(world, /can't be used/)).toHaveLength(1);
@@ -91,25 +121,25 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     expect(logged(world, "policy.kept")).toHaveLength(1);
   });
 
-  it("stays as it was when the file is removed, also where it is watched", async () => {
-    await using world = await startWorld({ env: { GATEHOUSE_WATCH: "1" } });
-    const policy = () => readStoredPolicy(world.client, world.key);
-    const before = await policy();
-    await rm(file(world));
-    const news = wordsOf(await hears(world.ada, "audit", /can't be used/));
-    expect(news).toMatch(/gatehouse.yml can't be read \(ENOENT\)/);
+  it("names user groups: the audit channel is told who came and went, and a vote counts by its members of the moment", async () => {
+    const world = shared();
+    const sent = world.compute.writes().length;
+    await writeFile(file(world), restartsNeedOne);
     await world.processes[0]?.reload();
-    await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Restarted web-2/);
-    expect(await policy()).toEqual(before);
-    expect(await readiness(world, 0)).toMatch(/^200/);
-  });
-
-  it("is followed with GATEHOUSE_WATCH alone, in the channel that it names for that and in the one before", async () => {
-    await using world = await startWorld({ env: { GATEHOUSE_WATCH: "1" } });
-    await writeFile(file(world), policyWith({ audit: "C02STATUS" }));
-    await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
-    await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
+    await world.olivia.types("ops", "/vm restart db-1");
+    const card = await hears(world.olivia, "ops", /Restart db-1[^]*Waiting for approval/);
+    await world.slack.edit.setGroupMembers("leads", ["ada", "vera"]);
+    const news = await isTold(world, /The user group/);
+    expect(news).toMatch(
+      /The user group @leads \(S02LEADS\), which the policy names, changed: vera joined; amir left\. It counts at once\./,
+    );
+    expect(news).not.toMatch(/<[@!]/);
+    await world.amir.presses("Approve", { in: card.ts });
+    await world.amir.until((seen) => JSON.stringify(seen).includes("your vote doesn't count"));
+    expect(world.compute.writes()).toHaveLength(sent);
+    await world.vera.presses("Approve", { in: card.ts });
+    await hears(world.olivia, "ops", /Restarted db-1/);
+    expect(inAudit(world, /The user group/)).toHaveLength(1);
   });
 
   it("is adopted and told when Redis is back, where it was away meanwhile", async () => {
@@ -149,9 +179,74 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     },
   );
 
-  it("changes nothing in a process that doesn't get it, until it does", async () => {
+  it("is told where the former one was told, also by a process that never had that", async () => {
     await using world = await startWorld();
     const other = path.join(path.dirname(file(world)), "other.yml");
+    await writeFile(other, policyWith({ audit: undefined }, approvals));
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
+    expect(news).toMatch(/approvals: added \(operations vm.restart/);
+    expect(news).toMatch(/audit: \(channel C03AUDIT\) → not set/);
+  });
+});
+
+describe("a policy file that is watched", () => {
+  const watching = sharedWorld(() => startWorld({ env: { GATEHOUSE_WATCH: "1" }, pace }));
+
+  it("stays as it was when the file is removed, also where it is watched", async () => {
+    const world = watching();
+    const policy = () => readStoredPolicy(world.client, world.key);
+    const before = await policy();
+    await rm(file(world));
+    const news = wordsOf(await hears(world.ada, "audit", /can't be used/));
+    expect(news).toMatch(/gatehouse.yml can't be read \(ENOENT\)/);
+    await world.processes[0]?.reload();
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    expect(await policy()).toEqual(before);
+    expect(await readiness(world, 0)).toMatch(/^200/);
+  });
+
+  it("is followed with GATEHOUSE_WATCH alone, in the channel that it names for that and in the one before", async () => {
+    const world = watching();
+    await writeFile(file(world), policyWith({ audit: "C02STATUS" }));
+    await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
+    await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
+  });
+});
+
+describe("a policy of a process that is restarted", () => {
+  const restarted = sharedWorld(() => startWorld());
+
+  it("comes back by a restart with the older file, where the process had the newer one", async () => {
+    const world = restarted();
+    await writeFile(file(world), restartsNeedOne);
+    await world.processes[0]?.reload();
+    await world.processes[0]?.close();
+    await writeFile(file(world), testPolicy);
+    await world.startProcess("worker");
+    await isTold(world, /The policy changed[^]*approvals: removed \(operations vm/);
+  });
+
+  it("is told by a restart with a file that only moves the audit channel", async () => {
+    const world = restarted();
+    await world.processes.at(-1)?.close();
+    await writeFile(file(world), policyWith({ audit: "C02STATUS" }));
+    await world.startProcess("worker");
+    await isTold(world, /gatehouse.yml changed\.[^]*audit.channel: /);
+    await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
+  });
+});
+
+/** Another policy file than that of the first process. */
+const beside = (world: TestWorld) => path.join(path.dirname(file(world)), "other.yml");
+
+describe("a policy without versions, in processes with files of their own", () => {
+  const two = sharedWorld(() => startWorld({ pace }));
+
+  it("changes nothing in a process that doesn't get it, until it does", async () => {
+    const world = two();
+    const other = beside(world);
     await writeFile(other, testPolicy);
     const worker = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     await writeFile(other, restartsNeedOne);
@@ -177,81 +272,41 @@ describe("a policy that is replaced while Gatehouse runs", () => {
     expect(inAudit(world, /The policy changed/)).toHaveLength(1);
   });
 
-  it("without versions is the one that was loaded last: a process that starts with an old file brings that back, and the audit channel is told", async () => {
-    await using world = await startWorld();
-    const other = path.join(path.dirname(file(world)), "other.yml");
-    await writeFile(other, testPolicy);
-    await writeFile(file(world), restartsNeedOne);
-    await world.processes[0]?.reload();
-    await hears(world.ada, "audit", /The policy changed[^]*approvals: added/);
-    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
-    await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
+  it("is the one that was loaded last: a process that starts with an old file brings that back, and the audit channel is told", async () => {
+    const world = two();
+    const before = (await changesIn(world)).length;
+    const old = path.join(path.dirname(file(world)), "old.yml");
+    await writeFile(old, testPolicy);
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: old });
+    await isTold(world, /The policy changed[^]*approvals: removed \(operations vm/);
     await until(() => readiness(world, 0)).toMatch(
       /^503 .*policy: version \w+ of the policy replaced \w+/,
     );
     // A running process takes nothing back by itself: one start, one change
-    expect(await readiness(world, 1)).toMatch(/^200/);
+    expect(await readiness(world, 2)).toMatch(/^200/);
     await world.processes[0]?.close();
     await world.startProcess("all");
-    await until(() => readiness(world, 2)).toMatch(/^200/);
-    const noted = (await auditOf(world.client, world.key("audit"))).filter(
-      ({ what }) => what === "policy",
-    );
-    expect(noted).toMatchObject([
-      { changes: [expect.stringContaining("approvals: added")] },
+    await until(() => readiness(world, 3)).toMatch(/^200/);
+    expect((await changesIn(world)).slice(before)).toMatchObject([
       { changes: [expect.stringContaining("approvals: removed")] },
       { changes: [expect.stringContaining("approvals: added")] },
     ]);
-  });
-
-  it("comes back by a restart with the older file, where the process had the newer one", async () => {
-    await using world = await startWorld();
-    await writeFile(file(world), restartsNeedOne);
-    await world.processes[0]?.reload();
-    await world.processes[0]?.close();
-    await writeFile(file(world), testPolicy);
-    await world.startProcess("worker");
-    await hears(world.ada, "audit", /The policy changed[^]*approvals: removed \(operations vm/);
-  });
-
-  it("is told where the former one was told, also by a process that never had that", async () => {
-    await using world = await startWorld();
-    const other = path.join(path.dirname(file(world)), "other.yml");
-    await writeFile(other, policyWith({ audit: undefined }, approvals));
-    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
-    const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
-    expect(news).toMatch(/approvals: added \(operations vm.restart/);
-    expect(news).toMatch(/audit: \(channel C03AUDIT\) → not set/);
-  });
-
-  it("is told by a restart with a file that only moves the audit channel", async () => {
-    await using world = await startWorld();
-    await world.processes[0]?.close();
-    await writeFile(file(world), policyWith({ audit: "C02STATUS" }));
-    await world.startProcess("worker");
-    await hears(world.ada, "audit", /gatehouse.yml changed\.[^]*audit.channel: /);
-    await hears(world.vera, "status", /gatehouse.yml changed\.[^]*audit.channel: /);
   });
 });
 
 const numbered = (version: number, text: string) => `version: ${version}\n${text}`;
 
 describe("a policy file with a version", () => {
-  /** The first process has version 2, the second one version 1, which was in force before. */
-  async function worldWithTwo() {
-    const world = await startWorld({ policy: numbered(1, testPolicy) });
-    const other = path.join(path.dirname(file(world)), "other.yml");
-    await writeFile(other, numbered(1, testPolicy));
-    const second = await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
-    await writeFile(file(world), numbered(2, restartsNeedOne));
-    await world.processes[0]?.reload();
-    return { world, other, second };
-  }
+  const shared = sharedWorld(() => startWorld({ policy: numbered(1, testPolicy), pace }));
 
   it("replaces a lower one, and is named by it to the audit channel, in status, and by a process that lacks it", async () => {
-    const { world, other } = await worldWithTwo();
-    await using _ = world;
-    const news = wordsOf(await hears(world.ada, "audit", /The policy changed/));
+    const world = shared();
+    const other = beside(world);
+    await writeFile(other, numbered(1, testPolicy));
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
+    await writeFile(file(world), numbered(2, restartsNeedOne));
+    await world.processes[0]?.reload();
+    const news = await isTold(world, /The policy changed/);
     expect(news).toMatch(/version 2 \(\w{12}\) replaces 1 \(\w{12}\)/);
     expect(news).toMatch(/approvals: added \(operations vm.restart/);
     expect(news).not.toMatch(/version: /);
@@ -265,9 +320,9 @@ describe("a policy file with a version", () => {
   });
 
   it("isn't replaced by a process that starts with a lower one, or without: it changes nothing from its first moment on", async () => {
-    const { world, other, second } = await worldWithTwo();
-    await using _ = world;
-    await second.close();
+    const world = shared();
+    const other = beside(world);
+    await writeFile(other, numbered(1, testPolicy));
     await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     expect(await readiness(world, 2)).toMatch(
       /^503 .*policy: \S*other.yml has version 1 and needs one above 2, which is in force/,
@@ -278,24 +333,23 @@ describe("a policy file with a version", () => {
       /^503 .*policy: \S*other.yml has no version and needs one above 2, which is in force/,
     );
     expect(await readiness(world, 0)).toMatch(/^200/);
-    await hears(world.ada, "audit", /The policy changed/);
-    expect(inAudit(world, /The policy changed/)).toHaveLength(1);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     expect(world.compute.writes()).toEqual([]);
+    expect(inAudit(world, /The policy changed/)).toEqual([]);
+    for (const process of world.processes.slice(1)) await process.close();
   });
 
   it("stays where its file becomes a lower one, or the same with another content: told once, until it has a higher one", async () => {
-    const { world } = await worldWithTwo();
-    await using _ = world;
+    const world = shared();
     await writeFile(file(world), numbered(1, testPolicy));
     await world.processes[0]?.reload();
-    const lower = wordsOf(await hears(world.ada, "audit", /needs one above 2, which is in force/));
+    const lower = await isTold(world, /needs one above 2, which is in force/);
     expect(lower).toMatch(/The policy before it stays \(version 2 \(\w{12}\)\)/);
     await writeFile(file(world), numbered(2, testPolicy));
     await world.processes[0]?.reload();
     await world.processes[0]?.reload();
-    await hears(world.ada, "audit", /version 2, which is in force with another content/);
+    await isTold(world, /version 2, which is in force with another content/);
     await world.vera.types("ops", "/gatehouse status");
     await hears(
       world.vera,
@@ -303,30 +357,31 @@ describe("a policy file with a version", () => {
       /Policy: \S*gatehouse.yml has version 2, which is in force with another content, and needs a higher one; the former policy still applies/,
     );
     expect(await readiness(world, 0)).toMatch(/^200/);
-    await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
+    await world.olivia.types("ops", "/vm restart payments/web-1");
+    await hears(world.olivia, "ops", /Restart payments\/web-1[^]*Waiting for approval/);
     expect(inAudit(world, /can't be used/)).toHaveLength(2);
     await writeFile(file(world), numbered(3, testPolicy));
     await world.processes[0]?.reload();
-    await hears(world.ada, "audit", /version 3 \(\w{12}\) replaces 2/);
+    await isTold(world, /version 3 \(\w{12}\) replaces 2/);
     expect(await figures(world)).toMatch(/^gatehouse_policy_file_unusable 0$/m);
   });
 
   it("is put back by whoever had it when Redis was emptied, not by a process that lacked it, and the audit channel is told", async () => {
-    const { world } = await worldWithTwo();
-    await using _ = world;
-    await until(() => readiness(world, 1)).toMatch(/^503/);
-    const firstTold = inAudit(world, /Redis had none/).length;
+    const world = shared();
+    const low = path.join(path.dirname(file(world)), "low.yml");
+    await writeFile(low, numbered(1, restartsNeedOne));
+    await world.startProcess("worker", { GATEHOUSE_CONFIG: low });
+    const lacking = world.processes.length - 1;
+    expect(await readiness(world, lacking)).toMatch(/^503/);
     await world.client.del(storedPolicyKey(world.key));
     await world.client.del(...(await world.client.keys(world.key("notice", "policy-*"))));
-    await hears(
-      world.ada,
-      "audit",
-      /The policy has version 2 \(\w{12}\)\.\S* Redis had none: Gatehouse started for the first time, or Redis was emptied/,
+    await isTold(
+      world,
+      /The policy has version 3 \(\w{12}\)\.\S* Redis had none: Gatehouse started for the first time, or Redis was emptied/,
     );
-    expect(firstTold).toBe(1);
-    expect(await readStoredPolicy(world.client, world.key)).toMatchObject({ version: 2 });
-    expect(await readiness(world, 1)).toMatch(/^503/);
+    expect(inAudit(world, /Redis had none/)).toHaveLength(1);
+    expect(await readStoredPolicy(world.client, world.key)).toMatchObject({ version: 3 });
+    expect(await readiness(world, lacking)).toMatch(/^503/);
     expect(await readiness(world, 0)).toMatch(/^200/);
   });
 
@@ -356,13 +411,18 @@ async function readsAsService({ processes: [first] }: TestWorld): Promise<number
 const service = (token: string) =>
   `services: { ci: { tokens: ["sha256:${hash("sha256", token)}"], view: ["*"] } }\n`;
 
-describe("services that are replaced in the policy file", () => {
-  it("cancel nothing that waits, are in the trail, and count for each process that shares the file, whichever is told", async () => {
-    await using world = await startWorld({
+describe("a policy file that a gateway and a worker share", () => {
+  const apart = sharedWorld(() =>
+    startWorld({
       policy: restartsNeedOne + service("test-token"),
       env: { API_PORT: "0" },
       roles: ["gateway", "worker"],
-    });
+      pace: { ...pace, peopleCacheMs: 60_000 },
+    }),
+  );
+
+  it("has services that, once replaced, cancel nothing that waits, are in the trail, and count for each process that shares the file, whichever is told", async () => {
+    const world = apart();
     await world.olivia.types("ops", "/vm restart web-2");
     const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
     expect(await readsAsService(world)).toBe(200);
@@ -379,11 +439,45 @@ describe("services that are replaced in the policy file", () => {
     await hears(world.olivia, "ops", /Restarted web-2/);
   });
 
+  it("has sections that decide nothing: each process follows them, whichever is told", async () => {
+    const world = apart();
+    const known = logged(world, "policy.changed").length;
+    const moved = policyWith({ alerts: "C01OPS" }, approvals);
+    await writeFile(file(world), moved + service("another-token"));
+    await world.processes[1]?.reload();
+    await until(() =>
+      logged(world, "policy.changed")
+        .slice(known)
+        .map(({ role }) => role),
+    ).toEqual(["worker", "gateway"]);
+    await until(() => inAudit(world, /gatehouse.yml changed\./)).toHaveLength(1);
+  });
+
+  it("names user groups, which every process follows, not the one alone that Slack tells", async () => {
+    const world = apart();
+    const known = logged(world, "policy.changed").length;
+    await writeFile(file(world), testPolicy);
+    await world.processes[1]?.reload();
+    await until(() => logged(world, "policy.changed").length).toBe(known + 2);
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(world.olivia, "ops", /Restarted web-2/);
+    await world.slack.edit.setGroupMembers("oncall", ["vera"]);
+    await until(() => logged(world, "people.groups-changed").map(({ role }) => role)).toEqual(
+      expect.arrayContaining(["gateway", "worker"]),
+    );
+    // The worker asks Slack anew as well, although its cache may be a minute old
+    await world.vera.types("ops", "/vm restart payments/web-1");
+    await hears(world.vera, "ops", /Restarted payments\/web-1/);
+  });
+});
+
+describe("services that are replaced in the policy file", () => {
   it("shut a process that doesn't get them, until it does: a token that was taken must not live on there", async () => {
     await using world = await startWorld({
       policy: testPolicy + service("test-token"),
       env: { API_PORT: "0" },
       roles: ["gateway"],
+      pace,
     });
     const other = path.join(path.dirname(file(world)), "other.yml");
     await writeFile(other, testPolicy + service("test-token"));
@@ -397,54 +491,5 @@ describe("services that are replaced in the policy file", () => {
     await writeFile(file(world), testPolicy);
     await until(() => readiness(world, 0)).toMatch(/^200/);
     expect(await readsAsService(world)).toBe(401);
-  });
-});
-
-describe("a section of the policy file that decides nothing", () => {
-  it("is followed by each process that shares the file, whichever is told", async () => {
-    await using world = await startWorld({ roles: ["gateway", "worker"] });
-    await writeFile(file(world), policyWith({ alerts: "C01OPS" }));
-    await world.processes[1]?.reload();
-    await until(() => logged(world, "policy.changed").map(({ role }) => role)).toEqual([
-      "worker",
-      "gateway",
-    ]);
-    await until(() => inAudit(world, /gatehouse.yml changed\./)).toHaveLength(1);
-  });
-});
-
-describe("a user group that the policy names", () => {
-  it("is told to the audit channel by the names of who came and went, and a vote counts by its members of the moment", async () => {
-    await using world = await startWorld({ policy: restartsNeedOne });
-    await world.olivia.types("ops", "/vm restart web-2");
-    const card = await hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
-    await world.slack.edit.setGroupMembers("leads", ["ada", "vera"]);
-    const news = wordsOf(await hears(world.ada, "audit", /The user group/));
-    expect(news).toMatch(
-      /The user group @leads \(S02LEADS\), which the policy names, changed: vera joined; amir left\. It counts at once\./,
-    );
-    expect(news).not.toMatch(/<[@!]/);
-    await world.amir.presses("Approve", { in: card.ts });
-    await world.amir.until((seen) => JSON.stringify(seen).includes("your vote doesn't count"));
-    expect(world.compute.writes()).toEqual([]);
-    await world.vera.presses("Approve", { in: card.ts });
-    await hears(world.olivia, "ops", /Restarted web-2/);
-    expect(inAudit(world, /The user group/)).toHaveLength(1);
-  });
-
-  it("is followed by every process, not by the one alone that Slack tells", async () => {
-    await using world = await startWorld({
-      roles: ["gateway", "worker"],
-      pace: { peopleCacheMs: 60_000 },
-    });
-    await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Restarted web-2/);
-    await world.slack.edit.setGroupMembers("oncall", ["vera"]);
-    await until(() => logged(world, "people.groups-changed").map(({ role }) => role)).toEqual(
-      expect.arrayContaining(["gateway", "worker"]),
-    );
-    // The worker asks Slack anew as well, although its cache may be a minute old
-    await world.vera.types("ops", "/vm restart payments/web-1");
-    await hears(world.vera, "ops", /Restarted payments\/web-1/);
   });
 });

@@ -1,31 +1,91 @@
-import { readFile, writeFile } from "node:fs/promises";
-import { describe, expect, it } from "vitest";
-import { deployJob, deployPolicy, apiEnv } from "../features/proposals/deploy-job.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import {
+  apiEnv,
+  deployJob,
+  deployPolicy,
+  replacePolicy,
+  roomy,
+} from "../features/proposals/deploy-job.ts";
 import { auditOf, snapshotIdOf } from "../core/asking.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { expire } from "../features/proposals/expire.ts";
 import { buttonOn, pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 import { until } from "../support/until.ts";
 
-const startApi = (more: Parameters<typeof startWorld>[0] = {}) =>
-  startWorld({ env: apiEnv, policy: deployPolicy(), ...more });
+/** No limit is met, and a proposal stands for two days. */
+const usual = deployPolicy(`${roomy}    expires: 2d
+limits: { requestsPerMinute: 10000, draftsPerPerson: 10000, destructivePerHour: 10000 }
+`);
+const withAmir = usual.replace('operate: ["S01ONCALL"]', 'operate: ["S01ONCALL", "U0AMIR"]');
+
+/** What the process does once it has taken a proposal. */
+let onTaken: () => void | Promise<void> = () => undefined;
+let world: TestWorld;
+beforeAll(async () => {
+  world = await startWorld({
+    env: apiEnv,
+    policy: usual,
+    receive: "http",
+    at: async (point) => (point === "proposal-taken" ? onTaken() : undefined),
+  });
+});
+afterAll(() => world.close());
 
 /** What `propose` answers, with the card once it stands in Slack. */
-async function proposed(world: TestWorld, command = "vm snapshot db-1 before-deploy") {
+async function proposed(command: string) {
   const job = deployJob(world);
   const { status, body } = await job.proposes(command);
   expect([status, body.title]).toEqual([202, undefined]);
-  const card = await hears(world.olivia, "ops", new RegExp(`deploy proposes[^]*${body.id}`));
-  const state = async () => (await job.asks(body.id)).body.state;
-  return { job, id: body.id, card: card.ts, state };
+  const { id } = body;
+  const card = await hears(world.olivia, "ops", new RegExp(`deploy proposes[^]*${id}`));
+  const state = async () => (await job.asks(id)).body.state;
+  return { job, id, card: card.ts, words: wordsOf(card), state };
 }
 
-const writes = (world: TestWorld) => world.compute.writes().map(({ path }) => path);
+/** The requests that were made of a proposal. */
+const madeOf = async (id: string) =>
+  (await world.store.getMany(await world.store.recentIds({}, 200))).filter(
+    ({ record: { origin } }) => origin.kind === "proposal" && origin.proposal === id,
+  );
 
-describe.concurrent("a deploy job that proposes", () => {
+const writes = () => world.compute.writes().map(({ path }) => path);
+
+/** Takes a snapshot of db-1, which a restore can then name. */
+async function takesSnapshot(name: string) {
+  await world.olivia.types("ops", `/vm snapshot db-1 ${name}`);
+  const id = snapshotIdOf(await world.ended("vm snapshot"));
+  await until(async () =>
+    Object.keys(await world.client.hgetall(world.key("snapshots", "vm-payments-db-1"))),
+  ).toContain(id);
+  return id;
+}
+
+const opens = (person: PersonActions, label: string) =>
+  person.until(({ modals }) => modals.some(({ submit }) => submit === label));
+
+/** The words that a person reads in answer to what they do, and hadn't read before. */
+async function answerTo(person: PersonActions, act: () => Promise<unknown>, words: RegExp) {
+  const before = new Set(person.seesChannel("ops").messages.map(({ ts }) => ts));
+  await act();
+  return until(() =>
+    person
+      .seesChannel("ops")
+      .messages.find((message) => !before.has(message.ts) && words.test(wordsOf(message))),
+  );
+}
+
+const noLonger = /gatehouse\.yml no longer lets deploy propose this\. Nothing was done\./;
+
+describe("a deploy job that proposes", () => {
+  afterEach(async () => {
+    onTaken = () => undefined;
+    for (const person of [world.olivia, world.amir])
+      if (person.sees().modals.length > 0) await person.closes({ all: true });
+  });
+
   it("gets its snapshot once someone runs it, and goes on", async () => {
-    await using world = await startApi();
     const job = deployJob(world);
     const { status, headers, body } = await job.proposes("/vm snapshot db-1 before-deploy");
     const url = `/v1/requests/${body.id}`;
@@ -37,14 +97,12 @@ describe.concurrent("a deploy job that proposes", () => {
     expect(wordsOf(card)).toMatch(
       /deploy proposes: Snapshot db-1 \(payments\) as before-deploy: “release 42”\nUntil .*\n\[Run\] \[Dismiss\]/,
     );
-    const next = job.asks(body.id, "?wait=30&after=open");
     await world.olivia.presses("Run", { in: card.ts });
     const request = await world.ended("vm snapshot");
     expect(request.record).toMatchObject({
       requester: { id: "U0OLIVIA" },
       origin: { kind: "proposal", proposal: body.id },
     });
-    expect((await next).body.state).not.toBe("open");
     await until(async () => (await job.asks(body.id)).body.state).toBe("done");
     expect((await job.asks(body.id)).body).toMatchObject({
       final: true,
@@ -83,11 +141,10 @@ describe.concurrent("a deploy job that proposes", () => {
   });
 
   it("shows until when, with the day, since that may be two days on, and who then requests it", async () => {
-    await using world = await startApi({ policy: deployPolicy("    expires: 2d\n") });
-    const { id } = await proposed(world);
+    const { id, card } = await proposed("vm snapshot db-1 until-when");
     const record = await world.client.hget(world.key("proposal", id), "record");
     const at = Math.floor(JSON.parse(String(record)).expiresAt / 1000);
-    const [own] = world.slack.messages().filter(({ text }) => text.startsWith("deploy proposes"));
+    const [own] = world.slack.messages().filter(({ ts }) => ts === card);
     expect(JSON.stringify(own)).toContain(`Until <!date^${at}^{date_short_pretty} {time}|`);
     expect(JSON.stringify(own)).toContain(
       "Press *Run* and it runs in your name, with the usual approvals.",
@@ -95,19 +152,13 @@ describe.concurrent("a deploy job that proposes", () => {
   });
 
   it("gets a restore only by the form, the typed name, and someone else's approval", async () => {
-    await using world = await startApi();
-    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    const taken = await world.ended("vm snapshot");
-    const snapshotId = snapshotIdOf(taken);
-    await until(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
-    const { card, state } = await proposed(world, "vm restore db-1 nightly");
-    expect(wordsOf(await hears(world.amir, "ops", /deploy proposes/))).toMatch(
+    const snapshotId = await takesSnapshot("nightly");
+    const { card, state, words } = await proposed("vm restore db-1 nightly");
+    expect(words).toMatch(
       /⚠️ Everything written to db-1 since .* is replaced\. A safety snapshot is taken first, so it can be undone\.\n🤖 deploy proposes: Restore db-1 \(payments\) from nightly/,
     );
     await world.olivia.presses("Run", { in: card });
-    await world.olivia.until(({ modals }) =>
-      modals.some(({ submit }) => submit === "Request approval"),
-    );
+    await opens(world.olivia, "Request approval");
     expect(await state()).toBe("open");
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
     await until(() => state()).toBe("draft");
@@ -122,14 +173,10 @@ describe.concurrent("a deploy job that proposes", () => {
   });
 
   it("may have nothing else made of it: a form that changes what was proposed is refused", async () => {
-    await using world = await startApi();
-    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    await world.ended("vm snapshot");
-    const { card, state } = await proposed(world, "vm restore db-1 nightly");
+    await takesSnapshot("unchanged");
+    const { card, id, state } = await proposed("vm restore db-1 unchanged");
     await world.olivia.presses("Run", { in: card });
-    await world.olivia.until(({ modals }) =>
-      modals.some(({ submit }) => submit === "Request approval"),
-    );
+    await opens(world.olivia, "Request approval");
     const snapshot = "snap-another";
     const filled = { "Type db-1 to confirm": "db-1", Reason: "bad migration", Snapshot: snapshot };
     await world.olivia.submits(filled);
@@ -137,102 +184,73 @@ describe.concurrent("a deploy job that proposes", () => {
       JSON.stringify(seen).includes("This is no longer what was proposed. Nothing was done."),
     );
     expect(await state()).toBe("open");
-    expect(await world.store.recentIds({}, 10)).toHaveLength(1);
-  });
-
-  it("has one request, though two people press Run at once", async () => {
-    const policy = deployPolicy("", { operate: ["S01ONCALL", "U0AMIR"] });
-    await using world = await startApi({ policy });
-    const { card, state } = await proposed(world);
-    await Promise.all([
-      world.olivia.presses("Run", { in: card }),
-      world.amir.presses("Run", { in: card }),
-    ]);
-    await until(() => state()).toBe("done");
-    await world.settled();
-    expect(await world.store.recentIds({}, 10)).toHaveLength(1);
-    expect(writes(world)).toHaveLength(1);
-    const { record } = await world.ended();
-    await hears(
-      world.vera,
-      "ops",
-      new RegExp(`✅ Took a snapshot of db-1 .*\\(${record.requester.name}\\)`),
-    );
-    const other = record.requester.name === "olivia" ? world.amir : world.olivia;
-    await hears(other, "ops", /Someone already ran this\./);
+    expect(await madeOf(id)).toEqual([]);
   });
 
   it("stays with its card where Slack opens no form in time: the same button makes its one request", async () => {
-    await using world = await startApi();
     const { olivia } = world;
-    await olivia.types("ops", "/vm snapshot db-1 nightly");
-    await world.ended("vm snapshot");
-    await until(() => world.client.hlen(world.key("snapshots", "vm-payments-db-1"))).toBe(1);
-    const { id, card, state } = await proposed(world, "vm restore db-1 nightly");
+    await takesSnapshot("too-late");
+    const { id, card, state } = await proposed("vm restore db-1 too-late");
     world.slack.weather.add({
       method: "views.open",
       kind: "error",
       error: "expired_trigger_id",
       times: 1,
     });
-    await olivia.presses("Run", { in: card });
-    const late = await hears(olivia, "ops", /took too long|Restore db-1[^]*Press the button/);
+    const late = await answerTo(
+      olivia,
+      () => olivia.presses("Run", { in: card }),
+      /took too long|Restore db-1[^]*Press the button/,
+    );
     expect(wordsOf(late)).toBe(
       "That took too long to open. Nothing was done.\nPress the button again.",
     );
     expect(await state()).toBe("open");
     await olivia.presses("Run", { in: card });
-    await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Request approval"));
+    await opens(olivia, "Request approval");
     await olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
     await until(() => state()).toBe("draft");
-    const requests = await world.store.getMany(await world.store.recentIds({ open: true }, 10));
-    expect(requests.map(({ record }) => record.origin)).toEqual([
-      { kind: "proposal", proposal: id },
-    ]);
+    expect(await madeOf(id)).toHaveLength(1);
   });
 
   it("is told of a request that came after it had expired, from a process that was held up", async () => {
     const { promise: heldUp, resolve: goOn } = Promise.withResolvers<void>();
-    await using world = await startApi({
-      receive: "http",
-      at: async (point) => (point === "proposal-taken" ? heldUp : undefined),
-    });
-    const { job, id, card } = await proposed(world);
-    const asking = await hears(world.olivia, "ops", /deploy proposes/);
+    onTaken = () => heldUp;
+    const { job, id, card } = await proposed("vm snapshot db-1 held-up");
+    const asking = await hears(world.olivia, "ops", new RegExp(id));
+    const sent = writes().length;
     await world.olivia.presses("Run", { in: card });
     await expire(world, id);
     await hears(world.vera, "ops", /Expired: no one ran it in time/);
     expect((await job.asks(id)).body).toMatchObject({ state: "expired", final: true });
     goOn();
-    const { record } = await world.ended("vm snapshot");
-    expect(record.origin).toEqual({ kind: "proposal", proposal: id });
-    expect((await job.asks(id)).body).toMatchObject({
+    const record = await until(async () => (await madeOf(id))[0]?.record);
+    await until(async () => (await job.asks(id)).body).toMatchObject({
       state: "done",
       request: record.id,
       by: "olivia",
     });
-    const ran = await hears(world.vera, "ops", /✅ Took a snapshot of db-1 .*\(olivia\)/);
+    const ran = await hears(world.vera, "ops", /✅ Took a snapshot of db-1 as held-up.*\(olivia\)/);
     expect(ran.ts).toBe(card);
     expect(wordsOf(ran)).not.toContain("Expired");
     // As if that process had died before it told the proposal, and the press were handled again.
     const stored = world.key("proposal", id);
     await world.client.hset(stored, "state", "expired");
     await world.client.hdel(stored, "request");
-    await sendSigned(world, pressPayload(world, "olivia", asking, buttonOn(asking, "Run")));
-    await hears(world.olivia, "ops", /Someone already ran this\./);
+    const again = pressPayload(world, "olivia", asking, buttonOn(asking, "Run"));
+    await answerTo(world.olivia, () => sendSigned(world, again), /Someone already ran this\./);
     await until(() => world.client.hget(stored, "request")).toBe(record.id);
-    expect(writes(world)).toHaveLength(1);
+    expect(writes()).toHaveLength(sent + 1);
   });
 
   it("is told by whom and why it was dismissed; nobody runs it afterwards", async () => {
-    await using world = await startApi();
-    const { job, id, card } = await proposed(world);
+    const { job, id, card } = await proposed("vm snapshot db-1 dismissed");
     await world.vera.presses("Dismiss", { in: card });
     await hears(world.vera, "ops", /Only @oncall can snapshot db-1/);
     await world.olivia.presses("Dismiss", { in: card });
-    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await opens(world.olivia, "Dismiss");
     await world.olivia.submits({ Reason: "the release is off" });
-    expect((await job.asks(id, "?wait=10&after=open")).body).toMatchObject({
+    expect((await job.asks(id, "?wait=30&after=open")).body).toMatchObject({
       state: "dismissed",
       final: true,
       by: "olivia",
@@ -252,175 +270,149 @@ describe.concurrent("a deploy job that proposes", () => {
         why: "the release is off",
       }),
     );
-    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    expect(await madeOf(id)).toEqual([]);
+  });
+
+  it("has one request, though two people press Run at once", async () => {
+    await replacePolicy(world, withAmir);
+    const { id, card, state } = await proposed("vm snapshot db-1 at-once");
+    const sent = writes().length;
+    await Promise.all([
+      world.olivia.presses("Run", { in: card }),
+      world.amir.presses("Run", { in: card }),
+    ]);
+    await until(() => state()).toBe("done");
+    await world.settled();
+    const [request, ...more] = await madeOf(id);
+    expect(more).toEqual([]);
+    expect(writes()).toHaveLength(sent + 1);
+    const { name } = request?.record.requester ?? {};
+    await hears(
+      world.vera,
+      "ops",
+      new RegExp(`✅ Took a snapshot of db-1 as at-once.*\\(${name}\\)`),
+    );
+    const other = name === "olivia" ? world.amir : world.olivia;
+    await until(() =>
+      other
+        .seesChannel("ops")
+        .messages.some(
+          (one) => one.ts > card && wordsOf(one).includes("Someone already ran this."),
+        ),
+    );
   });
 
   it("is run or dismissed, never both, where two people do so at once", async () => {
-    const policy = deployPolicy("", { operate: ["S01ONCALL", "U0AMIR"] });
-    await using world = await startApi({ policy });
+    await replacePolicy(world, withAmir);
     for (const round of [1, 2, 3]) {
-      const { card, state, id } = await proposed(world, `vm snapshot db-1 round-${round}`);
+      const { card, state, id } = await proposed(`vm snapshot db-1 round-${round}`);
       await world.amir.presses("Dismiss", { in: card });
-      await world.amir.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+      await opens(world.amir, "Dismiss");
       await Promise.all([
         world.amir.submits({ Reason: "not now" }),
         world.olivia.presses("Run", { in: card }),
       ]);
       await until(() => state()).toMatch(/done|dismissed/);
       await world.settled();
-      const requests = await world.store.getMany(await world.store.recentIds({}, 10));
-      const made = requests.filter(
-        ({ record: { origin } }) => origin.kind === "proposal" && origin.proposal === id,
-      ).length;
-      expect(made).toBe((await state()) === "done" ? 1 : 0);
-      if (made === 1) await world.amir.closes({ all: true }).catch(() => undefined);
+      expect(await madeOf(id)).toHaveLength((await state()) === "done" ? 1 : 0);
+      if (world.amir.sees().modals.length > 0) await world.amir.closes({ all: true });
     }
   });
 
-  it("is run by the next press, or goes on with the first, where a process died between taking it and its request", async () => {
-    let dies: "throws" | "hangs" | undefined = "throws";
-    await using world = await startApi({
-      async at(point) {
-        if (point !== "proposal-taken") return;
-        if (dies === "throws") throw new Error("killed here");
-        if (dies === "hangs") await new Promise(() => undefined);
-      },
-    });
-    const first = await proposed(world);
-    await world.olivia.presses("Run", { in: first.card });
-    await hears(world.olivia, "ops", /failed|went wrong|reference/i);
-    expect(await first.state()).toBe("open");
-    dies = undefined;
-    await world.olivia.presses("Run", { in: first.card });
-    await until(() => first.state()).toBe("done");
-
-    const second = await proposed(world, "vm snapshot db-1 second");
-    dies = "hangs";
-    await world.olivia.presses("Run", { in: second.card });
-    const taken = () => world.client.hget(world.key("proposal", second.id), "state");
-    await until(() => taken()).toBe("running");
-    await world.processes[0]?.close();
-    dies = undefined;
-    await world.startProcess("all");
-    await until(() => second.state()).toBe("done");
-    expect(writes(world)).toHaveLength(2);
-  });
-
   it("expires by Redis time where nobody runs it, and then can't be run", async () => {
-    const policy = deployPolicy("    expires: 1500ms\n");
-    await using world = await startApi({ policy });
-    const { job, id, card } = await proposed(world);
-    expect((await job.asks(id, "?wait=10")).body).toMatchObject({
+    await replacePolicy(world, usual.replace("expires: 2d", "expires: 500ms"));
+    const job = deployJob(world);
+    const { id } = (await job.proposes("vm snapshot db-1 expiring")).body;
+    expect((await job.asks(id, "?wait=30&after=open")).body).toMatchObject({
       state: "expired",
       final: true,
       why: "no one ran it in time",
     });
-    await world.olivia.presses("Run", { in: card }).catch(() => undefined);
-    const over = await hears(world.vera, "ops", /Expired: no one ran it in time/);
-    expect(over.ts).toBe(card);
+    const over = await hears(world.vera, "ops", /as expiring[^]*Expired: no one ran it in time/);
     expect(wordsOf(over)).not.toContain("[Run]");
-    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    const all = world.vera.seesChannel("ops").messages;
+    expect(all.filter((one) => wordsOf(one).includes("as expiring"))).toHaveLength(1);
+    const pressed = { action: "proposal:run", value: JSON.stringify({ proposal: id }) };
+    const late = pressPayload(world, "olivia", over, pressed);
+    await answerTo(world.olivia, () => sendSigned(world, late), /This proposal has expired\./);
+    expect(await madeOf(id)).toEqual([]);
     expect(await auditOf(world.client, world.key("audit"))).toContainEqual(
       expect.objectContaining({ what: "proposal", proposal: id, move: "expired" }),
     );
   });
 
   it("is no longer run once gatehouse.yml doesn't name its service, or what it may propose", async () => {
-    await using world = await startApi();
-    const file = world.env["GATEHOUSE_CONFIG"] ?? "";
-    const { card } = await proposed(world);
-    await writeFile(file, (await readFile(file, "utf8")).replaceAll("vm.snapshot", "vm.stop"));
-    await world.processes[0]?.reload();
-    await world.olivia.presses("Run", { in: card });
-    const no = /gatehouse\.yml no longer lets deploy propose this\. Nothing was done\./;
-    const first = await hears(world.olivia, "ops", no);
-    await writeFile(file, (await readFile(file, "utf8")).split("services:")[0] ?? "");
-    await world.processes[0]?.reload();
-    await world.olivia.presses("Run", { in: card });
-    await until(async () => (await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts);
-    expect(await world.store.recentIds({}, 10)).toEqual([]);
+    await replacePolicy(world, usual);
+    const { card, id } = await proposed("vm snapshot db-1 unlisted");
+    const run = () => world.olivia.presses("Run", { in: card });
+    const without = [usual.replaceAll("vm.snapshot", "vm.stop"), usual.split("services:")[0] ?? ""];
+    for (const policy of without) {
+      await replacePolicy(world, policy);
+      await answerTo(world.olivia, run, noLonger);
+    }
+    expect(await madeOf(id)).toEqual([]);
   });
 
-  it("is no longer run once its service doesn't see the target any more", async () => {
-    await using world = await startApi();
-    const file = world.env["GATEHOUSE_CONFIG"] ?? "";
-    const { card, state } = await proposed(world);
-    const narrowed = deployPolicy().replace('view: ["payments"]', 'view: ["ml"]');
-    await writeFile(file, narrowed);
-    await world.processes[0]?.reload();
-    await world.olivia.presses("Run", { in: card });
-    await hears(world.olivia, "ops", /gatehouse\.yml no longer lets deploy propose this\./);
-    expect(await world.store.recentIds({}, 10)).toEqual([]);
-    await writeFile(file, deployPolicy());
-    await world.processes[0]?.reload();
-    await world.olivia.presses("Run", { in: card });
+  it("is no longer run while its service doesn't see the target", async () => {
+    await replacePolicy(world, usual);
+    const { card, id, state } = await proposed("vm snapshot db-1 unseen");
+    const run = () => world.olivia.presses("Run", { in: card });
+    await replacePolicy(world, usual.replace('view: ["payments"]', 'view: ["ml"]'));
+    await answerTo(world.olivia, run, noLonger);
+    expect(await madeOf(id)).toEqual([]);
+    await replacePolicy(world, usual);
+    await run();
     await until(() => state()).toBe("done");
   });
 
   it("is judged as its target is called and whose it is at the press", async () => {
-    const byName = deployPolicy().replace('targets: ["payments/*"]', 'targets: ["payments/db-*"]');
-    await using world = await startWorld({ env: apiEnv, policy: byName });
-    const { card, state } = await proposed(world);
-    const no = /gatehouse\.yml no longer lets deploy propose this\. Nothing was done\./;
-    world.compute.edit.renameVm({ vm: "db-1", name: "ledger-9" });
-    await world.olivia.presses("Run", { in: card });
-    const first = await hears(world.olivia, "ops", no);
-    world.compute.edit.renameVm({ vm: "ledger-9", name: "db-1" });
-    world.compute.edit.renameProject({ project: "payments", name: "vault" });
-    await world.olivia.presses("Run", { in: card });
-    await until(async () => (await hears(world.olivia, "ops", no)).ts).not.toBe(first.ts);
-    expect(await world.store.recentIds({}, 10)).toEqual([]);
-    world.compute.edit.renameProject({ project: "vault", name: "payments" });
-    await world.olivia.presses("Run", { in: card });
+    await replacePolicy(
+      world,
+      usual.replace('targets: ["payments/*"]', 'targets: ["payments/db-*"]'),
+    );
+    const { edit } = world.compute;
+    const { card, id, state } = await proposed("vm snapshot db-1 renamed");
+    const run = () => world.olivia.presses("Run", { in: card });
+    edit.renameVm({ vm: "db-1", name: "ledger-9" });
+    await answerTo(world.olivia, run, noLonger);
+    edit.renameVm({ vm: "ledger-9", name: "db-1" });
+    edit.renameProject({ project: "payments", name: "vault" });
+    await answerTo(world.olivia, run, noLonger);
+    expect(await madeOf(id)).toEqual([]);
+    edit.renameProject({ project: "vault", name: "payments" });
+    await run();
     await until(() => state()).toBe("done");
   });
 
   it("can be dismissed when it can't be run any more: its target is gone, or its service lost the right", async () => {
-    await using world = await startApi();
-    const { card, state } = await proposed(world);
-    world.compute.edit.replaceVm({ vm: "db-1" });
+    await replacePolicy(world, usual);
+    const { card, id, state } = await proposed("vm snapshot web-1 replaced");
+    world.compute.edit.replaceVm({ vm: "vm-payments-web-1" });
     await world.olivia.presses("Run", { in: card });
-    await hears(world.olivia, "ops", /db-1 is gone\. Nothing was done\.[^]*Dismiss this proposal/);
-    const file = world.env["GATEHOUSE_CONFIG"] ?? "";
-    await writeFile(file, deployPolicy().replaceAll("vm.snapshot", "vm.stop"));
-    await world.processes[0]?.reload();
+    await hears(world.olivia, "ops", /web-1 is gone\. Nothing was done\.[^]*Dismiss this proposal/);
+    await replacePolicy(world, usual.replaceAll("vm.snapshot", "vm.stop"));
     await world.olivia.presses("Dismiss", { in: card });
-    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await opens(world.olivia, "Dismiss");
     await world.olivia.submits({ Reason: "its VM is gone" });
     await until(() => state()).toBe("dismissed");
-    expect(await world.store.recentIds({}, 10)).toEqual([]);
-  });
-
-  it("that nobody may ever run makes no card: the answer says why", async () => {
-    const all = deployPolicy()
-      .replace('view: ["payments"]', 'view: ["*"]')
-      .replace('targets: ["payments/*"]', 'targets: ["*"]')
-      .replace('"vm.restore"', '"vm.restore", "vm.stop", "project.delete"');
-    await using world = await startWorld({ env: apiEnv, policy: all });
-    const job = deployJob(world);
-    for (const [words, why] of [
-      ["vm stop vault-1", /^vault-1 is protected, so nobody can run \/vm stop on it\.$/],
-      ["project delete vault", /protected/],
-      ["vm restore db-1", /^The snapshot is missing\.$/],
-    ] as const) {
-      const { status, body } = await job.proposes(words);
-      expect([status, body.title], words).toEqual([422, expect.stringMatching(why)]);
-    }
-    expect(await world.client.keys(world.key("proposal", "*"))).toEqual([]);
+    expect(await madeOf(id)).toEqual([]);
   });
 
   it("can't be run while changes are frozen, as its card says, and is as it was after the thaw", async () => {
-    await using world = await startApi();
-    await world.olivia.types("ops", "/vm snapshot db-1 nightly");
-    await world.ended("vm snapshot");
-    const { card, state } = await proposed(world, "vm restore db-1 nightly");
-    const before = writes(world);
+    await replacePolicy(world, usual);
+    await takesSnapshot("frozen");
+    const { card, id, state } = await proposed("vm restore db-1 frozen");
+    const before = writes();
     await world.olivia.presses("Run", { in: card });
-    const isForm = ({ submit = "" }) => submit === "Request approval";
-    await world.olivia.until(({ modals }) => modals.some(isForm));
+    await opens(world.olivia, "Request approval");
     await world.ada.types("random", "/gatehouse freeze the storage is failing");
-    const frozen = /All changes are frozen by ada: the storage is failing\. Nothing runs until/;
-    expect(wordsOf(await hears(world.vera, "ops", frozen))).toMatch(/\n\[Dismiss\]/);
+    const shows = async (words: RegExp) =>
+      until(() =>
+        wordsOf(world.vera.seesChannel("ops").messages.find(({ ts }) => ts === card) ?? never()),
+      ).toMatch(words);
+    await shows(
+      /All changes are frozen by ada: the storage is failing\. Nothing runs until[^]*\n\[Dismiss\]/,
+    );
     const filled = { "Type db-1 to confirm": "db-1", Reason: "bad migration" };
     await world.olivia.submits(filled);
     await world.olivia.until((seen) => {
@@ -428,15 +420,47 @@ describe.concurrent("a deploy job that proposes", () => {
       return said.includes("the storage is failing. Nothing was done.");
     });
     expect(await state()).toBe("open");
-    expect(await world.store.recentIds({}, 10)).toHaveLength(1);
+    expect(await madeOf(id)).toEqual([]);
 
     await world.ada.types("random", "/gatehouse thaw");
-    const again = /deploy proposes: Restore[^]*\[Run\] \[Dismiss\]/;
-    expect((await hears(world.vera, "ops", again)).ts).toBe(card);
+    await shows(/deploy proposes: Restore[^]*\[Run\] \[Dismiss\]/);
     await world.olivia.presses("Run", { in: card });
-    await world.olivia.until(({ modals }) => modals.some(isForm));
+    await opens(world.olivia, "Request approval");
     await world.olivia.submits(filled);
     await until(() => state()).toBe("draft");
-    expect(writes(world)).toEqual(before);
+    expect(writes()).toEqual(before);
+  });
+
+  it("is run by the next press, or goes on with the first, where a process died between taking it and its request", async () => {
+    await replacePolicy(world, usual);
+    const sent = writes().length;
+    const first = await proposed("vm snapshot db-1 first");
+    onTaken = () => {
+      throw new Error("killed here");
+    };
+    await answerTo(
+      world.olivia,
+      () => world.olivia.presses("Run", { in: first.card }),
+      /failed|went wrong|reference/i,
+    );
+    expect(await first.state()).toBe("open");
+    onTaken = () => undefined;
+    await world.olivia.presses("Run", { in: first.card });
+    await until(() => first.state()).toBe("done");
+
+    const second = await proposed("vm snapshot db-1 second");
+    onTaken = () => new Promise(() => undefined);
+    await world.olivia.presses("Run", { in: second.card });
+    const taken = () => world.client.hget(world.key("proposal", second.id), "state");
+    await until(() => taken()).toBe("running");
+    await world.processes[0]?.close();
+    onTaken = () => undefined;
+    await world.startProcess("all");
+    await until(() => second.state()).toBe("done");
+    expect(writes()).toHaveLength(sent + 2);
   });
 });
+
+const never = (): never => {
+  throw new Error("there is no card");
+};

@@ -147,7 +147,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     ...rest,
     namespace,
     pace: { ...testPace, ...options.pace },
-    compute: { transitionMs: 60, ...options.compute },
+    compute: { transitionMs: 60, isReadFirst: true, ...options.compute },
     slack: {
       rateLimits: "off",
       onCall,

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
 import type { ProposalState } from "../../../src/features/proposals/propose.ts";
 import { type PolicyDifference, policyWith, type TestWorld } from "../../support/start-world.ts";
 
@@ -22,6 +23,18 @@ export const deployPolicy = (more = "", difference: PolicyDifference = {}) =>
     channel: C01OPS
 ${more}`,
   );
+
+/** Limits of the job that no test meets, as a part of `more`. */
+export const roomy = "    limits: { requestsPerMinute: 10000, openProposals: 1000 }\n";
+
+/** Replaces gatehouse.yml; resolves once the first process goes by it. */
+export async function replacePolicy(
+  { env, processes }: Pick<TestWorld, "env" | "processes">,
+  policy: string,
+): Promise<void> {
+  await writeFile(env["GATEHOUSE_CONFIG"] ?? "", policy);
+  await processes[0]?.reload();
+}
 
 type Problem = { title: string; detail?: string; field?: string };
 interface Answer {
