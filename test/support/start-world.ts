@@ -13,7 +13,7 @@ import { connectRedis, createKeys, type Keys, type RedisClient } from "../../src
 import { keepRendered } from "./keep-rendered.ts";
 import { sameSounding } from "./same-sounding.ts";
 import { countPendingDeliveries } from "./pending-deliveries.ts";
-import { surroundings, until, watch } from "./until.ts";
+import { patienceOfTests, surroundings, until, watch } from "./until.ts";
 import { type PrivateRedis, privateRedis } from "./with-redis.ts";
 
 /** A world on the Redis that all tests share, in a namespace of its own, where everything takes milliseconds. */
@@ -151,7 +151,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     slack: {
       rateLimits: "off",
       onCall,
-      waiting: { explain: surroundings },
+      waiting: { explain: surroundings, patience: patienceOfTests },
       ...options.slack,
       app: { ackTimeoutMs: 90_000, triggerLifeMs: 90_000, ...options.slack?.app },
     },

@@ -6,8 +6,8 @@ import { expect } from "vitest";
  * the first. `PATIENCE` shortens both, as a factor, for a developer who knows that a test fails.
  */
 const patience = Number(process.env["PATIENCE"] ?? 1);
-const stillMs = 60_000 * patience;
-const longestMs = 570_000 * patience;
+export const patienceOfTests = { stillMs: 60_000 * patience, longestMs: 570_000 * patience };
+const { stillMs, longestMs } = patienceOfTests;
 
 /** What runs in this process while tests wait: its changes wake the waits, and its log explains those that fail. */
 export interface Watched {
