@@ -1,3 +1,4 @@
+import { callOf } from "../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import type { TestWorld } from "./start-world.ts";
 import { until } from "./until.ts";
@@ -33,6 +34,10 @@ export async function rewrite(
     return request !== undefined && write(world, request, change(request));
   });
 }
+
+/** Resolves once the newest change was seen to be under way, as it stays where weather keeps it `stuck`. */
+export const seenUnderWay = (world: TestWorld): Promise<unknown> =>
+  until(async () => callOf((await newest(world))[0]?.stage ?? { state: "draft" })?.mark);
 
 /** Lets the time be over in which the request of this target could begin. */
 export const passStart = (world: TestWorld, targetId: string): Promise<void> =>
