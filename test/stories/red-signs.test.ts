@@ -126,7 +126,7 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   );
 });
 
-it("isn't blamed on a restart long after the resize that caused it", async () => {
+it("a failing attestation isn't blamed on a restart long after the resize that caused it", async () => {
   await olivia.types("ops", "/vm restart web-2");
   const card = await hears(olivia, "ops", /🔴 .*Restarted web-2.*, but its measurement still/);
   expect(wordsOf(card)).not.toContain("no longer matches");
@@ -137,13 +137,13 @@ it("isn't blamed on a restart long after the resize that caused it", async () =>
   await world.settled();
 });
 
-it("is shown to nobody of another team", async () => {
+it("a failing attestation is shown to nobody of another team", async () => {
   const text = await home(amir, /Problems/);
   expect(text).toContain("train-7 in ml is ERROR");
   expect(text).not.toContain("web-2");
 });
 
-it("is green again once it is what is pinned, as soon as anyone looks", async () => {
+it("a VM is green again once it is what is pinned, as soon as anyone looks", async () => {
   world.compute.edit.changeBehindTheBack({ vm: "vm-payments-web-2", specs: { cpu: 4 } });
   await told(vera, "/vm attest web-2", /Verified: web-2/);
   expect(await told(vera, "/vm show web-2", /web-2 is RUNNING/)).toMatch(/🟢 web-2 is RUNNING\n/);

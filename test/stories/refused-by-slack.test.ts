@@ -1,34 +1,76 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { wordsIn } from "../../sandbox/slack/describe-seen.ts";
-import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
+import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
 import { hears, wordsOf } from "./words.ts";
 
-const restartsNeed = (required: number) =>
-  `${testPolicy}approvals: [{ operations: ["vm.restart"], required: ${required}, expires: 1m }]\n`;
+let world: TestWorld;
 
-const posts = (world: TestWorld) =>
-  world.slack.messages().filter(({ botId, channelId }) => botId && channelId === "C01OPS");
+afterEach(async () => {
+  const { weather, edit } = world.slack;
+  weather.clear();
+  edit.refuseBlocks(undefined);
+  edit.setEditWindow(undefined);
+  await world.settled();
+});
 
-describe.concurrent("a message whose blocks Slack refuses", () => {
-  it.each(["invalid_blocks", "msg_blocks_too_long", "msg_too_long"])(
-    "is posted and edited as text alone, once, where it belongs: %s",
-    async (error) => {
-      await using world = await startWorld();
-      world.slack.edit.refuseBlocks(error);
-      await world.olivia.types("ops", "/vm restart web-2");
-      const ended = await world.ended("vm restart");
-      expect(ended.state).toBe("done");
-      const said = posts(world);
-      expect(said.filter(({ text }) => /Restarted `?web-2/.test(text)).length).toBe(1);
-      for (const { blocks, metadata } of said) {
-        expect(blocks).toEqual([]);
-        expect(JSON.stringify(metadata)).toContain(ended.record.id);
-      }
-    },
+let channels = 0;
+
+/** A channel of the test's own, since messages that follow each other in one may become one. */
+function newChannel(): string {
+  channels += 1;
+  const name = `room-${channels}`;
+  const members = ["olivia", "amir", "ada", "gatehouse"];
+  world.slack.edit.addChannel({ id: `C0ROOM${channels}`, name, members });
+  return name;
+}
+
+/** What Gatehouse posted in this channel. */
+const postsIn = (channel: string) =>
+  world.slack
+    .messages()
+    .filter(({ botId, channelId }) => botId && channelId === channel.replace("room-", "C0ROOM"));
+
+const saying = (channel: string, said: string) =>
+  postsIn(channel).filter(({ metadata }) =>
+    JSON.stringify(metadata ?? {}).includes(`"said":"${said}"`),
   );
 
+/** Waits for a message that came after another one. */
+const hearsAfter = (person: PersonActions, { ts, channelId }: SeenMessage, words: RegExp) =>
+  until(() =>
+    person
+      .seesChannel(channelId)
+      .messages.findLast((one) => Number(one.ts) > Number(ts) && words.test(wordsOf(one))),
+  );
+
+describe("a message that Slack refuses", () => {
+  beforeAll(async () => {
+    world = await startWorld();
+  });
+  afterAll(() => world.close());
+
+  it.each([
+    ["invalid_blocks", "web-2"],
+    ["msg_blocks_too_long", "db-1"],
+    ["msg_too_long", "staging/web-1"],
+  ])("is posted and edited as text alone, once, where it belongs: %s", async (error, vm) => {
+    const channel = newChannel();
+    world.slack.edit.refuseBlocks(error);
+    await world.olivia.types(channel, `/vm restart ${vm}`);
+    const { state, record } = await world.ended("vm restart");
+    expect(state).toBe("done");
+    const texts = postsIn(channel).map(({ text }) => text);
+    expect(texts.filter((text) => text.includes("Restarted"))).toHaveLength(1);
+    for (const { blocks, metadata } of postsIn(channel)) {
+      expect(blocks).toEqual([]);
+      expect(JSON.stringify(metadata)).toContain(record.id);
+    }
+  });
+
   it("says in a direct message what a chart shows, and says no word of the channel", async () => {
-    await using world = await startWorld();
     world.slack.edit.refuseBlocks("invalid_blocks");
     await world.olivia.types("gatehouse", "vm metrics web-2");
     const said = await hears(world.olivia, "gatehouse", /CPU/);
@@ -38,7 +80,6 @@ describe.concurrent("a message whose blocks Slack refuses", () => {
   });
 
   it("is refused with its own reason where its text is refused too", async () => {
-    await using world = await startWorld();
     world.slack.weather.add({ method: "chat.postMessage", kind: "error", error: "invalid_blocks" });
     await world.olivia.types("ops", "/gatehouse digest now");
     const why = await hears(world.olivia, "ops", /was not posted/);
@@ -47,133 +88,138 @@ describe.concurrent("a message whose blocks Slack refuses", () => {
   });
 
   it("shows on the Home tab what a chart says", async () => {
-    await using world = await startWorld();
-    world.compute.edit.setStatus({ vm: "web-2", status: "ERROR" });
+    const home = () => wordsIn(world.olivia.sees().home?.blocks ?? []).join("\n");
     await world.olivia.opensHome();
-    await world.olivia.until(() => /Problems[^]*web-2/.test(homeOf(world)));
+    await world.olivia.until(() => /Problems[^]*train-7/.test(home()));
     await world.olivia.presses("Show", { in: "home" });
-    await world.olivia.until(() => /\[Metrics\]/.test(homeOf(world)));
+    await world.olivia.until(() => /\[Metrics\]/.test(home()));
     await world.olivia.presses("Metrics", { in: "home" });
-    await world.olivia.until(() => /CPU: [\d.]+ to/.test(homeOf(world)));
+    await world.olivia.until(() => /CPU: [\d.]+ to/.test(home()));
   });
-});
 
-const homeOf = (world: TestWorld) => wordsIn(world.olivia.sees().home?.blocks ?? []).join("\n");
-
-/** Olivia asks for a restart that others must approve. */
-async function asks(world: TestWorld) {
-  await world.olivia.types("ops", "/vm restart web-2");
-  return hears(world.olivia, "ops", /Restart web-2[^]*Waiting for approval/);
-}
-
-const cardsOf = (world: TestWorld) =>
-  posts(world).filter(({ metadata }) => JSON.stringify(metadata ?? {}).includes('"said":"card"'));
-
-describe.concurrent("a card that asks, and can't be edited any more", () => {
-  it.each(["edit_window_closed", "cant_update_message", "message_not_found"])(
-    "is posted anew, once, and the voter is told privately: %s",
-    async (error) => {
-      await using world = await startWorld({
-        policy: restartsNeed(2),
-        roles: ["gateway", "worker", "worker"],
-      });
-      await world.slack.edit.setGroupMembers("leads", ["amir", "ada"]);
-      const card = await asks(world);
-      world.slack.weather.add({ method: "chat.update", kind: "error", error });
-      await world.amir.presses("Approve", { in: card.ts });
-      const told = await hears(world.amir, "ops", /what you pressed counts/);
-      expect(told.ephemeral).toBe(true);
-      const anew = await hears(
-        world.olivia,
-        "ops",
-        /Still needs|One more person[^]*Approved by amir/,
-      );
-      expect(anew.ts).not.toBe(card.ts);
-      expect(anew.threadTs).toBeUndefined();
-      expect(wordsOf(anew)).toContain("[Approve]");
-      // The former card stays, and a press there counts too
-      await world.ada.presses("Approve", { in: card.ts });
-      expect((await world.ended("vm restart")).state).toBe("done");
-      expect(cardsOf(world).length).toBe(2);
-      await hears(world.olivia, "ops", /Restarted web-2/);
-    },
-  );
-
-  it("is posted once though the process that posts it dies: the new one is found, not the former", async () => {
-    await using world = await startWorld({ policy: restartsNeed(2) });
-    await world.slack.edit.setGroupMembers("leads", ["amir", "ada"]);
-    const card = await asks(world);
-    world.slack.edit.setEditWindow(0);
-    world.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
-    await world.amir.presses("Approve", { in: card.ts });
-    await world.settled();
-    expect(cardsOf(world).length).toBe(2);
-    expect(
-      world.olivia
-        .seesChannel("ops")
-        .messages.filter((one) => /Approved by amir/.test(wordsOf(one))).length,
-    ).toBe(1);
-  });
-});
-
-describe.concurrent("a card that can't show the end of its request", () => {
-  it("is posted anew, without a second mention, and the result is told once", async () => {
-    await using world = await startWorld({ compute: { transitionMs: 700 } });
-    world.slack.edit.setEditWindow(0);
-    await world.olivia.types("ops", "/vm restart web-2");
-    const card = await hears(world.olivia, "ops", /Restarting web-2|The result will be/);
-    expect((await world.ended("vm restart")).state).toBe("done");
-    const anew = await hears(world.olivia, "ops", /Restarted web-2 in/);
-    expect(anew.ts).not.toBe(card.ts);
-    await world.settled();
-    const said = posts(world).map(({ blocks }) => JSON.stringify(blocks));
-    expect(said.filter((blocks) => blocks.includes("<@U0OLIVIA>")).length).toBe(1);
-    expect(said.filter((blocks) => /Restarted `web-2/.test(blocks)).length).toBe(1);
-    expect(cardsOf(world).length).toBe(2);
-  });
-});
-
-describe.concurrent("a workspace that sends too many messages", () => {
-  it("is waited for: what is owed goes once it may", async () => {
-    await using world = await startWorld();
+  it("is waited for in a workspace that sends too many messages: what is owed goes once it may", async () => {
+    const channel = newChannel();
     world.slack.weather.add({
       method: "chat.postMessage",
       kind: "error",
       error: "message_limit_exceeded",
       times: 1,
     });
-    await world.olivia.types("ops", "/vm restart web-2");
-    await hears(world.olivia, "ops", /Restarted web-2/);
-    expect(cardsOf(world).length).toBe(1);
+    await world.olivia.types(channel, "/vm restart payments/web-1");
+    await hears(world.olivia, channel, /Restarted payments\/web-1/);
+    await world.settled();
+    expect(saying(channel, "card").length).toBe(1);
+  });
+
+  it("is posted anew where a card can't show the end of its request, without a second mention, and the result is told once", async () => {
+    const channel = newChannel();
+    // It runs until its card was seen
+    world.compute.weather({ match: "POST /v1/vms/*/start", stuck: true, via: "STARTING" });
+    world.slack.edit.setEditWindow(0);
+    await world.olivia.types(channel, "/vm start gpu-1");
+    const card = await hears(world.olivia, channel, /Starting gpu-1|The result will be/);
+    await until(async () => (await newest()).state).toBe("accepted");
+    world.compute.edit.setStatus({ vm: "gpu-1", status: "RUNNING" });
+    expect((await world.ended("vm start")).state).toBe("done");
+    const anew = await hears(world.olivia, channel, /Started gpu-1 in/);
+    expect(anew.ts).not.toBe(card.ts);
+    await world.settled();
+    const said = postsIn(channel).map(({ blocks }) => JSON.stringify(blocks));
+    expect(said.filter((blocks) => blocks.includes("<@U0OLIVIA>")).length).toBe(1);
+    expect(said.filter((blocks) => /Started `gpu-1/.test(blocks)).length).toBe(1);
+    expect(saying(channel, "card").length).toBe(2);
   });
 });
 
-describe.concurrent("what belongs in a thread that takes no replies", () => {
-  it("is posted in the channel: a thread that is locked", async () => {
-    await using world = await startWorld({ policy: restartsNeed(1) });
-    const card = await asks(world);
-    world.slack.edit.lockThread("ops", card.ts);
-    await world.amir.presses("Approve", { in: card.ts });
-    const said = await hears(world.olivia, "ops", /<@U0OLIVIA> [^]*Restarted web-2/);
+/** Olivia asks in a channel of its own for something that others must approve. */
+async function asks(words: string) {
+  const channel = newChannel();
+  await world.olivia.types(channel, words);
+  return { channel, card: await hears(world.olivia, channel, /Waiting for approval/) };
+}
+
+async function newest() {
+  const [request] = await world.store.getMany(await world.store.recentIds({}, 1));
+  if (!request) throw new Error("nothing was requested");
+  return request;
+}
+
+describe("a workspace in which changes need approvals", () => {
+  beforeAll(async () => {
+    world = await startWorld({
+      policy: policyWith(
+        {},
+        `approvals:
+  - { operations: ["vm.restart"], required: 2, expires: 1h }
+  - { operations: ["vm.stop"], required: 1, expires: 1h }
+`,
+      ),
+      roles: ["gateway", "worker", "worker"],
+    });
+    await world.slack.edit.setGroupMembers("leads", ["amir", "ada"]);
+  });
+  afterAll(() => world.close());
+
+  it.each([
+    ["edit_window_closed", "web-2"],
+    ["cant_update_message", "db-1"],
+    ["message_not_found", "staging/web-1"],
+  ])(
+    "has a card that can't be edited any more posted anew, once, and tells the voter privately: %s",
+    async (error, vm) => {
+      const { card, channel } = await asks(`/vm restart ${vm}`);
+      world.slack.weather.add({ method: "chat.update", kind: "error", error });
+      await world.amir.presses("Approve", { in: card.ts, channel });
+      const told = await hearsAfter(world.amir, card, /what you pressed counts/);
+      expect(told.ephemeral).toBe(true);
+      const anew = await hearsAfter(
+        world.olivia,
+        card,
+        /Still needs|One more person[^]*Approved by amir/,
+      );
+      expect(anew.threadTs).toBeUndefined();
+      expect(wordsOf(anew)).toContain("[Approve]");
+      // The former card stays, and a press there counts too
+      await world.ada.presses("Approve", { in: card.ts, channel });
+      expect((await world.ended("vm restart")).state).toBe("done");
+      expect(saying(channel, "card").length).toBe(2);
+      await hearsAfter(world.olivia, card, /Restarted \S+ in/);
+    },
+  );
+
+  it("has such a card posted once though the process that posts it dies: the new one is found, not the former", async () => {
+    const { card, channel } = await asks("/vm restart payments/web-1");
+    world.slack.edit.setEditWindow(0);
+    world.slack.weather.add({ method: "chat.postMessage", kind: "lost-after", times: 1 });
+    await world.amir.presses("Approve", { in: card.ts, channel });
+    await world.settled();
+    expect(saying(channel, "card").length).toBe(2);
+    const approved = world.olivia
+      .seesChannel(channel)
+      .messages.filter((one) => /Approved by amir/.test(wordsOf(one)));
+    expect(approved.length).toBe(1);
+  });
+
+  it("has a result posted in the channel where its thread is locked", async () => {
+    const { card, channel } = await asks("/vm stop web-2");
+    world.slack.edit.lockThread(channel, card.ts);
+    await world.amir.presses("Approve", { in: card.ts, channel });
+    const said = await hears(world.olivia, channel, /<@U0OLIVIA> [^]*Stopped web-2/);
     expect(said.threadTs).toBeUndefined();
   });
 
-  it("is posted in the channel once, also when Slack's answer is lost there", async () => {
-    await using world = await startWorld({ policy: restartsNeed(1) });
-    const card = await asks(world);
-    world.slack.edit.setNonThreadable("ops");
+  it("has a result posted in the channel once, also when Slack's answer is lost there", async () => {
+    const { card, channel } = await asks("/vm stop db-1");
+    world.slack.edit.setNonThreadable(channel);
     world.slack.weather.add({
       method: "chat.postMessage",
       kind: "lost-after",
       times: 1,
       where: { thread_ts: undefined },
     });
-    await world.amir.presses("Approve", { in: card.ts });
-    await hears(world.olivia, "ops", /<@U0OLIVIA> [^]*Restarted web-2/);
+    await world.amir.presses("Approve", { in: card.ts, channel });
+    await hears(world.olivia, channel, /<@U0OLIVIA> [^]*Stopped db-1/);
     await world.settled();
-    const results = posts(world).filter(({ metadata }) =>
-      JSON.stringify(metadata ?? {}).includes('"said":"result"'),
-    );
-    expect(results.length).toBe(1);
+    expect(saying(channel, "result").length).toBe(1);
   });
 });

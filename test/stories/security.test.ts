@@ -48,12 +48,12 @@ describe("hostile words, 200 of them, in every place of every message about a ch
     "not-applied",
   ];
 
-  it.each(changes.map((command) => [command.name, command] as const))(
+  it.each(changes.map((command, turn) => [command.name, command, turn] as const))(
     "stay words on cards and results of %s",
-    (_name, command) => {
+    (_name, command, turn) => {
       for (const [at, text] of hostileTexts.entries()) {
-        // Each text in a third of the states, each state with a third of the texts
-        for (const state of states.filter((_, n) => (n + at) % 3 === 0)) {
+        // Each text in one of the states, in the next one for the next command
+        for (const state of states.filter((_, n) => (n + at + turn) % states.length === 0)) {
           const request = requestOf(command, text, state);
           const made = [
             renderCard(request, command, [text, "U0AMIR"]),
@@ -211,13 +211,14 @@ function factsOf(command: ChangeCommand, text: string): DialogFacts {
   };
 }
 
-describe("somebody who may only look", () => {
-  let world: TestWorld;
-  beforeAll(async () => {
-    world = await startWorld({ receive: "http" });
-  });
-  afterAll(() => world.close());
+/** A world in which nobody gets anything done. */
+let world: TestWorld;
+beforeAll(async () => {
+  world = await startWorld({ receive: "http" });
+});
+afterAll(() => world.close());
 
+describe("somebody who may only look", () => {
   it("is refused with the rule, whatever they type, although the bot's own key could do it (X9)", async () => {
     const words = [
       "/vm restart web-2",
@@ -303,6 +304,56 @@ describe("somebody who may only look", () => {
   });
 });
 
+describe("words that another app or a message says", () => {
+  it("change nothing: a message is no proof of who wrote it (X10)", async () => {
+    const deploybot = world.slack.person("deploybot");
+    await deploybot.types("ops", "@gatehouse vm restart web-2");
+    await deploybot.types("ops", "/vm restart web-2");
+    await world.olivia.types("ops", "vm restart web-2");
+    await world.olivia.types("ops", "@gatehouse vm restart web-2");
+    await hears(world.olivia, "ops", /Press the button: a message alone changes nothing/);
+    expect(await allRequests(world)).toEqual([]);
+    expect(world.compute.writes()).toEqual([]);
+  });
+});
+
+describe("names and ids that are paths, queries or several", () => {
+  it("reach no other address of the service (I2), and none of them runs (I3, I7)", async () => {
+    const { length: before } = world.olivia.seesChannel("ops").messages;
+    const odd = [
+      "../projects/1",
+      "a%2fb",
+      "?x=1",
+      "#",
+      "vm-payments-web-2/../../x",
+      "..",
+      "vm-payments-web-2?x",
+      "%00",
+    ];
+    for (const name of odd) {
+      for (const verb of ["restart", "show"])
+        await world.olivia.types("ops", `/vm ${verb} ${name}`);
+    }
+    const pasted = [
+      "/vm restart web-2 --yes --force",
+      "/vm restart web-2 -f",
+      "/vm stop --all",
+      "/vm restart web-2; rm -rf /",
+      "/vm restart web-1",
+    ];
+    for (const words of pasted) await world.olivia.types("ops", words);
+    await hears(world.olivia, "ops", /2 VMs are called web-1\. Which one\?/);
+    const wanted = before + 2 * odd.length + pasted.length;
+    await world.olivia.until(() => world.olivia.seesChannel("ops").messages.length >= wanted);
+    expect(world.compute.writes()).toEqual([]);
+    const paths = new Set(world.compute.calls().map(({ path }) => path));
+    for (const path of paths)
+      expect(path).toMatch(/^\/v1\/(projects(\/prj-[a-z-]+(\/vms)?)?|vms\/vm-[a-z0-9-]+)$/);
+    const said = world.olivia.seesChannel("ops").messages.map(wordsOf).join("\n");
+    expect(said).toContain("/vm restart has no --yes. Nothing was done.");
+  });
+});
+
 /** What a view carries, bent in every way. */
 function forgedMetadata(right: Record<string, unknown>, count: number): string[] {
   const odd = [
@@ -350,113 +401,62 @@ function forgedMetadata(right: Record<string, unknown>, count: number): string[]
 
 describe("a signed press", () => {
   it("captured and replayed ten times is one vote (X13), and from another workspace it is none (X3)", async () => {
-    await using world = await startWorld({
-      policy: `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 2, expires: 1m }]\n`,
+    await using own = await startWorld({
+      policy: `${testPolicy}approvals: [{ operations: ["vm.restart"], required: 2, expires: 1h }]\n`,
       receive: "http",
     });
-    await world.olivia.types("ops", "/vm restart web-2");
-    const card = await hears(world.amir, "ops", /Restart web-2[^]*Waiting for approval/);
-    const genuine = pressPayload(world, "ada", card, buttonOn(card, "Approve"));
+    await own.olivia.types("ops", "/vm restart web-2");
+    const card = await hears(own.amir, "ops", /Restart web-2[^]*Waiting for approval/);
+    const genuine = pressPayload(own, "ada", card, buttonOn(card, "Approve"));
     const foreign = {
       ...genuine,
       team: { id: "T0EVIL" },
       user: { id: "U0ADA", team_id: "T0EVIL" },
     };
     const connected = { ...genuine, user: { id: "U0ADA", team_id: "T0EVIL" } };
-    await sendSigned(world, foreign);
-    await sendSigned(world, connected);
-    const pressed = await world.amir.presses("Approve", { in: card.ts });
-    for (let n = 0; n < 10; n += 1) await world.slack.redeliver(pressed.deliveryId ?? "");
-    await hears(world.amir, "ops", /One more person must approve/);
-    const [request] = await allRequests(world);
+    await sendSigned(own, foreign);
+    await sendSigned(own, connected);
+    const pressed = await own.amir.presses("Approve", { in: card.ts });
+    for (let n = 0; n < 10; n += 1) await own.slack.redeliver(pressed.deliveryId ?? "");
+    await hears(own.amir, "ops", /One more person must approve/);
+    const [request] = await allRequests(own);
     expect(request).toMatchObject({ state: "draft", votes: [{ voterId: "U0AMIR" }] });
-    const audit = await trail(world);
+    const audit = await trail(own);
     expect(audit.filter(({ vote }) => vote === "approve")).toHaveLength(1);
-    expect(world.compute.writes()).toEqual([]);
-  });
-});
-
-describe("words that another app or a message says", () => {
-  it("change nothing: a message is no proof of who wrote it (X10)", async () => {
-    await using world = await startWorld();
-    const deploybot = world.slack.person("deploybot");
-    await deploybot.types("ops", "@gatehouse vm restart web-2");
-    await deploybot.types("ops", "/vm restart web-2");
-    await world.olivia.types("ops", "vm restart web-2");
-    await world.olivia.types("ops", "@gatehouse vm restart web-2");
-    await hears(world.olivia, "ops", /Press the button: a message alone changes nothing/);
-    expect(await allRequests(world)).toEqual([]);
-    expect(world.compute.writes()).toEqual([]);
-  });
-});
-
-describe("names and ids that are paths, queries or several", () => {
-  it("reach no other address of the service (I2), and none of them runs (I3, I7)", async () => {
-    await using world = await startWorld();
-    const odd = [
-      "../projects/1",
-      "a%2fb",
-      "?x=1",
-      "#",
-      "vm-payments-web-2/../../x",
-      "..",
-      "vm-payments-web-2?x",
-      "%00",
-    ];
-    for (const name of odd) {
-      for (const verb of ["restart", "show"])
-        await world.olivia.types("ops", `/vm ${verb} ${name}`);
-    }
-    const pasted = [
-      "/vm restart web-2 --yes --force",
-      "/vm restart web-2 -f",
-      "/vm stop --all",
-      "/vm restart web-2; rm -rf /",
-      "/vm restart web-1",
-    ];
-    for (const words of pasted) await world.olivia.types("ops", words);
-    await hears(world.olivia, "ops", /2 VMs are called web-1\. Which one\?/);
-    const wanted = 2 * odd.length + pasted.length;
-    await world.olivia.until(() => world.olivia.seesChannel("ops").messages.length >= wanted);
-    expect(world.compute.writes()).toEqual([]);
-    const paths = new Set(world.compute.calls().map(({ path }) => path));
-    for (const path of paths)
-      expect(path).toMatch(/^\/v1\/(projects(\/prj-[a-z-]+(\/vms)?)?|vms\/vm-[a-z0-9-]+)$/);
-    const said = world.olivia.seesChannel("ops").messages.map(wordsOf).join("\n");
-    expect(said).toContain("/vm restart has no --yes. Nothing was done.");
+    expect(own.compute.writes()).toEqual([]);
   });
 });
 
 describe("asking for too much (X6)", () => {
   it("stops one person after the limit, with a way out, and nobody else", async () => {
-    await using world = await startWorld({
+    await using own = await startWorld({
       policy: policyWith(
         { operate: ["U0OLIVIA", "U0ADA"] },
         "limits: { requestsPerMinute: 3, destructivePerHour: 1 }\n",
       ),
     });
     const targets = ["web-2", "db-1", "train-7", "worker-1", "gpu-1"];
-    for (const vm of targets) await world.olivia.types("ops", `/vm snapshot ${vm}`);
-    const refusal = await hears(world.olivia, "ops", /You requested 3 changes within a minute/);
+    for (const vm of targets) await own.olivia.types("ops", `/vm snapshot ${vm}`);
+    const refusal = await hears(own.olivia, "ops", /You requested 3 changes within a minute/);
     expect(wordsOf(refusal)).toMatch(/Try again in .*limits\.requestsPerMinute in gatehouse\.yml/);
-    expect(await allRequests(world)).toHaveLength(3);
-    await world.ada.types("random", "/vm snapshot gpu-1");
-    await until(async () => (await allRequests(world)).length).toBe(4);
-    expect((await trail(world)).filter(({ rule }) => rule === "limits")).toHaveLength(2);
+    expect(await allRequests(own)).toHaveLength(3);
+    await own.ada.types("random", "/vm snapshot gpu-1");
+    await until(async () => (await allRequests(own)).length).toBe(4);
+    expect((await trail(own)).filter(({ rule }) => rule === "limits")).toHaveLength(2);
     const interactions = async (project: string) => {
-      await world.ada.types("ops", `/project delete ${project}`);
-      await world.ada.until(({ modals }) =>
+      await own.ada.types("ops", `/project delete ${project}`);
+      await own.ada.until(({ modals }) =>
         modals.some(({ submit }) => submit === "Request approval"),
       );
-      await world.ada.submits({ [`Type ${project} to confirm`]: project, Reason: "over and done" });
+      await own.ada.submits({ [`Type ${project} to confirm`]: project, Reason: "over and done" });
     };
     await interactions("ml");
-    await hears(world.amir, "ops", /Delete ml[^]*Waiting for approval/);
-    await world.amir.presses("Approve");
-    await world.ended("project delete");
+    await hears(own.amir, "ops", /Delete ml[^]*Waiting for approval/);
+    await own.amir.presses("Approve");
+    await own.ended("project delete");
     await interactions("staging");
-    await hears(world.ada, "ops", /Limit reached: 1 destructive request an hour in total/);
-    const deletions = (await allRequests(world)).filter(
+    await hears(own.ada, "ops", /Limit reached: 1 destructive request an hour in total/);
+    const deletions = (await allRequests(own)).filter(
       ({ record }) => record.command === "project delete",
     );
     expect(deletions.map(({ record }) => record.target.name)).toEqual(["ml"]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hears, wordsOf } from "./words.ts";
+import { passQuiet } from "../support/pass-time.ts";
 import { startWorld, testTiming } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
 
@@ -11,7 +12,7 @@ sharedChannels: [C07VENDOR]
 teams:
   payments: { projects: ["payments"], operate: ["U0OLIVIA"], channel: C01OPS }
   ml: { projects: ["ml"], operate: ["U0AMIR", "U0VERA"], channel: C07VENDOR }
-${testTiming.replace("reminders: [1h]", "reminders: [300ms]")}
+${testTiming}
 `;
 
 describe("two teams in one Gatehouse", () => {
@@ -44,8 +45,9 @@ describe("two teams in one Gatehouse", () => {
     await hears(vera, "status", /edge-1 in staging went to ERROR/);
 
     // An outcome that nobody knows, asked for elsewhere
-    world.compute.weather({ match: "POST /v1/vms/*/snapshot*", hang: "after" });
+    world.compute.weather({ match: "POST /v1/vms/*/snapshot*", lost: "after" });
     await amir.types("random", "/vm snapshot train-7");
+    await passQuiet(world);
     await hears(vera, "vendor", /Outcome unknown[^]*train-7[^]*amir requested it in/);
 
     await olivia.types("ops", "/gatehouse digest now");

@@ -25,97 +25,115 @@ describe("a person of one team, with names and IDs of another", () => {
   beforeAll(async () => {
     teams = await startTwoTeams();
     before = await teams.standing();
-  }, 60_000);
+  });
   afterAll(() => teams[Symbol.asyncDispose]());
 
-  /** The answer to a word of theirs, and to one that nothing is called. */
-  async function bothAnswers(
-    secret: string,
-    act: (word: string) => Promise<string | void>,
-  ): Promise<{ foreign: Answered; unknown: Answered }> {
-    const made = madeUp(secret);
-    return {
-      foreign: without(secret, await teams.answerTo(() => act(secret))),
-      unknown: without(made, await teams.answerTo(() => act(made))),
-    };
-  }
+  type Naming = (secret: string) => string;
 
+  /** Acts with these words of theirs, then with words that nothing is called, and compares the answers. */
   async function expectAlike(
     what: string,
-    secret: string,
-    act: (word: string) => Promise<string | void>,
+    secrets: readonly string[],
+    act: (named: Naming) => Promise<string | void>,
   ): Promise<void> {
-    const { foreign, unknown } = await bothAnswers(secret, act);
+    const foreign = without(secrets, await teams.answerTo(() => act((secret) => secret)));
+    const unknown = without(secrets.map(madeUp), await teams.answerTo(() => act(madeUp)));
     expect(foreign.text, what).not.toMatch(new RegExp(foreignLetters, "i"));
     expect(foreign.text, what).toBe(unknown.text);
     expect(foreign.calls, what).toEqual(unknown.calls);
   }
 
+  /** What a command could be told of theirs: in the place of its target, and in its others. */
+  function wordsFor(command: (typeof commands)[number]) {
+    const { vm, vmId, project, projectId, words, draft, snapshot } = teams.theirs;
+    const { glob = "", "project/VM": inProject = "" } = words;
+    const target = targetArgument(command)?.target;
+    const firsts =
+      target === "vm"
+        ? [vm, vmId, inProject, glob, draft]
+        : target === "project"
+          ? [project, projectId, glob]
+          : [vm, vmId, project, draft];
+    return { firsts, others: [vm, snapshot] };
+  }
+
   it.each(commands.map((command) => [command.name, command] as const))(
     "gets nothing of /%s",
     async (_name, command) => {
-      const { vm, vmId, project, projectId, words, draft, snapshot } = teams.theirs;
       const [, , ...tokens] = command.example.split(" ");
       const places = tokens.flatMap((token, at) => (token.startsWith("--") ? [] : [at]));
-      const [first = 0, second] = places;
+      const [first = 0, second, ...more] = places;
       const olivia = teams.world.slack.person("olivia");
       const typed = (at: number, word: string) =>
         [command.name, ...tokens.slice(0, at), word, ...tokens.slice(at + 1)].join(" ");
+      const { firsts, others } = wordsFor(command);
+      const last = more.at(-1);
       const tries = [
-        ...[
-          vm,
-          vmId,
-          project,
-          projectId,
-          words["project/VM"] ?? "",
-          words["glob"] ?? "",
-          draft,
-        ].map((secret) => [first, secret] as const),
-        ...(second === undefined ? [] : [vm, snapshot].map((secret) => [second, secret] as const)),
+        ...firsts.map((secret) => [first, secret] as const),
+        ...(second === undefined ? [] : others.map((secret) => [second, secret] as const)),
+        ...(last === undefined ? [] : [[last, teams.theirs.vm] as const]),
       ];
       for (const [at, secret] of tries)
-        await expectAlike(typed(at, secret), secret, async (word) => {
-          await olivia.types("ops", `/${typed(at, word)}`);
+        await expectAlike(typed(at, secret), [secret], async (named) => {
+          await olivia.types("ops", `/${typed(at, named(secret))}`);
         });
-      if (targetArgument(command) === undefined) return;
-      await expectAlike(`${command.name} in a message`, vmId, async (word) => {
-        await olivia.types("D0OLIVIA", typed(first, word));
-      });
-      await expectAlike(`${command.name} in a mention`, vmId, async (word) => {
-        const bot = teams.world.slack.app.botUserId;
-        await olivia.types("ops", `<@${bot}> ${typed(first, word)}`);
-      });
     },
   );
+
+  it("gets nothing in a direct message, nor by a mention", async () => {
+    const { vmId, projectId } = teams.theirs;
+    const olivia = teams.world.slack.person("olivia");
+    const mention = `<@${teams.world.slack.app.botUserId}>`;
+    for (const [words, secret] of [
+      ["vm show", vmId],
+      ["vm metrics", vmId],
+      ["vm restart", vmId],
+      ["vm restore", vmId],
+      ["gatehouse why", vmId],
+      ["project show", projectId],
+      ["project delete", projectId],
+    ] as const) {
+      await expectAlike(`${words} in a message`, [secret], async (named) => {
+        await olivia.types("D0OLIVIA", `${words} ${named(secret)}`);
+      });
+      await expectAlike(`${words} in a mention`, [secret], async (named) => {
+        await olivia.types("ops", `${mention} ${words} ${named(secret)}`);
+      });
+    }
+  });
 
   it.each(commands.map((command) => [command.name, command] as const))(
     "gets nothing of a button or a form of /%s",
     async (_name, command) => {
       const { vmId, projectId } = teams.theirs;
-      const isOfProject = targetArgument(command)?.target === "project";
-      const secret = isOfProject ? projectId : vmId;
-      const named = dottedName(command);
+      const target = targetArgument(command)?.target;
+      const secret = target === "project" ? projectId : vmId;
+      const dotted = dottedName(command);
       const inputs = (word: string) =>
         Object.fromEntries(
           argumentsOf(command).map(({ key, isList }) => [key, isList ? [word] : word]),
         );
-      await expectAlike(`run:${named}`, secret, (word) =>
-        teams.press(`run:${named}`, inputs(word)),
+      await expectAlike(`run:${dotted}`, [secret], (named) =>
+        teams.press(`run:${dotted}`, inputs(named(secret))),
       );
-      await expectAlike(`share of ${named}`, secret, (word) =>
-        teams.press("share", { command: named, input: inputs(word) }),
+      await expectAlike(`share of ${dotted}`, [secret], (named) =>
+        teams.press("share", { command: dotted, input: inputs(named(secret)) }),
       );
-      for (const callback of ["dialog", "pick-target"])
-        await expectAlike(`form ${callback} of ${named}`, secret, (word) =>
+      const callbacks = [
+        ...(command.kind === "change" ? ["dialog"] : []),
+        ...(target === undefined ? [] : ["pick-target"]),
+      ];
+      for (const callback of callbacks)
+        await expectAlike(`form ${callback} of ${dotted}`, [secret], (named) =>
           teams.submit(
             callback,
             {
               command: command.name,
-              targetId: word,
+              targetId: named(secret),
               channelId: "C01OPS",
-              values: callback === "dialog" ? inputs(word) : {},
+              values: callback === "dialog" ? inputs(named(secret)) : {},
             },
-            filledIn(word),
+            filledIn(named(secret)),
           ),
         );
     },
@@ -124,54 +142,68 @@ describe("a person of one team, with names and IDs of another", () => {
   it("gets nothing of any other form, whatever it names", async () => {
     const { vmId, draft, done, rollout } = teams.theirs;
     for (const callback of forms)
-      for (const secret of [vmId, draft, done, rollout])
-        await expectAlike(`form ${callback} on ${secret}`, secret, (word) => {
-          const origin = { kind: "request", request: word, press: "undo", undoes: word };
-          const metadata = { request: word, roll: word, origin, happened: true };
-          const dialog = { command: "vm restore", targetId: word, channelId: "C01OPS" };
-          return teams.submit(callback, { ...dialog, ...metadata }, filledIn(word));
+      for (const request of [draft, done])
+        await expectAlike(`form ${callback} on ${request}`, [vmId, request, rollout], (named) => {
+          const origin = {
+            kind: "request",
+            request: named(request),
+            press: "undo",
+            undoes: named(request),
+          };
+          const metadata = {
+            request: named(request),
+            roll: named(rollout),
+            origin,
+            happened: true,
+          };
+          const dialog = { command: "vm restore", targetId: named(vmId), channelId: "C01OPS" };
+          return teams.submit(callback, { ...dialog, ...metadata }, filledIn(named(vmId)));
         });
   });
 
   it("gets nothing of any other button, whatever it names", async () => {
-    const { vmId, draft, done, rollout } = teams.theirs;
+    const { vmId, projectId, snapshot, draft, done, rollout } = teams.theirs;
     for (const action of actions)
-      for (const secret of [vmId, draft, done, rollout]) {
-        const value = (word: string) => ({
-          request: word,
-          roll: word,
-          vm: word,
-          vms: [word],
-          project: word,
-          snapshot: word,
-          line: word,
-          next: word,
-          once: "x",
-          for: "U0OLIVIA",
-          until: Date.now() + 1e7,
-          command: "vm.show",
-          input: { vm: word },
-          digest: "x",
-          since: 0,
-        });
-        await expectAlike(`${action} ${secret}`, secret, (word) =>
-          teams.press(action, value(word)),
+      for (const request of [draft, done]) {
+        const secrets = [vmId, projectId, snapshot, request, rollout];
+        await expectAlike(`${action} ${request}`, secrets, (named) =>
+          teams.press(action, {
+            request: named(request),
+            roll: named(rollout),
+            vm: named(vmId),
+            vms: [named(vmId)],
+            project: named(projectId),
+            snapshot: named(snapshot),
+            line: named(request === draft ? vmId : request),
+            next: named(request),
+            once: "x",
+            for: "U0OLIVIA",
+            until: Date.now() + 1e7,
+            command: "vm.show",
+            input: { vm: named(vmId) },
+            digest: "x",
+            since: 0,
+          }),
         );
       }
   });
 
   it("finds nothing of it in any list to choose from", async () => {
     const { vm, vmId, projectId, project, snapshot } = teams.theirs;
-    for (const action of ["pick:vm", "pick:project", "arg:snapshot"])
+    const finds = (action: string, secret: string, typed: (word: string) => string) =>
+      expectAlike(`${action} ${secret}`, [secret], (named) =>
+        teams.suggest(action, typed(named(secret)), {
+          targetId: named(secret),
+          command: "vm restore",
+          channelId: "C01OPS",
+        }),
+      );
+    for (const action of ["pick:vm", "pick:project", "arg:snapshot"]) {
       for (const secret of [vm, vmId, project, projectId, snapshot])
-        for (const typed of [(word: string) => word, (word: string) => word.slice(0, 3), () => ""])
-          await expectAlike(`${action} ${secret}`, secret, (word) =>
-            teams.suggest(action, typed(word), {
-              targetId: word,
-              command: "vm restore",
-              channelId: "C01OPS",
-            }),
-          );
+        await finds(action, secret, (word) => word);
+      await finds(action, vm, (word) => word.slice(0, 3));
+      await finds(action, vmId, () => "");
+    }
   });
 
   it("sees nothing of it on the Home tab, and none of it named in a message", async () => {
@@ -208,14 +240,12 @@ const filledIn = (word: string) => ({
   "arg:name": word,
 });
 
-/** Without the word itself, and what is another each time: times, new IDs, and addresses. */
-function without(word: string, { text, calls }: Answered): Answered {
+/** Without the words themselves, and what is another each time: times, new IDs, and addresses. */
+function without(words: readonly string[], { text, calls }: Answered): Answered {
+  const parts = [...words, ...words.map((word) => word.slice(0, 3))].map(RegExp.escape);
   const plain = (one: string) =>
     one
-      .replaceAll(
-        new RegExp(`${RegExp.escape(word)}|${RegExp.escape(word.slice(0, 3))}`, "gi"),
-        "☐",
-      )
+      .replaceAll(new RegExp(parts.join("|"), "gi"), "☐")
       .replaceAll(
         /"(trigger_id|view_id|hash|ts|thread_ts|message_ts|response_url|user_id|client_msg_id)":"[^"]*"/g,
         "",

@@ -8,7 +8,7 @@ import { hears } from "./words.ts";
 const groups = Array.from({ length: 25 }, (_, n) => `S0GROUP${n}`);
 const policy = policyWith(
   { operate: ["S01ONCALL", ...groups] },
-  'approvals: [{ operations: ["vm.stop"], required: 1, expires: 1m }]\n',
+  'approvals: [{ operations: ["vm.stop"], required: 1, expires: 1h }]\n',
 );
 
 /** A workspace with Slack's limits and with these groups, and the processes of a small installation. */
@@ -16,7 +16,7 @@ const startLarge = (roles: readonly Role[] = ["gateway", "gateway", "worker", "w
   startWorld({
     policy,
     roles,
-    pace: { peopleCacheMs: 60_000 },
+    pace: { peopleCacheMs: 3_600_000 },
     slack: {
       rateLimits: "slack",
       seed(workspace) {

@@ -8,7 +8,7 @@ import { createSnapshots } from "../../src/fleet/inventory/snapshots.ts";
 import { type FuzzWorld, startFuzzWorld } from "../fuzz/fuzz-world.ts";
 import { createTally, type Tally } from "../fuzz/fuzzed.ts";
 import { pressPayload } from "./forge.ts";
-import { countPendingDeliveries } from "../support/pending-deliveries.ts";
+import { testTiming } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
 
 /** So that no fleet is read whole for one name: what one name takes can be counted. */
@@ -44,7 +44,7 @@ approvals:
   - { operations: ["*.*"], targets: ["payments/*", "staging/*", "payments", "staging"], required: 1, expires: 1h }
   - { operations: ["vm.stop"], required: 1, expires: 1h }
 limits: { requestsPerMinute: 10000, draftsPerPerson: 1, destructivePerHour: 10000 }
-timing: { httpTimeout: 3s, quiesce: 10s, settleDeadline: 30s }
+${testTiming}
 `;
 
 /** What exists in the other team, and what a name in its place must be answered like. */
@@ -96,7 +96,7 @@ export interface Answered {
 export async function startTwoTeams(): Promise<TwoTeams> {
   const tally = createTally();
   const world = await startFuzzWorld(tally, {
-    pace: { claimWindowMs: 3_000, sweepMs: 60_000, inventoryRefreshMs: 3_600_000 },
+    pace: { claimWindowMs: 60_000, sweepMs: 60_000, inventoryRefreshMs: 3_600_000 },
     mayDeliveriesFail: false,
     policy,
     prepare({ edit }) {
@@ -151,7 +151,7 @@ export async function startTwoTeams(): Promise<TwoTeams> {
   await olivia.closes({ all: true });
   await world.idle();
   // Her card is edited once more, with the way to where she asked
-  await until(async () => (await world.store.outbox.depth()) === 0 || undefined);
+  await until(() => world.store.outbox.depth()).toBe(0);
 
   const theirs: Foreign = {
     words: {
@@ -175,14 +175,6 @@ export async function startTwoTeams(): Promise<TwoTeams> {
     rollout: roll,
     snapshot: snapshot?.id ?? "",
   };
-
-  const pendingDeliveries = countPendingDeliveries(world.client, world.key);
-  /** Handled, and everything said: looked at without a pause, as hundreds of answers are waited for. */
-  async function idle(): Promise<void> {
-    const deadline = performance.now() + 20_000;
-    while ((await pendingDeliveries()) > 0)
-      if (performance.now() > deadline) throw new Error("what was taken is never handled");
-  }
 
   const view = (
     callbackId: string,
@@ -211,7 +203,7 @@ export async function startTwoTeams(): Promise<TwoTeams> {
       slack.forgetCalls();
       world.compute.forget();
       const acked = (await act()) ?? "";
-      await idle();
+      await world.idle();
       await olivia.closes({ all: true }).catch(() => undefined);
       const said = slack
         .calls()

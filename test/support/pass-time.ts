@@ -1,10 +1,12 @@
+import { callOf } from "../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import type { TestWorld } from "./start-world.ts";
 import { until } from "./until.ts";
 
-/** Writes a field of a request that has not changed since it was read. Returns whether it did. */
+/** Writes fields of a request that has not changed since it was read, as a change of it. Returns whether it did. */
 const replace = `if redis.call('HGET', KEYS[1], 'revision') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+redis.call('HINCRBY', KEYS[1], 'revision', 1)
+redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 return 1`;
 
 type Change = Partial<Record<"record" | "stage", object>>;
@@ -12,12 +14,8 @@ type Change = Partial<Record<"record" | "stage", object>>;
 /** Changes times in the journal, so that a test doesn't wait for them to pass. Returns whether the request was as it was read. */
 async function write(world: TestWorld, request: StoredRequest, change: Change): Promise<boolean> {
   const hash = world.key("request", request.record.id);
-  for (const [field, value] of Object.entries(change)) {
-    const text = JSON.stringify(value);
-    if ((await world.client.eval(replace, 1, hash, request.revision, field, text)) !== 1)
-      return false;
-  }
-  return true;
+  const fields = Object.entries(change).flatMap(([field, value]) => [field, JSON.stringify(value)]);
+  return (await world.client.eval(replace, 1, hash, request.revision, ...fields)) === 1;
 }
 
 const newest = async ({ store }: TestWorld) => store.getMany(await store.recentIds({}, 50));
@@ -33,6 +31,10 @@ export async function rewrite(
     return request !== undefined && write(world, request, change(request));
   });
 }
+
+/** Resolves once the newest change was seen to be under way, as it stays where weather keeps it `stuck`. */
+export const seenUnderWay = (world: TestWorld): Promise<unknown> =>
+  until(async () => callOf((await newest(world))[0]?.stage ?? { state: "draft" })?.mark);
 
 /** Lets the time be over in which the request of this target could begin. */
 export const passStart = (world: TestWorld, targetId: string): Promise<void> =>

@@ -1,6 +1,7 @@
 import { fromJsonSchema } from "@modelcontextprotocol/client";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
+import type { TestWorld } from "../../support/start-world.ts";
 import { addressOf, readAs, startApiWorld, token } from "../proposals/asking.ts";
 
 type Json = Record<string, unknown>;
@@ -17,8 +18,13 @@ const problemsIn = async (schema: Json, value: unknown) => {
 };
 
 describe("the description of the API", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startApiWorld();
+  });
+  afterAll(() => world.close());
+
   it("is OpenAPI 3.1, for everybody, and its reads are those of the commands", async () => {
-    await using world = await startApiWorld();
     const { status, type, body } = await readAs(world, undefined, "/v1/openapi.json");
     expect({ status, type }).toEqual({ status: 200, type: "application/json" });
     expect(body).toMatchObject({
@@ -47,7 +53,6 @@ describe("the description of the API", () => {
   });
 
   it("describes exactly what each read and each problem answers", async () => {
-    await using world = await startApiWorld();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     await world.ended("vm snapshot");
     const { body } = await readAs(world, undefined, "/v1/openapi.json");
