@@ -1,7 +1,17 @@
 import { createHmac, hash } from "node:crypto";
 import { expect } from "vitest";
+import type { PersonActions } from "../../../sandbox/slack/actions.ts";
+import { addChannel, seedDemo } from "../../../sandbox/slack/index.ts";
+import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
+import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import { createAlerts } from "../../../src/features/alerts/alerts.ts";
+import { secretVariable } from "../../../src/features/alerts/sources.ts";
+import { createQueues } from "../../../src/queue/queues.ts";
+import { boardOf } from "../../../src/redis/board.ts";
+import { readPending } from "../../../src/redis/pending.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
 import { pendingOf } from "../../support/pending.ts";
-import type { TestWorld } from "../../support/start-world.ts";
+import type { TestWorld, TestWorldOptions } from "../../support/start-world.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
 import { until } from "../../support/until.ts";
 
@@ -169,3 +179,116 @@ export const inChannel = (world: TestWorld, channel = "ops") =>
 /** Whether no message is owed any more. */
 export const isQuiet = (world: TestWorld) =>
   until(() => pendingOf(world.client, world.key, "alert")).toBe(0);
+
+/** Makes something due, as if the time until then were over. */
+export async function makeDue(
+  { client, key }: Pick<TestWorld, "client" | "key">,
+  kind: "alert" | "alert-held" | "remedy",
+  id: string,
+): Promise<void> {
+  const queues = createQueues(client, key.prefix);
+  queues.assign(kind, queues.messages);
+  await client.zadd(key("pending"), 0, `${kind} ${id}`);
+  await queues.wake(kind, id);
+  await queues.close();
+}
+
+/** Lets a channel take no message, as if Slack had said to wait. Resolves with what lets it again. */
+export async function holdPosts({ client, key }: TestWorld, channelId = "C01OPS") {
+  await createRateLimiter(client, key).pause({ post: channelId }, 3_600_000);
+  return async () => void (await client.del(key("pace", "post", channelId)));
+}
+
+/**
+ * Fires groups of one alert each while their channel takes no message, so that all of them share one. Resolves with what that says once
+ * it is posted.
+ */
+export async function fireTogether(
+  world: TestWorld,
+  alerts: readonly Fired[],
+  { source = "prometheus", channel = "ops" } = {},
+): Promise<SeenMessage> {
+  const { id: channelId } = channelNamed(world, channel);
+  const letPosts = await holdPosts(world, channelId);
+  const fired = alerts.map((one) => fire(world, [one], { source, groupKey: one.name ?? "" }));
+  const ids = (await Promise.all(fired)).map(({ alert }) => String(alert));
+  for (const id of ids) {
+    // Each has waited for its turn long enough
+    await world.client.hset(world.key("alert", id), "createdAt", 0);
+    await makeDue(world, "alert", id);
+  }
+  const { getMany } = createAlerts(world.client, world.key);
+  const boards = async () => (await getMany(ids)).map(({ delivered }) => boardOf(delivered));
+  const [board = ""] = await until(async () => {
+    const all = await boards();
+    return all.every((one) => one !== undefined) && all;
+  });
+  await letPosts();
+  await makeDue(world, "alert", board);
+  return hears(world.ada, channel, new RegExp(`^🔥 ${alerts.length} alert groups firing`));
+}
+
+export const usualSource = "format: alertmanager, offer: [vm.snapshot]";
+
+/**
+ * A world for several tests, with a channel for each and a source that tells only there, so that no test reads what another one was
+ * told. `channels` says by the name of each what its source is like.
+ */
+export async function startWithChannels<Name extends string>(
+  channels: Readonly<Record<Name, string>>,
+  { policy = testPolicy, env, ...options }: TestWorldOptions = {},
+) {
+  const all = Object.entries<string>(channels).map(([name, source], n) => ({
+    id: `C0OWN${n}`,
+    name,
+    source,
+  }));
+  const lines = all.map(({ id, name, source }) => `  ${name}: { channel: ${id}, ${source} }\n`);
+  const secrets = all.map(({ name }) => [secretVariable(name), testSecret]);
+  const world = await startAlertWorld({
+    ...options,
+    policy: `${policy}${sources}${lines.join("")}`,
+    env: { ...Object.fromEntries(secrets), ...env },
+    slack: {
+      ...options.slack,
+      seed(workspace) {
+        seedDemo(workspace);
+        const members = ["U0ADA", "U0OLIVIA", "U0AMIR", "U0VERA", workspace.app.botUserId];
+        for (const { id, name } of all) addChannel(workspace, { id, name, members });
+      },
+    },
+  });
+  return {
+    ...world,
+    /** Begins a test in its channel. */
+    async channel(name: Name) {
+      // Slack's limits begin anew, and the same change within ten seconds is another request
+      const same = await world.client.keys(world.key("same", "*"));
+      await world.client.del(world.key("pace", "edit"), ...same);
+      world.compute.forget();
+      const ids = new Set<string>();
+      const { id } = channelNamed(world, name);
+      const messages = () => world.ada.seesChannel(name).messages;
+      const owed = async () => (await readPending(world.client, world.key)).get("alert") ?? [];
+      return {
+        id,
+        send: (body: object, headers?: Readonly<Record<string, string>>) =>
+          send(world, name, body, headers),
+        async fire(alerts: readonly Fired[], groupKey = "g") {
+          const taken = await fire(world, alerts, { groupKey, source: name });
+          ids.add(String(taken["alert"]));
+          return taken;
+        },
+        hears: (words: RegExp, person: PersonActions = world.olivia) => hears(person, name, words),
+        cards: () => messages().filter(({ threadTs }) => threadTs === undefined),
+        thread: ({ ts }: SeenMessage) =>
+          messages()
+            .filter((one) => one.threadTs === ts && one.ts !== ts)
+            .map(wordsOf),
+        /** Waits until no message about what fired here is owed. */
+        quiet: () => until(async () => (await owed()).filter((one) => ids.has(one))).toEqual([]),
+        archive: (archived = true) => void (channelNamed(world, name).archived = archived),
+      };
+    },
+  };
+}
