@@ -1,21 +1,31 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { calledFor } from "../../../src/features/alerts/sources.ts";
-import { hears, wordsOf } from "../../stories/words.ts";
-import { testPolicy, type TestWorld } from "../../support/start-world.ts";
-import { channelNamed, fire, inChannel, isQuiet, sources, startAlertWorld } from "./sending.ts";
+import { hears } from "../../stories/words.ts";
+import { fireTogether, makeDue, startWithChannels } from "./sending.ts";
 
-const policy = `${testPolicy}${sources}`.replace(
-  "offer: [vm.snapshot] }",
-  'offer: [vm.snapshot], notify: { critical: ["S01ONCALL"], warning: ["U0AMIR"] } }',
-);
+const source = 'format: alertmanager, notify: { critical: ["S01ONCALL"], warning: ["U0AMIR"] }';
 
-/** How often messages were posted with a mention of the group, in the channel and its threads. */
-const calls = (world: TestWorld, channel = "ops") =>
+const start = () =>
+  startWithChannels({ first: source, severe: source, moved: source, shared: source });
+let world: Awaited<ReturnType<typeof start>>;
+beforeAll(async () => {
+  world = await start();
+});
+afterAll(() => world.close());
+
+/** The messages of a channel and its threads that mention the group. */
+const calls = (channel: string) =>
   world.ada
     .seesChannel(channel)
     .messages.filter(({ blocks }) => JSON.stringify(blocks).includes("<!subteam^S01ONCALL>"));
 
-describe.concurrent("whom a source calls", () => {
+/** How often these people were mentioned in a channel. */
+const mentions = (id: string) =>
+  [world.olivia, world.amir].map(
+    (person) => person.mentions().filter(({ channelId }) => channelId === id).length,
+  );
+
+describe("the people whom a source calls", () => {
   it("are those of the severity, whatever its case, otherwise those of all others, each once", () => {
     const notify = { critical: ["S01ONCALL", "U0ADA"], "*": ["U0AMIR"] };
     expect(calledFor({ notify }, ["Critical", "critical"])).toEqual(["S01ONCALL", "U0ADA"]);
@@ -24,63 +34,60 @@ describe.concurrent("whom a source calls", () => {
   });
 
   it("are mentioned once, by the first message of a group, however often that is edited and fires again", async () => {
-    await using world = await startAlertWorld({ policy });
-    await fire(world, [{}]);
-    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
-    await isQuiet(world);
-    expect(world.olivia.mentions()).toHaveLength(1);
-    await fire(world, [{}, { vm: "db-1" }]);
-    await hears(world.olivia, "ops", /HighCpu fires on db-1 too/);
+    const at = await world.channel("first");
+    await at.fire([{}]);
+    const card = await at.hears(/HighCpu on web-2/);
+    await at.quiet();
+    expect(mentions(at.id)).toEqual([1, 0]);
+    await at.fire([{}, { vm: "db-1" }]);
+    await at.hears(/HighCpu fires on db-1 too/);
     const over = { status: "resolved" } as const;
-    await fire(world, [over, { vm: "db-1", ...over }]);
-    await hears(world.olivia, "ops", /^✅ HighCpu [^]*Ended/);
-    await fire(world, [{}]);
-    await hears(world.olivia, "ops", /🔥 Fires again: HighCpu on web-2\./);
-    await isQuiet(world);
-    expect(calls(world).map(({ ts }) => ts)).toEqual([card.ts]);
-    expect(world.olivia.mentions()).toHaveLength(1);
-    expect(world.amir.mentions()).toEqual([]);
+    await at.fire([over, { vm: "db-1", ...over }]);
+    await at.hears(/^✅ HighCpu [^]*Ended/);
+    await at.fire([{}]);
+    await at.hears(/🔥 Fires again: HighCpu on web-2\./);
+    await at.quiet();
+    expect(calls("first").map(({ ts }) => ts)).toEqual([card.ts]);
+    expect(mentions(at.id)).toEqual([1, 0]);
   });
 
   it("are called in the thread when the alert gets more severe", async () => {
-    await using world = await startAlertWorld({ policy });
-    await fire(world, [{ severity: "warning" }]);
-    const card = await hears(world.olivia, "ops", /HighCpu on web-2/);
-    await isQuiet(world);
-    expect([world.amir.mentions().length, world.olivia.mentions().length]).toEqual([1, 0]);
-    await fire(world, [{ severity: "critical" }]);
-    const call = await hears(world.olivia, "ops", /^🔥 <.*> HighCpu on web-2 · critical$/);
+    const at = await world.channel("severe");
+    await at.fire([{ severity: "warning" }]);
+    const card = await at.hears(/HighCpu on web-2/);
+    await at.quiet();
+    expect(mentions(at.id)).toEqual([0, 1]);
+    await at.fire([{ severity: "critical" }]);
+    const call = await at.hears(/^🔥 <.*> HighCpu on web-2 · critical$/);
     expect(call.threadTs).toBe(card.ts);
-    await isQuiet(world);
-    expect([world.amir.mentions().length, world.olivia.mentions().length]).toEqual([1, 1]);
+    await at.quiet();
+    expect(mentions(at.id)).toEqual([1, 1]);
   });
 
   it("aren't called again by a card that moves to its own channel", async () => {
-    await using world = await startAlertWorld({ policy });
-    channelNamed(world, "ops").archived = true;
-    const { alert } = await fire(world, [{}]);
+    const at = await world.channel("moved");
+    at.archive();
+    const { alert } = await at.fire([{}]);
     await hears(world.ada, "status", /^🔥 HighCpu on web-2 /);
-    expect(calls(world, "status")).toHaveLength(1);
-    channelNamed(world, "ops").archived = false;
-    await world.client.hset(world.key("alert", String(alert)), "closed:C01OPS", "0");
-    await world.client.zadd(world.key("pending"), 0, `alert ${String(alert)}`);
-    await hears(world.olivia, "ops", /^🔥 HighCpu on web-2 /);
-    await isQuiet(world);
-    expect(calls(world)).toEqual([]);
-    expect(world.olivia.mentions().length).toBeLessThanOrEqual(1);
+    expect(calls("status")).toHaveLength(1);
+    at.archive(false);
+    await world.client.hset(world.key("alert", String(alert)), `closed:${at.id}`, "0");
+    await makeDue(world, "alert", String(alert));
+    await at.hears(/^🔥 HighCpu on web-2 /);
+    await at.quiet();
+    expect(calls("moved")).toEqual([]);
+    expect(mentions(at.id)).toEqual([0, 0]);
   });
 
   it("are called once by a message that many groups share", async () => {
-    await using world = await startAlertWorld({ policy });
-    const names = Array.from({ length: 40 }, (_, n) => `Storm${n}`);
-    await Promise.all(names.map((name) => fire(world, [{ name }], { groupKey: name })));
+    const at = await world.channel("shared");
+    const storm = ["Storm0", "Storm1", "Storm2"].map((name) => ({ name }));
+    const shared = await fireTogether(world, storm, { source: "shared", channel: "shared" });
     // The call in its thread counts the groups too.
-    const shared = await hears(world.olivia, "ops", /^🔥 \d+ alert groups firing/);
-    await hears(world.olivia, "ops", /^🔥 <.*> (\d+ alert groups firing: )?Storm/);
-    await isQuiet(world);
-    const own = inChannel(world).filter((one) => /^🔥 Storm\d+ on/.test(wordsOf(one)));
-    const inThread = calls(world).filter(({ threadTs }) => threadTs !== undefined);
-    expect(inThread.map(({ threadTs }) => threadTs)).toEqual([shared.ts]);
-    expect(calls(world)).toHaveLength(own.length + 1);
+    await at.hears(/^🔥 <.*> 3 alert groups firing: Storm/);
+    await at.fire([{ name: "Storm0" }, { name: "Storm0", vm: "db-1" }], "Storm0");
+    await at.hears(/^🔥 3 alert groups firing[^]*db-1/);
+    await at.quiet();
+    expect(calls("shared").map(({ threadTs }) => threadTs)).toEqual([shared.ts]);
   });
 });
