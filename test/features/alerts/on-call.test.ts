@@ -122,7 +122,7 @@ describe("a message about many alerts", () => {
     await at.fire(vms.map((vm) => ({ name: "NodeDown", vm, summary: `${vm} is down` })));
     const card = await at.hears(/NodeDown on /);
     expect(wordsOf(card).match(/NodeDown/g)).toHaveLength(1);
-    expect(wordsOf(card)).toMatch(/web-2 in payments is RUNNING as of .*\nweb-2 is down\n/);
+    expect(wordsOf(card)).toMatch(/worker-1 in staging is STOPPED as of .*\nworker-1 is down\n/);
   });
 
   it("lists those of several groups by VM, with what each says and how severe it is", async () => {
