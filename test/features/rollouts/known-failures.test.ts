@@ -2,14 +2,20 @@ import { describe, expect, it } from "vitest";
 import { whereItStops } from "../../../src/features/rollouts/rollout.ts";
 import { vmTarget } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
-import { startWorld, type TestWorld } from "../../support/start-world.ts";
+import {
+  policyWith,
+  shortDeadlines,
+  startWorld,
+  type TestWorld,
+} from "../../support/start-world.ts";
 import { dialogOf, fleetOf, theRollout, touched } from "./rollout-world.ts";
 
 const locked = "vm-0000-002";
 
 /** A fleet in which one VM is locked, because the outcome of its snapshot is unknown. */
 async function startWithLocked(vms: number): Promise<TestWorld> {
-  const world = await startWorld(fleetOf(vms));
+  const policy = policyWith({ timing: shortDeadlines.timing });
+  const world = await startWorld({ ...fleetOf(vms), policy, pace: shortDeadlines.pace });
   world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost: "after", times: 1 });
   await world.olivia.types("ops", `/vm snapshot ${locked} before`);
   await world.ended();

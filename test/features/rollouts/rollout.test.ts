@@ -1,221 +1,237 @@
-import { usualPace } from "../../../src/config/policy-schema.ts";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   cardOf,
   dialogOf,
+  ended,
   fleetOf,
   numbered,
   rollStore,
   rollouts,
+  startFleets,
   theRollout,
   touched,
 } from "./rollout-world.ts";
-import { policyWith, startWorld, testPolicy } from "../../support/start-world.ts";
+import {
+  policyWith,
+  shortDeadlines,
+  startWorld,
+  testPolicy,
+  type TestWorld,
+} from "../../support/start-world.ts";
 import { restIdOf } from "../../../src/features/rollouts/rollout.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 
-const ended = /<@U0OLIVIA> ([\w ]+ (\d+ of )?\d+ VMs? \(|\w+ of \d+ VMs? was stopped)/;
+const start = () =>
+  startFleets({
+    failing: 4,
+    planned: 3,
+    untrusted: 4,
+    debugged: 4,
+    fixed: 3,
+    allowed: 4,
+    misfilled: 2,
+    mentioned: 2,
+    paused: 4,
+    halted: 4,
+    frozen: 3,
+  });
+let world: Awaited<ReturnType<typeof start>>;
+beforeAll(async () => {
+  world = await start();
+});
+afterAll(() => world.close());
 
 describe("several VMs in one command", () => {
   it("are listed before anything runs, run one by one after a canary, and share one message", async () => {
-    const usual = { editMs: usualPace.editMs };
-    await using world = await startWorld({ ...fleetOf(12), pace: usual });
-    world.slack.forgetCalls();
-    await world.olivia.types("ops", "/vm restart vm-0000-* --canary");
-    const dialog = await dialogOf(world.olivia);
+    // Only news edits the card
+    await using own = await startWorld({ ...fleetOf(4), pace: { editMs: 3_600_000 } });
+    own.slack.forgetCalls();
+    await own.olivia.types("ops", "/vm restart vm-0000-* --canary");
+    const dialog = await dialogOf(own.olivia);
     expect(dialog).toContain(
-      "Restart 12 VMs (vm-0000-).\n⚠️ This is every VM you can see.\n⚠️ This interrupts what runs on 12 VMs, 1 at a time.",
+      "Restart 4 VMs (vm-0000-).\n⚠️ This is every VM you can see.\n⚠️ This interrupts what runs on 4 VMs, 1 at a time.",
     );
-    for (const name of numbered(0, 12)) expect(dialog).toContain(`• ${name} in team-0000, RUNNING`);
-    expect(world.compute.writes()).toEqual([]);
-    const refused = await world.olivia.submits({ "roll:number": "11", "roll:most": "0" });
+    for (const name of numbered(0, 4)) expect(dialog).toContain(`• ${name} in team-0000, RUNNING`);
+    expect(own.compute.writes()).toEqual([]);
+    const refused = await own.olivia.submits({ "roll:number": "3", "roll:most": "0" });
     expect(refused.errors).toEqual({
-      "roll:number": "Type 12: the number of VMs that will change.",
+      "roll:number": "Type 4: the number of VMs that will change.",
       "roll:most": "A whole number from 1, or a percentage like 10%.",
     });
-    await world.olivia.submits({ "roll:number": "12", "roll:most": "1" });
-    const end = await hears(world.olivia, "ops", ended);
-    expect(wordsOf(end)).toMatch(/^✅ <@U0OLIVIA> Restarted 12 VMs \(vm-0000-\) in \d+ s\.\n/);
-    expect(wordsOf(end)).toMatch(/vm-0000-011 \| ✅ Restarted \| team-0000 \| 1 s/);
-    expect(touched(world)).toEqual(numbered(0, 12));
+    await own.olivia.submits({ "roll:number": "4", "roll:most": "1" });
+    const end = await hears(own.olivia, "ops", ended);
+    expect(wordsOf(end)).toMatch(/^✅ <@U0OLIVIA> Restarted 4 VMs \(vm-0000-\) in \d+ s\.\n/);
+    expect(wordsOf(end)).toMatch(/vm-0000-003 \| ✅ Restarted \| team-0000 \| \d+ s/);
+    expect(touched(own)).toEqual(numbered(0, 4));
     // Each VM is settled and attested before the next one begins.
-    const calls = world.compute.calls().map(({ method, path }) => `${method} ${path}`);
-    for (const [at, name] of numbered(0, 11).entries()) {
+    const calls = own.compute.calls().map(({ method, path }) => `${method} ${path}`);
+    for (const [at, name] of numbered(0, 3).entries()) {
       const attested = calls.lastIndexOf(`GET /v1/vms/${name}/attestation`);
       const next = calls.indexOf(`POST /v1/vms/${numbered(at + 1, at + 2)[0]}/restart`);
       expect(attested, name).toBeGreaterThan(-1);
       expect(attested, name).toBeLessThan(next);
     }
     // The result is posted first, then the card is edited.
-    const card = await hears(world.olivia, "ops", /^✅ Restarted 12 VMs/);
+    const card = await hears(own.olivia, "ops", /^✅ Restarted 4 VMs/);
     expect(end.threadTs).toBe(card.ts);
     expect(wordsOf(card)).toMatch(
-      /^✅ Restarted 12 VMs \(vm-0000-\) in \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
+      /^✅ Restarted 4 VMs \(vm-0000-\) in \d+ s\.\nRequested by .* · 1 at a time · canary first · stops after the first failure$/,
     );
-    const counts = world.slack.callCounts();
+    const counts = own.slack.callCounts();
     expect(counts["chat.postMessage"]).toBe(2);
-    const seconds = Number(/in (\d+) s/.exec(wordsOf(end))?.[1]);
-    expect(counts["chat.update"] ?? 0).toBeLessThanOrEqual(2 + seconds / 4);
-    expect(world.olivia.mentions()).toHaveLength(1);
+    expect(counts["chat.update"] ?? 0).toBeLessThanOrEqual(2);
+    expect(own.olivia.mentions()).toHaveLength(1);
   });
 
   it("stop at the first that fails; the table begins with it and names those that didn't start", async () => {
-    await using world = await startWorld(fleetOf(5));
-    world.compute.weather({ match: "POST /v1/vms/vm-0000-001/restart", goesTo: "ERROR" });
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "5" });
-    const rows = wordsOf(await hears(world.olivia, "ops", ended)).split("\n");
+    const fleet = await world.fleet("failing");
+    world.compute.weather({ match: "POST /v1/vms/failing-1/restart", goesTo: "ERROR" });
+    await fleet.rolls("/vm restart failing-*");
+    const rows = (await fleet.end()).split("\n");
     expect(rows[0]).toMatch(
-      /^❌ <@U0OLIVIA> Restart of 5 VMs was stopped at vm-0000-001: the compute service reports ERROR\. vm-0000-000 restarted; 3 not touched\.$/,
+      /^❌ <@U0OLIVIA> Restart of 4 VMs was stopped at failing-1: the compute service reports ERROR\. failing-0 restarted; 2 not touched\.$/,
     );
-    expect(rows[1]).toBe("■■□□□ 2 of 5 · 1 failed");
-    expect(
-      rows.slice(3).map((row) =>
-        row
-          .split(" | ")
-          .filter((_, at) => at < 2)
-          .join(" "),
-      ),
-    ).toEqual([
-      "vm-0000-001 ❌ Failed, stopped here",
-      "vm-0000-002 – Not started",
-      "vm-0000-003 – Not started",
-      "vm-0000-004 – Not started",
-      "vm-0000-000 ✅ Restarted",
+    expect(rows[1]).toBe("■■□□ 2 of 4 · 1 failed");
+    expect(rows.slice(3).map((row) => row.split(" | ").slice(0, 2).join(" "))).toEqual([
+      "failing-1 ❌ Failed, stopped here",
+      "failing-2 – Not started",
+      "failing-3 – Not started",
+      "failing-0 ✅ Restarted",
     ]);
-    expect(touched(world)).toEqual(numbered(0, 2));
+    expect(touched(world)).toEqual(fleet.vms.slice(0, 2));
     // One press starts the rest, and only once.
-    const card = await hears(
-      world.olivia,
-      "ops",
-      /Stopped at vm-0000-001: [^]*\[Skip vm-0000-001, continue with 3\] \[Try vm-0000-001 again, then the other 3\]/,
+    const skip = "Skip failing-1, continue with 2";
+    const again = "Try failing-1 again, then the other 2";
+    const card = await fleet.hears(
+      new RegExp(`Stopped at failing-1: [^]*\\[${skip}\\] \\[${again}\\]`),
     );
-    await world.olivia.presses("Skip vm-0000-001, continue with 3", { in: card.ts });
-    const rest = wordsOf(await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 3 VMs/));
-    expect(rest).toContain("Restarted 3 VMs");
-    await world.olivia.presses("Skip vm-0000-001, continue with 3", { in: card.ts });
-    await world.olivia.presses("Try vm-0000-001 again, then the other 3", { in: card.ts });
-    await hears(
-      world.olivia,
-      "ops",
-      /The rest of this rollout was already started by olivia, without vm-0000-001: roll-/,
+    await world.olivia.presses(skip, { in: card.ts });
+    await fleet.hears(/<@U0OLIVIA> Restarted 2 VMs/);
+    await world.olivia.presses(skip, { in: card.ts });
+    await world.olivia.presses(again, { in: card.ts });
+    await fleet.hears(
+      /The rest of this rollout was already started by olivia, without failing-1: roll-/,
     );
-    expect(touched(world)).toEqual(numbered(0, 5));
+    expect(touched(world)).toEqual(fleet.vms);
   });
 
   it("go on with the rest as the button says, although the process died that planned it, and a plan replaces nothing", async () => {
-    await using world = await startWorld(fleetOf(3));
-    world.compute.weather({ match: "POST /v1/vms/vm-0000-000/restart", goesTo: "ERROR" });
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "3" });
-    await hears(world.olivia, "ops", ended);
+    const fleet = await world.fleet("planned");
+    world.compute.weather({ match: "POST /v1/vms/planned-0/restart", goesTo: "ERROR" });
+    await fleet.rolls("/vm restart planned-*");
+    await fleet.end();
     const stored = rollStore(world);
-    const { record, targets } = await theRollout(world);
+    const { record, targets } = await fleet.rollout();
     // Somebody pressed Try again, and the process died before it began.
     const rest = { ...record, id: restIdOf(record.id), total: 3 };
     await stored.plan(rest, targets);
-    const card = await hears(world.olivia, "ops", /Stopped at [^]*\[Skip vm-0000-000/);
-    await world.olivia.presses("Skip vm-0000-000, continue with 2", { in: card.ts });
-    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 2 VMs/);
+    const card = await fleet.hears(/Stopped at [^]*\[Skip planned-0/);
+    await world.olivia.presses("Skip planned-0, continue with 2", { in: card.ts });
+    await fleet.hears(/<@U0OLIVIA> Restarted 2 VMs/);
     await stored.plan(rest, targets);
     expect(await stored.stateOf(rest.id)).toBe("done");
-    expect(touched(world)).toEqual(numbered(0, 3));
+    expect(touched(world)).toEqual(fleet.vms);
   });
 
   it("stop at one that is not attested any more, however many failures are allowed", async () => {
-    await using world = await startWorld(fleetOf(5));
-    void world.compute
-      .called("POST /v1/vms/vm-0000-002/restart")
-      .then(() => world.compute.edit.setVerified({ vm: "vm-0000-002", verified: false }));
-    await rollouts(world.olivia, "/vm restart vm-0000-* --stop-on-failure 4", {
-      "roll:number": "5",
-    });
-    const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toContain(
-      "was stopped at vm-0000-002: attestation failed: the compute service says the report is not verified.",
+    const fleet = await world.fleet("untrusted");
+    const letGo = fleet.holds("untrusted-2");
+    await fleet.rolls("/vm restart untrusted-* --stop-on-failure 4");
+    await world.compute.called("POST /v1/vms/untrusted-2/restart");
+    world.compute.edit.setVerified({ vm: "untrusted-2", verified: false });
+    letGo();
+    expect(await fleet.end()).toContain(
+      "was stopped at untrusted-2: attestation failed: the compute service says the report is not verified.",
     );
-    expect(touched(world)).toEqual(numbered(0, 3));
+    expect(touched(world)).toEqual(fleet.vms.slice(0, 3));
   });
 
   it("stop before one that Gatehouse wouldn't verify, and say why", async () => {
-    await using world = await startWorld(fleetOf(4));
-    world.compute.edit.setMachine({ vm: "vm-0000-002", debug: true });
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
-    const end = wordsOf(await hears(world.olivia, "ops", ended));
+    const fleet = await world.fleet("debugged");
+    world.compute.edit.setMachine({ vm: "debugged-2", debug: true });
+    await fleet.rolls("/vm restart debugged-*");
+    const end = await fleet.end();
     expect(end).toContain(
-      "was stopped before vm-0000-002: debugging is on: the host can read the VM's memory. vm-0000-000, vm-0000-001 restarted; 2 not touched.",
+      "was stopped before debugged-2: debugging is on: the host can read the VM's memory. debugged-0, debugged-1 restarted; 2 not touched.",
     );
     // The result and the card both say "2 of 4" and that 2 were not touched.
     expect(end).toMatch(/ 2 of 4$/m);
-    const stopped = wordsOf(await hears(world.olivia, "ops", /Stopped before vm-0000-002/));
+    const stopped = wordsOf(await fleet.hears(/Stopped before debugged-2/));
     expect(stopped).toMatch(/ 2 of 4$/m);
     expect(stopped).toContain("2 not touched");
-    expect(end).toMatch(/vm-0000-002 \| ❌ Not touched, stopped here \| .*debugging is on/);
-    expect(touched(world)).toEqual(numbered(0, 2));
+    expect(end).toMatch(/debugged-2 \| ❌ Not touched, stopped here \| .*debugging is on/);
+    expect(touched(world)).toEqual(fleet.vms.slice(0, 2));
     // Tried again without a change, the rollout stops before the same VM again; then that VM is
     // skipped.
-    const card = await hears(world.olivia, "ops", /\[Try vm-0000-002 again, then the other 1\]/);
-    await world.olivia.presses("Try vm-0000-002 again, then the other 1", { in: card.ts });
-    await hears(world.olivia, "ops", /Restart of 2 VMs was stopped before vm-0000-002/);
-    expect(touched(world)).toEqual(numbered(0, 2));
-    const next = await hears(world.olivia, "ops", /2 VMs[^]*\[Skip vm-0000-002, continue with 1\]/);
-    await world.olivia.presses("Skip vm-0000-002, continue with 1", { in: next.ts });
-    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 1 VM/);
-    expect(touched(world)).toEqual([...numbered(0, 2), ...numbered(3, 4)]);
+    const card = await fleet.hears(/\[Try debugged-2 again, then the other 1\]/);
+    await world.olivia.presses("Try debugged-2 again, then the other 1", { in: card.ts });
+    await fleet.hears(/Restart of 2 VMs was stopped before debugged-2/);
+    expect(touched(world)).toEqual(fleet.vms.slice(0, 2));
+    const next = await fleet.hears(/2 VMs[^]*\[Skip debugged-2, continue with 1\]/);
+    await world.olivia.presses("Skip debugged-2, continue with 1", { in: next.ts });
+    await fleet.hears(/<@U0OLIVIA> Restarted 1 VM/);
+    expect(touched(world)).toEqual(fleet.vms.toSpliced(2, 1));
   });
 
   it("continue with the one that stopped them, once it is fixed", async () => {
-    await using world = await startWorld(fleetOf(4));
-    world.compute.edit.setMachine({ vm: "vm-0000-001", debug: true });
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "4" });
-    const card = await hears(world.olivia, "ops", /\[Try vm-0000-001 again, then the other 2\]/);
-    world.compute.edit.setMachine({ vm: "vm-0000-001", debug: false });
+    const fleet = await world.fleet("fixed");
+    world.compute.edit.setMachine({ vm: "fixed-1", debug: true });
+    await fleet.rolls("/vm restart fixed-*");
+    const card = await fleet.hears(/\[Try fixed-1 again, then the other 1\]/);
+    world.compute.edit.setMachine({ vm: "fixed-1", debug: false });
     // Somebody pressed Skip, and the process died before it began.
-    const { record, targets } = await theRollout(world);
-    const skipping = { ...record, id: restIdOf(record.id), total: 2 };
+    const { record, targets } = await fleet.rollout();
+    const skipping = { ...record, id: restIdOf(record.id), total: 1 };
     await rollStore(world).plan(skipping, targets.slice(2));
-    await world.olivia.presses("Try vm-0000-001 again, then the other 2", { in: card.ts });
-    await hears(world.olivia, "ops", /<@U0OLIVIA> Restarted 3 VMs/);
-    expect(touched(world)).toEqual(numbered(0, 4));
+    await world.olivia.presses("Try fixed-1 again, then the other 1", { in: card.ts });
+    await fleet.hears(/<@U0OLIVIA> Restarted 2 VMs/);
+    expect(touched(world)).toEqual(fleet.vms);
   });
 
   it("continue after allowed failures, several at a time", async () => {
-    await using world = await startWorld(fleetOf(8));
+    const fleet = await world.fleet("allowed");
     world.compute.weather({
-      match: "POST /v1/vms/vm-0000-001/stop",
+      match: "POST /v1/vms/allowed-1/stop",
       status: 409,
       message: "not today",
     });
-    await rollouts(world.olivia, "/vm stop vm-0000-* --max-unavailable 50% --stop-on-failure 2", {
-      "roll:number": "8",
-    });
-    const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toMatch(/^⚠️ <@U0OLIVIA> Stopped 7 of 8 VMs \(vm-0000-\) in \d+ s; 1 failed\.\n/);
-    expect(new Set(touched(world))).toEqual(new Set(numbered(0, 8)));
-    expect(
-      Object.values(world.compute.truth().vms).filter(({ status }) => status === "STOPPED"),
-    ).toHaveLength(7);
+    await fleet.rolls("/vm stop allowed-* --max-unavailable 50% --stop-on-failure 2");
+    expect(await fleet.end()).toMatch(
+      /^⚠️ <@U0OLIVIA> Stopped 3 of 4 VMs \(allowed-\) in \d+ s; 1 failed\.\n/,
+    );
+    expect(new Set(touched(world))).toEqual(new Set(fleet.vms));
+    expect(fleet.vms.filter((vm) => world.compute.vm(vm).status === "STOPPED")).toHaveLength(3);
   });
 
   it("wait for a person when one outcome is unknown: its message with the buttons is in the thread", async () => {
-    await using world = await startWorld(fleetOf(3));
-    world.compute.weather({ match: "POST /v1/vms/vm-0000-000/snapshots", lost: "after" });
-    await rollouts(world.olivia, "/vm snapshot vm-0000-* nightly --max-unavailable 1", {
+    const policy = policyWith({ timing: shortDeadlines.timing });
+    await using own = await startWorld({ ...fleetOf(3), policy, pace: shortDeadlines.pace });
+    own.compute.weather({ match: "POST /v1/vms/vm-0000-000/snapshots", lost: "after" });
+    await rollouts(own.olivia, "/vm snapshot vm-0000-* nightly --max-unavailable 1", {
       "roll:number": "3",
     });
-    const end = wordsOf(await hears(world.olivia, "ops", ended));
+    const end = wordsOf(await hears(own.olivia, "ops", ended));
     expect(end).toContain("vm-0000-000 | ❓ Unknown, stopped here | team-0000");
     // The outcome isn't known yet, so no message says that it failed.
     expect(end).toContain("1 of 3 · 1 unknown");
     expect(end).not.toContain("1 failed");
     expect(end).toContain("was stopped at vm-0000-000: its outcome is unknown. 2 not touched.");
-    const card = await hears(world.olivia, "ops", /\[Skip vm-0000-000, continue with 2\]/);
+    const card = await hears(own.olivia, "ops", /\[Skip vm-0000-000, continue with 2\]/);
     expect(wordsOf(card)).not.toContain("[Try");
-    const asking = await hears(world.olivia, "ops", /Outcome unknown[^]*\[It happened\]/);
-    expect(asking.threadTs).toBe(cardOf(world.olivia)?.ts);
-    expect(touched(world)).toEqual(["vm-0000-000"]);
+    const asking = await hears(own.olivia, "ops", /Outcome unknown[^]*\[It happened\]/);
+    expect(asking.threadTs).toBe(cardOf(own.olivia)?.ts);
+    expect(touched(own)).toEqual(["vm-0000-000"]);
   });
 });
 
 describe("a rollout that can't start", () => {
+  let demo: TestWorld;
+  beforeAll(async () => {
+    const approvals = `approvals:\n  - { operations: ["vm.restart"], targets: ["db-*"], required: 1 }\n`;
+    demo = await startWorld({ policy: `${testPolicy}${approvals}` });
+  });
+  afterAll(() => demo.close());
+
   const answers: readonly [words: string, answer: RegExp][] = [
     ["/vm restart wbe-*", /wbe-∗ matches none of the 8 VMs you can see\. Nothing was done\./],
     [
@@ -224,129 +240,127 @@ describe("a rollout that can't start", () => {
     ],
     ["/vm restart web-2 web-1", /2 VMs are called web-1\. Which one\? Nothing was done\./],
   ];
-  it.each(answers)("%s is answered before anything is asked", async (words, answer) => {
-    await using world = await startWorld();
-    await world.olivia.types("ops", words);
-    expect((await hears(world.olivia, "ops", answer)).ephemeral).toBe(true);
-    expect(world.olivia.sees().modals).toEqual([]);
-    expect(world.compute.writes()).toEqual([]);
+  it.each(answers)("is answered before anything is asked: %s", async (words, answer) => {
+    await demo.olivia.types("ops", words);
+    expect((await hears(demo.olivia, "ops", answer)).ephemeral).toBe(true);
+    expect(demo.olivia.sees().modals).toEqual([]);
+    expect(demo.compute.writes()).toEqual([]);
+  });
+
+  it("is refused to a person without the right, without a form", async () => {
+    await demo.vera.types("ops", "/vm restart web-*");
+    await hears(demo.vera, "ops", /Only @oncall can restart VMs/);
+    expect(demo.vera.sees().modals).toEqual([]);
+  });
+
+  it("says that others would have to approve", async () => {
+    await demo.olivia.types("ops", "/vm restart payments/*");
+    expect(await dialogOf(demo.olivia)).toMatch(
+      /db-1 can't be part of a rollout: approvals\[1\].* requires 1 for vm\.restart on db-∗\. Request those one by one/,
+    );
+    expect(demo.compute.writes()).toEqual([]);
+    await demo.olivia.closes({ all: true });
   });
 
   it("skips VMs that are protected or in another state, and names the reason", async () => {
-    await using world = await startWorld();
-    await world.olivia.types("ops", "/vm stop *-1");
-    const dialog = await dialogOf(world.olivia);
+    await demo.olivia.types("ops", "/vm stop *-1");
+    const dialog = await dialogOf(demo.olivia);
     expect(dialog).toContain("Stop 3 VMs (-1).");
     expect(dialog).toContain("• protected by vault-∗: vault-1");
     expect(dialog).toContain("• STOPPED, nothing to change: gpu-1, worker-1");
-    await world.olivia.submits();
-    const end = wordsOf(await hears(world.olivia, "ops", ended));
+    await demo.olivia.submits();
+    const end = wordsOf(await hears(demo.olivia, "ops", ended));
     expect(end).toContain("Skipped: ");
-    expect(touched(world).toSorted()).toEqual([
+    expect(touched(demo).toSorted()).toEqual([
       "vm-payments-db-1",
       "vm-payments-web-1",
       "vm-staging-web-1",
     ]);
   });
-
-  it("says that others would have to approve", async () => {
-    const policy = `${testPolicy}approvals:\n  - { operations: ["vm.restart"], targets: ["db-*"], required: 1 }\n`;
-    await using world = await startWorld({ policy });
-    await world.olivia.types("ops", "/vm restart payments/*");
-    expect(await dialogOf(world.olivia)).toMatch(
-      /db-1 can't be part of a rollout: approvals\[1\].* requires 1 for vm\.restart on db-∗\. Request those one by one/,
-    );
-    expect(world.compute.writes()).toEqual([]);
-  });
-
-  it("is refused to a person without the right, without a form", async () => {
-    await using world = await startWorld();
-    await world.vera.types("ops", "/vm restart web-*");
-    await hears(world.vera, "ops", /Only @oncall can restart VMs/);
-    expect(world.vera.sees().modals).toEqual([]);
-  });
 });
 
 describe("a rollout of many VMs", () => {
   it("shows counts, sends its lists as files only when asked, asks to type the number, and ends with a button for the list", async () => {
-    // A busy machine doesn't answer 120 reads within the second that most tests give the service.
-    const timing = { httpTimeout: "10s", quiesce: "40s", settleDeadline: "60s" };
-    await using world = await startWorld({ ...fleetOf(120, 20), policy: policyWith({ timing }) });
-    await world.olivia.types("ops", "/vm resize vm-* --cpu 8 --memory 32 --max-unavailable 40%");
-    const dialog = await dialogOf(world.olivia);
+    await using own = await startWorld(fleetOf(120));
+    // The first one is refused, so the others need not be resized
+    own.compute.weather({ match: "writes", status: 409, times: 1 });
+    await own.olivia.types("ops", "/vm resize vm-* --cpu 8 --memory 32 --max-unavailable 1");
+    const dialog = await dialogOf(own.olivia);
     expect(dialog).toContain("CPU 4 → 8, memory 16 → 32");
     expect(dialog).toContain("2 STOPPED, 118 RUNNING, in 1 project.\n[As a file]");
     expect(dialog).toContain("Type 120 to confirm");
-    await world.olivia.submits({ "roll:number": "120" });
-    const end = await hears(world.olivia, "ops", ended);
-    expect(wordsOf(end)).toContain("Resized 120 VMs (vm-)");
+    await own.olivia.submits({ "roll:number": "120" });
+    const end = await hears(own.olivia, "ops", ended);
     expect(wordsOf(end)).toContain("20 more:");
-    await world.vera.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
-    await hears(world.vera, "ops", /Only @\S*oncall can/);
-    await world.olivia.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
-    await hears(world.olivia, "ops", /The list is in your direct messages/);
-    const sent = world.olivia.seesChannel("gatehouse").messages.flatMap(({ files }) => files);
+    await own.vera.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
+    await hears(own.vera, "ops", /Only @\S*oncall can/);
+    await own.olivia.presses("List of 120 VMs", { in: end.ts, channel: "ops" });
+    await hears(own.olivia, "ops", /The list is in your direct messages/);
+    const sent = own.olivia.seesChannel("gatehouse").messages.flatMap(({ files }) => files);
     expect(sent.map(({ name }) => name)).toEqual([expect.stringMatching(/^r.*\.csv$/)]);
-    expect(new Set(touched(world)).size).toBe(120);
-    expect(world.olivia.mentions()).toHaveLength(1);
+    expect(touched(own)).toEqual(["vm-0000-000"]);
+    expect(own.olivia.mentions()).toHaveLength(1);
   });
 
   it("says what is wrong with its form by the names of the fields, like the form of one VM", async () => {
-    await using world = await startWorld(fleetOf(2));
-    await world.olivia.types("ops", "/vm resize vm-0000-* --cpu 8 --memory 32");
+    await world.fleet("misfilled");
+    await world.olivia.types("misfilled", "/vm resize misfilled-* --cpu 8 --memory 32");
     await dialogOf(world.olivia);
-    const { errors } = await world.olivia.submits({ CPU: "many", "roll:number": "2" });
+    const { errors } = await world.olivia.submits({ CPU: "many" });
     expect(errors).toEqual({
       "arg:cpu": "CPU must be a whole number from 1 to 1,000,000, in digits.",
     });
     expect(world.compute.writes()).toEqual([]);
+    await world.olivia.closes({ all: true });
   });
 
-  it("requested in a message is opened with a button", async () => {
-    await using world = await startWorld(fleetOf(2));
-    await world.olivia.types("ops", "@gatehouse vm restart vm-0000-*");
-    await hears(world.olivia, "ops", /Restart 2 VMs \(vm-0000-\)\?/);
-    await world.olivia.presses("Review 2 VMs");
+  it("is opened with a button when it is requested in a message", async () => {
+    const fleet = await world.fleet("mentioned");
+    await world.olivia.types("mentioned", "@gatehouse vm restart mentioned-*");
+    await fleet.hears(/Restart 2 VMs \(mentioned-\)\?/);
+    await world.olivia.presses("Review 2 VMs", { channel: "mentioned" });
     await dialogOf(world.olivia);
-    await world.olivia.submits({ "roll:number": "2" });
-    await hears(world.olivia, "ops", ended);
-    expect(touched(world)).toEqual(numbered(0, 2));
+    await world.olivia.submits();
+    await fleet.end();
+    expect(touched(world)).toEqual(fleet.vms);
   });
 });
 
 describe("Pause, Resume and Stop", () => {
   it("work at once, and a paused rollout stays paused when every process restarts", async () => {
-    await using world = await startWorld(fleetOf(6, 80));
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
-    await world.compute.called("POST /v1/vms/:id/restart", 2);
-    await world.olivia.until(() => cardOf(world.olivia) !== undefined);
-    await world.olivia.presses("Pause", { channel: "ops" });
-    await hears(world.olivia, "ops", /⏸️ Paused by olivia\./);
+    const fleet = await world.fleet("paused");
+    const letGo = fleet.holds("paused-1");
+    await fleet.rolls("/vm restart paused-*");
+    await world.compute.called("POST /v1/vms/paused-1/restart");
+    await world.olivia.presses("Pause", { channel: "paused" });
+    await fleet.hears(/⏸️ Paused by olivia\./);
+    letGo();
     await world.settled();
-    const before = touched(world);
-    expect(before.length).toBeLessThan(6);
+    expect(touched(world)).toEqual(fleet.vms.slice(0, 2));
     await world.processes[0]?.close();
     await world.startProcess("all");
     await world.slack.connected();
-    expect((await theRollout(world)).state).toBe("paused");
-    expect(touched(world)).toEqual(before);
-    await world.olivia.presses("Resume", { channel: "ops" });
-    await hears(world.olivia, "ops", ended);
-    expect(touched(world)).toEqual(numbered(0, 6));
+    expect((await fleet.rollout()).state).toBe("paused");
+    expect(touched(world)).toEqual(fleet.vms.slice(0, 2));
+    await world.olivia.presses("Resume", { channel: "paused" });
+    await fleet.end();
+    expect(touched(world)).toEqual(fleet.vms);
   });
 
   it("let VMs in progress end after Stop, and start no others", async () => {
-    await using world = await startWorld(fleetOf(6, 80));
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
-    await world.compute.called("POST /v1/vms/:id/restart", 2);
-    await world.olivia.until(() => cardOf(world.olivia) !== undefined);
-    await world.olivia.presses("Stop", { channel: "ops" });
-    const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toMatch(/^❌ <@U0OLIVIA> Restart of 6 VMs was stopped after \d+ s by olivia\./);
-    const { progress, state } = await theRollout(world);
-    expect(state).toBe("stopped");
-    expect(progress.ok).toBe(touched(world).length);
-    expect(progress.ok).toBeLessThan(6);
+    const fleet = await world.fleet("halted");
+    const letGo = fleet.holds("halted-1");
+    await fleet.rolls("/vm restart halted-*");
+    await world.compute.called("POST /v1/vms/halted-1/restart");
+    await world.olivia.presses("Stop", { channel: "halted" });
+    await fleet.hears(/Stopped by olivia\. VMs in progress will finish/);
+    letGo();
+    expect(await fleet.end()).toMatch(
+      /^❌ <@U0OLIVIA> Restart of 4 VMs was stopped after \d+ s by olivia\./,
+    );
+    const { progress, state } = await fleet.rollout();
+    expect([state, progress.ok]).toEqual(["stopped", 2]);
+    expect(touched(world)).toEqual(fleet.vms.slice(0, 2));
   });
 });
 
@@ -359,65 +373,60 @@ describe("a crash in the middle of a rollout", () => {
     };
   }
 
-  it("between the claim of a target and its request, or right after it, touches no VM twice and leaves none out", async () => {
-    await using world = await startWorld({
-      ...fleetOf(6),
+  it("touches no VM twice and leaves none out, between the claim of a target and its request, or right after it", async () => {
+    await using own = await startWorld({
+      ...fleetOf(3),
       at: dyingAt("roll-claimed", "roll-submitted"),
     });
-    await rollouts(world.olivia, "/vm restart vm-0000-* --max-unavailable 2", {
-      "roll:number": "6",
-    });
-    await hears(world.olivia, "ops", ended);
-    expect(world.lines.filter((line) => line.includes("died at roll-"))).toHaveLength(2);
-    expect(touched(world).toSorted()).toEqual(numbered(0, 6));
+    await rollouts(own.olivia, "/vm restart vm-0000-* --max-unavailable 2", { "roll:number": "3" });
+    await hears(own.olivia, "ops", ended);
+    expect(own.lines.filter((line) => line.includes("died at roll-"))).toHaveLength(2);
+    expect(touched(own).toSorted()).toEqual(numbered(0, 3));
   });
 
-  it("of one of two workers is noticed by the other, which continues", async () => {
-    await using world = await startWorld({ ...fleetOf(8, 60), roles: ["gateway", "worker"] });
-    await world.startProcess("worker");
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "8" });
-    await world.compute.called("POST /v1/vms/:id/restart", 3);
-    await world.processes[1]?.close();
-    const end = wordsOf(await hears(world.olivia, "ops", ended));
-    expect(end).toContain("Restarted 8 VMs");
-    expect(touched(world)).toEqual(numbered(0, 8));
-    const { truth } = world.compute;
-    expect(Object.values(truth().vms).map(({ restarts }) => restarts)).toEqual(Array(8).fill(1));
+  it("is noticed by the other worker, which continues; where none is left for too long, a person decides whether it is still wanted", async () => {
+    await using own = await startWorld({ ...fleetOf(5), roles: ["gateway", "worker"] });
+    await own.startProcess("worker");
+    const holds = (vm: string) => {
+      own.compute.weather({ match: `POST /v1/vms/${vm}/restart`, stuck: true, times: 1 });
+      return async () => {
+        own.compute.edit.setStatus({ vm, status: "RUNNING" });
+        own.compute.edit.setMachine({ vm });
+      };
+    };
+    const [first, second] = ["vm-0000-001", "vm-0000-003"].map(holds);
+    await rollouts(own.olivia, "/vm restart vm-0000-*", { "roll:number": "5" });
+    await own.compute.called("POST /v1/vms/vm-0000-001/restart");
+    await own.processes[1]?.close();
+    await first?.();
+    await own.compute.called("POST /v1/vms/vm-0000-003/restart");
+    await own.processes[2]?.close();
+    const { record, seenAt } = await theRollout(own);
+    await own.client.hset(own.key("roll", record.id), "seenAt", seenAt - 900_000);
+    await second?.();
+    await own.startProcess("worker");
+    await hears(own.olivia, "ops", /Paused: no worker advanced it for 15 min/);
+    await own.olivia.presses("Resume", { channel: "ops" });
+    expect(wordsOf(await hears(own.olivia, "ops", ended))).toContain("Restarted 5 VMs");
+    expect(touched(own)).toEqual(numbered(0, 5));
+    const { vms } = own.compute.truth();
+    expect(numbered(0, 5).map((vm) => vms[vm]?.restarts)).toEqual(Array(5).fill(1));
   });
+});
 
-  it("that leaves no worker for too long pauses the rollout: a person decides whether it is still wanted", async () => {
-    const policy = policyWith({ timing: { staleAfter: "500ms" } });
-    await using world = await startWorld({
-      ...fleetOf(6, 60),
-      policy,
-      roles: ["gateway", "worker"],
-    });
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
-    await world.compute.called("POST /v1/vms/:id/restart", 2);
-    await world.processes[1]?.close();
-    const { seenAt } = await theRollout(world);
-    await world.client.hset(
-      world.key("roll", (await theRollout(world)).record.id),
-      "seenAt",
-      seenAt - 600_000,
-    );
-    await world.startProcess("worker");
-    await hears(world.olivia, "ops", /Paused: no worker advanced it for 10 min/);
-    await world.olivia.presses("Resume", { channel: "ops" });
-    await hears(world.olivia, "ops", ended);
-    expect(touched(world)).toEqual(numbered(0, 6));
-  });
-
-  it("a freeze pauses it, and Resume goes on after the thaw", async () => {
-    await using world = await startWorld(fleetOf(6, 60));
-    await rollouts(world.olivia, "/vm restart vm-0000-*", { "roll:number": "6" });
-    await world.compute.called("POST /v1/vms/:id/restart", 1);
-    await world.ada.types("ops", "/gatehouse freeze something is wrong");
-    await hears(world.olivia, "ops", /Paused: all changes are frozen/);
-    await world.ada.types("ops", "/gatehouse thaw");
-    await hears(world.ada, "ops", /[Tt]haw/);
-    await world.olivia.presses("Resume", { channel: "ops" });
-    expect(wordsOf(await hears(world.olivia, "ops", ended))).toContain("Restarted 6 VMs");
-    expect(touched(world)).toEqual(numbered(0, 6));
+describe("a freeze in the middle of a rollout", () => {
+  it("pauses it, and Resume goes on after the thaw", async () => {
+    const fleet = await world.fleet("frozen");
+    const letGo = fleet.holds("frozen-0");
+    await fleet.rolls("/vm restart frozen-*");
+    await world.compute.called("POST /v1/vms/frozen-0/restart");
+    await world.ada.types("frozen", "/gatehouse freeze something is wrong");
+    await fleet.hears(/Paused: all changes are frozen/);
+    letGo();
+    await world.ada.types("frozen", "/gatehouse thaw");
+    await hears(world.ada, "frozen", /[Tt]haw/);
+    await world.olivia.presses("Resume", { channel: "frozen" });
+    expect(await fleet.end()).toContain("Restarted 3 VMs");
+    expect(touched(world)).toEqual(fleet.vms);
   });
 });
