@@ -88,7 +88,7 @@ describe("a storm of alerts", () => {
     // What joined meanwhile is told in the message that was still waiting.
     await tell(["web-2", "gone-1", "gone-2"]);
     await letPosts();
-    for (const id of ids) await makeDue(world, "alert", id);
+    await makeDue(world, "alert", ...ids);
     for (const name of names) {
       const told = await at.hears(new RegExp(`^🔥 ${name} fires on gone-1, gone-2 too\\.$`));
       const card = at.cards().find(({ ts }) => ts === told.threadTs);

@@ -401,15 +401,15 @@ describe("the message of a group", () => {
     for (const source of ["disks", "machines"] as const) {
       const at = await world.channel(source);
       const all = await Promise.all(
-        Array.from({ length: 30 }, (_, n) =>
+        Array.from({ length: 20 }, (_, n) =>
           send(apis[n % 2] ?? world, source, bodies[source](`machine-${n}`)),
         ),
       );
       expect(new Set(all.map(({ status }) => status))).toEqual(new Set([202]));
       const [id] = new Set(all.map(({ body }) => body["alert"]));
       const alert = await createAlerts(world.client, world.key).get(String(id));
-      expect(alert && firingIn(alert.record.group)).toBe(30);
-      await at.hears(/30 alerts firing/);
+      expect(alert && firingIn(alert.record.group)).toBe(20);
+      await at.hears(/20 alerts firing/);
     }
     await gateway.close();
   });

@@ -180,16 +180,18 @@ export const inChannel = (world: TestWorld, channel = "ops") =>
 export const isQuiet = (world: TestWorld) =>
   until(() => pendingOf(world.client, world.key, "alert")).toBe(0);
 
-/** Makes something due, as if the time until then were over. */
+/** Makes these due, as if the time until then were over. */
 export async function makeDue(
   { client, key }: Pick<TestWorld, "client" | "key">,
   kind: "alert" | "alert-held" | "remedy",
-  id: string,
+  ...ids: readonly string[]
 ): Promise<void> {
   const queues = createQueues(client, key.prefix);
   queues.assign(kind, queues.messages);
-  await client.zadd(key("pending"), 0, `${kind} ${id}`);
-  await queues.wake(kind, id);
+  for (const id of ids) {
+    await client.zadd(key("pending"), 0, `${kind} ${id}`);
+    await queues.wake(kind, id);
+  }
   await queues.close();
 }
 
@@ -212,11 +214,9 @@ export async function fireTogether(
   const letPosts = await holdPosts(world, channelId);
   const fired = alerts.map((one) => fire(world, [one], { source, groupKey: one.name ?? "" }));
   const ids = (await Promise.all(fired)).map(({ alert }) => String(alert));
-  for (const id of ids) {
-    // Each has waited for its turn long enough
-    await world.client.hset(world.key("alert", id), "createdAt", 0);
-    await makeDue(world, "alert", id);
-  }
+  // Each has waited for its turn long enough
+  for (const id of ids) await world.client.hset(world.key("alert", id), "createdAt", 0);
+  await makeDue(world, "alert", ...ids);
   const { getMany } = createAlerts(world.client, world.key);
   const boards = async () => (await getMany(ids)).map(({ delivered }) => boardOf(delivered));
   const [board = ""] = await until(async () => {

@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { whereItStops } from "../../../src/features/rollouts/rollout.ts";
 import { vmTarget } from "../../core/asking.ts";
@@ -6,6 +7,7 @@ import {
   policyWith,
   shortDeadlines,
   startWorld,
+  testPolicy,
   type TestWorld,
 } from "../../support/start-world.ts";
 import { dialogOf, fleetOf, theRollout, touched } from "./rollout-world.ts";
@@ -19,6 +21,9 @@ async function startWithLocked(vms: number): Promise<TestWorld> {
   world.compute.weather({ match: "POST /v1/vms/:id/snapshots", lost: "after", times: 1 });
   await world.olivia.types("ops", `/vm snapshot ${locked} before`);
   await world.ended();
+  // Everything else has time
+  await writeFile(world.env["GATEHOUSE_CONFIG"] ?? "", testPolicy);
+  await world.processes[0]?.reload();
   world.compute.forget();
   return world;
 }
