@@ -553,7 +553,7 @@ describe("a group of alerts", () => {
     expect(ended?.endedAt).toBe(Date.parse(minute(7)));
   });
 
-  it("of PagerDuty or with signed times follows its sender's times; at equal times the end counts", () => {
+  it("follows its sender's times when PagerDuty tells of it or its times are signed; at equal times the end counts", () => {
     const pagerduty = sourceOf("pagerduty");
     const told = (...events: [status: string, at: number][]) =>
       events.reduce((group, [status, at]) => {
