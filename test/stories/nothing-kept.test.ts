@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
 import { startWorld, testPolicy, type TestWorld } from "../support/start-world.ts";
 import { hears } from "./words.ts";
+import { until } from "../support/until.ts";
 
 /** Everything that Redis holds of this world, as text: keys, and the bytes of each value. */
 async function everythingIn({ client, key }: TestWorld): Promise<Map<string, string>> {
@@ -47,6 +48,7 @@ describe("after a day's work", () => {
     await using world = await startWorld({
       receive: "http",
       policy: `${testPolicy}approvals: [{ operations: ["vm.stop"], required: 1 }]\n`,
+      pace: { sweepMs: 500 },
       compute: { consoleMs: 60_000 },
       at: async (point) => {
         if (point !== "gate" || isThrown) return;
@@ -80,7 +82,12 @@ describe("after a day's work", () => {
       times: 1,
     });
     await world.olivia.types("ops", "/vm start worker-1");
-    await world.settled();
+    const started = async () =>
+      (await world.store.getMany(await world.store.recentIds({}, 10))).find(
+        ({ record }) => record.command === "vm start",
+      );
+    await until(async () => (await started())?.state).toBe("unclear");
+    await hears(world.olivia, "ops", /worker-1/);
 
     const deliveries = world.slack.deliveries().map(({ payload }) => payload);
     const texts = (name: string) =>
