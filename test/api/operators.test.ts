@@ -58,7 +58,7 @@ it("doctor tells Gatehouse's own API from another program on its port, and says 
   const last = createKeys()("api", "last");
   await usual.client.hset(last, "alerts sources.prometheus", await usual.store.now());
   expect((await doctor(usual, { API_PORT: own })).said).toMatch(
-    /✓ last alert from prometheus \d+ s ago, /,
+    /✓ last alert from prometheus .+ ago, no alert/,
   );
   const other = createServer((_, response) => response.end("hello"));
   await once(other.listen(0, "127.0.0.1"), "listening");

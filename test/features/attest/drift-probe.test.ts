@@ -27,7 +27,11 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   const redis = await testRedis();
   const service = await startSandboxCompute();
   const log = silentLog();
-  const compute = createCompute({ baseUrl: service.url, apiKey: service.apiKey, timeoutMs: 2000 });
+  const compute = createCompute({
+    baseUrl: service.url,
+    apiKey: service.apiKey,
+    timeoutMs: 60_000,
+  });
   const records = createDriftRecords(redis.redis, redis.key);
   const known = async () => [...(await records.readRecords()).values()];
   const { said, texts, waiting, timePasses, ...teller } = createTeller();

@@ -47,9 +47,9 @@ describe("the night as one page", () => {
     expect(words).toMatch(new RegExp(`^The night since ${at}: 6 acts, oldest first\\.`));
     for (const line of [
       `${at} ✅ HighCpu on web-2 ended ${at}, says prometheus\\.`,
-      `${at} ✅ olivia restarted web-2 in \\d+ s\\.\nSent ${second}, REBOOTING seen ${second}, RUNNING read ${second}\\. Ended ${second}`,
-      `${at} ✅ olivia took a snapshot of db-1 as nightly in \\d+ s\\.`,
-      `${at} 🚨 ada restored db-1 from nightly in \\d+ s without approval \\(break-glass\\): “the index is corrupt”; nobody has signed the review\\.`,
+      `${at} ✅ olivia restarted web-2 in .+\\.\nSent ${second}, REBOOTING seen ${second}, RUNNING read ${second}\\. Ended ${second}`,
+      `${at} ✅ olivia took a snapshot of db-1 as nightly in .+\\.`,
+      `${at} 🚨 ada restored db-1 from nightly in .+ without approval \\(break-glass\\): “the index is corrupt”; nobody has signed the review\\.`,
       `${at} ⛔ olivia asked for the deletion of staging: “it is empty”: amir denied it\\.`,
       `${at} 🧊 ada froze all changes: “storage is failing”\\.`,
     ])
@@ -134,9 +134,7 @@ describe("a night", () => {
     expect(said).toMatch(
       /^From .* as far as olivia sees it: 1 act\.\nProven: 1 of 1 act, by \d records/,
     );
-    expect(said).toMatch(
-      /✓ \S+ ✅ olivia restarted web-2 in \d+ s\. · Sent .* \(records \d+ to \d+\)/,
-    );
+    expect(said).toMatch(/✓ \S+ ✅ olivia restarted web-2 in .+ · Sent .* \(records \d+ to \d+\)/);
     await writeFile(file, text.replace("olivia restarted", "nobody restarted"));
     expect(await runAudit(["verify", file, "--against", whole], terminal)).toBe(1);
   });
