@@ -16,7 +16,8 @@ export function fuzzEvidence({ cases, seed, atAnySpeed = false }: FuzzOptions): 
       let ms = performance.now() - began;
       // Neither a busy machine nor one collection of garbage is slowness of the verifier: what was slow is tried again, in
       // time of this thread
-      for (let again = 0; again < 5 && ms > maxMs && !atAnySpeed; again += 1) ms = Math.min(ms, threadTimeOf(one));
+      for (let again = 0; again < 5 && ms > maxMs && !atAnySpeed; again += 1)
+        ms = Math.min(ms, threadTimeOf(one));
       tally.took(ms);
       if (ms > maxMs && !atAnySpeed) tally.wrong(`${ms.toFixed(0)} ms for ${show(one)}`);
       if (is === "authentic") {

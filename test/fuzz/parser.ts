@@ -22,9 +22,7 @@ export function fuzzParser({ cases, seed, atAnySpeed = false }: FuzzOptions): Fu
     try {
       if (one.is === "input") checkAnyInput(one.command, one.input, tally);
       else {
-        const parsed = atAnySpeed
-          ? parseCommand(one.text, commands)
-          : readInTime(one.text, tally);
+        const parsed = atAnySpeed ? parseCommand(one.text, commands) : readInTime(one.text, tally);
         checkParsed(one.text, parsed, tally);
         if (one.is === "written") {
           if (checkSame(one, parsed, tally)) roundTrips += 1;
