@@ -56,7 +56,6 @@ describe("npm run derive", () => {
       const markers =
         "<!-- commands: made from src/commands by npm run derive -->\n<!-- /commands -->\n";
       const stale = 'manifest.yml is stale: run "npm run derive"\n';
-      expect(derive(folder, "--check")).toEqual({ status: 1, stdout: "", stderr: stale });
       writeFileSync(readme, markers);
       expect(derive(folder)).toEqual({
         status: 0,
@@ -64,7 +63,6 @@ describe("npm run derive", () => {
         stderr: "",
       });
       expect(readFileSync(readme, "utf8")).toContain("| `/vm restart <vm…>` |");
-      expect(derive(folder, "--check")).toEqual({ status: 0, stdout: "", stderr: "" });
       appendFileSync(join(folder, "manifest.yml"), "extra: true\n");
       expect(derive(folder, "--check")).toEqual({ status: 1, stdout: "", stderr: stale });
     } finally {
