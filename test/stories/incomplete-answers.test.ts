@@ -146,21 +146,21 @@ describe("a guard", () => {
   });
 
   it("doesn't conclude from a list with a record that can't be read that a project wasn't created", async () => {
-    await using world = await startWorld({
+    await using hasty = await startWorld({
       policy: policyWith({ timing: shortDeadlines.timing }),
       pace: shortDeadlines.pace,
     });
-    await broken(world, { match: "POST /v1/projects", lost: "after" });
+    await broken(hasty, { match: "POST /v1/projects", lost: "after" });
     const spoils = { fresh: { without: ["id", "name"] } };
-    world.compute.weather({ match: "GET /v1/projects", spoils });
-    await world.olivia.types(
+    hasty.compute.weather({ match: "GET /v1/projects", spoils });
+    await hasty.olivia.types(
       "ops",
       "/project create --name fresh --type CONTAINER --region eu-west-1",
     );
-    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
-    await world.olivia.submits({});
-    expect((await world.ended("project create")).state).toBe("unknown");
-    expect(Object.values(world.compute.truth().projects).some(({ name }) => name === "fresh")).toBe(
+    await hasty.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
+    await hasty.olivia.submits({});
+    expect((await hasty.ended("project create")).state).toBe("unknown");
+    expect(Object.values(hasty.compute.truth().projects).some(({ name }) => name === "fresh")).toBe(
       true,
     );
   });
