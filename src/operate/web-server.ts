@@ -22,12 +22,14 @@ const mostConnections = 1_024;
  */
 const silentMs = 70_000;
 /**
- * How long one request may take to arrive completely, and its headers (ms). A connection that sends
- * nothing is cut after the time for headers.
+ * How long one request may take to arrive completely, and its headers (ms), and how long a
+ * connection waits for the next one. A connection that sends nothing is cut after the time for
+ * headers.
  */
 const arrival = {
   requestTimeout: 10_000,
   headersTimeout: 5_000,
+  keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 1_000,
 };
 
@@ -54,6 +56,7 @@ export async function startWebServer(
     ...arrival,
     requestTimeout: deadlineMs(arrival.requestTimeout),
     headersTimeout: deadlineMs(arrival.headersTimeout),
+    keepAliveTimeout: deadlineMs(arrival.keepAliveTimeout),
   };
   const server = createServer(options, (request, response) => {
     if (listener(request, response) === false)

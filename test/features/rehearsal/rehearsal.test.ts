@@ -22,9 +22,9 @@ async function rehearsed(world: TestWorld): Promise<string> {
 const world = await startWorld();
 afterAll(() => world.close());
 
-const inOps = async (world: TestWorld, words: string) => {
-  await world.olivia.types("ops", words);
-  await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
+const inOps = async ({ olivia }: TestWorld, words: string) => {
+  await olivia.types("ops", words);
+  await olivia.until(({ modals }) => modals.some(({ submit }) => submit !== ""));
 };
 
 describe("What would happen?", () => {
@@ -94,13 +94,13 @@ describe("What would happen?", () => {
 describe("a Gatehouse without rehearsals", () => {
   it("has no button for them in forms, and answers can-i with who may", async () => {
     const others = features.filter(({ name }) => name !== "rehearsal");
-    await using world = await startWorld({ features: others });
-    await inOps(world, "/vm resize web-2 --cpu 4 --memory 8");
-    const form = world.olivia.sees().modals.at(-1);
+    await using other = await startWorld({ features: others });
+    await inOps(other, "/vm resize web-2 --cpu 4 --memory 8");
+    const form = other.olivia.sees().modals.at(-1);
     expect(JSON.stringify(form?.blocks)).not.toContain("What would happen?");
-    await world.olivia.closes();
-    await world.olivia.types("ops", "/gatehouse can-i vm restart web-2");
-    const answer = await hears(world.olivia, "ops", /you can run/);
+    await other.olivia.closes();
+    await other.olivia.types("ops", "/gatehouse can-i vm restart web-2");
+    const answer = await hears(other.olivia, "ops", /you can run/);
     expect(wordsOf(answer)).not.toContain("earlier");
   });
 });
