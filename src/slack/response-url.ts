@@ -1,4 +1,5 @@
 import { request } from "undici";
+import { deadlineMs } from "../deadline.ts";
 import { type Message, fitting } from "../messages/message.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { at } from "./json.ts";
@@ -54,7 +55,7 @@ export async function postResponse(
         unfurl_media: false,
         thread_ts: threadTs,
       }),
-      signal: AbortSignal.timeout(options.timeoutMs ?? 5_000),
+      signal: AbortSignal.timeout(options.timeoutMs ?? deadlineMs(5_000)),
     });
     const said = (await body.text()).trim();
     if (statusCode >= 500) return "lost";

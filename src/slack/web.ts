@@ -1,5 +1,6 @@
 import { WebClient } from "@slack/web-api";
 import { type Live, currentValue } from "../config/changing-file.ts";
+import { deadlineMs } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
 import { slackLogger } from "../log/slack-logger.ts";
 import { fitting } from "../messages/message.ts";
@@ -77,7 +78,7 @@ export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "time
   return {
     slackApiUrl: options.apiUrl,
     retryConfig: { retries: 0 },
-    timeout: options.timeoutMs ?? 8000,
+    timeout: options.timeoutMs ?? deadlineMs(8_000),
     rejectRateLimitedCalls: true,
     allowAbsoluteUrls: false,
     logger: slackLogger(options.log),

@@ -132,7 +132,8 @@ it("a key and a token that are rotated again and again under load lose nothing: 
     const requests = await world.store.getMany(await world.store.recentIds({}, 100));
     return requests.map(({ record, state }) => `${record.target.id} ${state}`).toSorted();
   };
-  await until(ends).toEqual(names.map((name) => `${name} done`));
+  const told = () => world.olivia.seesChannel("ops").messages.map(wordsOf).join("\n");
+  await until(ends, told).toEqual(names.map((name) => `${name} done`));
   const sent = world.compute.writes().map(({ path: where, effect }) => `${where} ${effect}`);
   expect(sent.toSorted()).toEqual(names.map((name) => `/v1/vms/${name}/restart true`));
   expect(await world.store.freezeState()).toBeUndefined();
