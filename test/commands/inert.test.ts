@@ -154,7 +154,7 @@ describe("names from the service", () => {
         );
         expectInert(renderHelp(commands, name));
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 });
