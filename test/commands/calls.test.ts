@@ -75,7 +75,7 @@ describe("a changing command", () => {
     const compute = createCompute({
       baseUrl: service.url,
       apiKey: service.apiKey,
-      timeoutMs: 5000,
+      timeoutMs: 60_000,
     });
     try {
       const parsed = parseCommand(words, commands);

@@ -126,9 +126,9 @@ describe("names from the service", () => {
         .array(fc.constantFrom("<", ">", "!", "@", "channel", "|", "`", "*", "_", "~", "&", "&lt;"))
         .map((parts) => parts.join("")),
     );
-    const status = fc.oneof(odd, fc.constantFrom("RUNNING", "STOPPED"));
+    const statuses = fc.oneof(odd, fc.constantFrom("RUNNING", "STOPPED"));
     fc.assert(
-      fc.property(odd, status, odd, (name, status, more) => {
+      fc.property(odd, statuses, odd, (name, status, more) => {
         const specs = { cpu: 1, memory: 1e9, disk: 0 };
         const attestation = { enabled: true, measurement: more };
         const seen = {
@@ -154,7 +154,7 @@ describe("names from the service", () => {
         );
         expectInert(renderHelp(commands, name));
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 });

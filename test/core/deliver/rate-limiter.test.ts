@@ -2,71 +2,96 @@ import { expect, it } from "vitest";
 import { createRateLimiter, type Turn } from "../../../src/core/deliver/rate-limiter.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
+type Asked = [id: string, urgency?: Turn["urgency"], more?: Partial<Turn> & { to?: string }];
+
 async function limiting() {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const limiter = createRateLimiter(redis, key);
   const marks = key("marks");
   let turns = 0;
+  /** Requests a turn to post. Resolves with the wait in whole seconds. */
+  async function post(...[id, urgency, more = {}]: Asked) {
+    const { to = "C01OPS", ...turn } = more;
+    turns += 1;
+    const mark = { hash: marks, field: `said:${turns}`, before: "", doing: "posting" };
+    return Math.ceil((await limiter.post(to, { id, urgency, mark, ...turn })).waitMs / 1000);
+  }
+  // From now on Redis has the script, and answers in the order in which it is asked
+  await post("first", "result", { to: "C00ELSEWHERE" });
   return {
     redis,
     key,
     marks,
-    /** Requests a turn to post. Resolves with the wait in whole seconds. */
-    async post(id: string, urgency?: Turn["urgency"], more: Partial<Turn> & { to?: string } = {}) {
-      const { to = "C01OPS", ...turn } = more;
-      turns += 1;
-      const mark = { hash: marks, field: `said:${turns}`, before: "", doing: "posting" };
-      return Math.ceil((await limiter.post(to, { id, urgency, mark, ...turn })).waitMs / 1000);
-    },
+    post,
+    /** All sent together, so that Redis counts them within one moment. */
+    posts: (...asked: Asked[]) => Promise.all(asked.map((one) => post(...one))),
     [Symbol.asyncDispose]: dispose,
   };
 }
 
+const four: Asked[] = ["a", "b", "c", "d"].map((id) => [id, "result"]);
+
 it("two cards go at once, and leave room for two results or decisions", async () => {
   await using at = await limiting();
-  expect([await at.post("a", "card"), await at.post("b", "card")]).toEqual([0, 0]);
-  expect(await at.post("c", "card", { isJoining: true })).toBe(1);
-  expect([await at.post("d", "result"), await at.post("e", "decision")]).toEqual([0, 0]);
-  expect(await at.post("f", "result", { to: "C02OTHER" })).toBe(0);
+  const waits = await at.posts(
+    ["a", "card"],
+    ["b", "card"],
+    ["c", "card", { isJoining: true }],
+    ["d", "result"],
+    ["e", "decision"],
+    ["f", "result", { to: "C02OTHER" }],
+  );
+  expect(waits).toEqual([0, 0, 1, 0, 0, 0]);
 });
 
 it("a message that waits is told when its turn comes, decisions first, then results, then cards", async () => {
   await using at = await limiting();
-  for (const id of ["a", "b", "c", "d"]) await at.post(id, "result");
-  expect(await at.post("card", "card")).toBe(3);
-  expect(await at.post("result 1", "result")).toBe(1);
-  expect(await at.post("result 2", "result")).toBe(2);
-  expect(await at.post("decision", "decision")).toBe(1);
-  expect(await at.post("result 1", "result")).toBe(2);
-  expect(await at.post("result 2", "result")).toBe(3);
-  expect(await at.post("card", "card")).toBe(6);
-  // A message that joins others takes no place in the line.
-  expect(await at.post("joins", "card", { isJoining: true })).toBe(7);
-  expect(await at.post("card", "card")).toBe(6);
+  const waits = await at.posts(
+    ...four,
+    ["card", "card"],
+    ["result 1", "result"],
+    ["result 2", "result"],
+    ["decision", "decision"],
+    ["result 1", "result"],
+    ["result 2", "result"],
+    ["card", "card"],
+    // A message that joins others takes no place in the line.
+    ["joins", "card", { isJoining: true }],
+    ["card", "card"],
+  );
+  expect(waits).toEqual([0, 0, 0, 0, 3, 1, 2, 1, 2, 3, 6, 7, 6]);
 });
 
 it("an alert waits behind cards that came later, and leaves as much room as they do", async () => {
   await using at = await limiting();
-  expect([await at.post("a", "rest"), await at.post("b", "rest")]).toEqual([0, 0]);
-  expect(await at.post("rest", "rest")).toBe(1);
-  expect(await at.post("card", "card")).toBe(1);
-  expect(await at.post("rest", "rest")).toBe(2);
-  expect([await at.post("c", "result"), await at.post("d", "result")]).toEqual([0, 0]);
+  const waits = await at.posts(
+    ["a", "rest"],
+    ["b", "rest"],
+    ["rest", "rest"],
+    ["card", "card"],
+    ["rest", "rest"],
+    ["c", "result"],
+    ["d", "result"],
+  );
+  expect(waits).toEqual([0, 0, 1, 1, 2, 0, 0]);
 });
 
 it("a message that did not come for its turn holds up no one", async () => {
   await using at = await limiting();
-  for (const id of ["a", "b", "c", "d"]) await at.post(id, "result");
-  expect(await at.post("gone", "decision")).toBe(1);
-  expect(await at.post("next", "result")).toBe(2);
-  await at.redis.hset(at.key("turns", "post", "C01OPS"), "decision gone", 1, "gone", 1);
-  expect(await at.post("next", "result")).toBe(1);
+  const turns = at.key("turns", "post", "C01OPS");
+  const [before, , next] = await Promise.all([
+    at.posts(...four, ["gone", "decision"], ["next", "result"]),
+    at.redis.hset(turns, "decision gone", 1, "gone", 1),
+    at.post("next", "result"),
+  ]);
+  expect([...before, next]).toEqual([0, 0, 0, 0, 1, 2, 1]);
 });
 
 it("300 who wait ask so often as one does, each for its own turn", async () => {
   await using at = await limiting();
-  const waits: number[] = [];
-  for (let n = 0; n < 300; n++) waits.push(await at.post(`r-${n}`, "result"));
+  const waits = await at.posts(
+    ...Array.from({ length: 300 }, (_, n): Asked => [`r-${n}`, "result"]),
+  );
   expect(waits.slice(0, 7)).toEqual([0, 0, 0, 0, 1, 2, 3]);
   expect(Math.max(...waits)).toBe(10);
 });
@@ -76,12 +101,11 @@ it("a turn is marked as it is taken, and neither while it waits nor where the ma
   const requestTurn = (id: string, field: string, before: string) =>
     at.post(id, "result", { mark: { hash: at.marks, field, before, doing: "posting" } });
   const marked = (field: string) => at.redis.hget(at.marks, field);
-  for (const id of ["a", "b", "c"]) expect(await requestTurn(id, id, "")).toBe(0);
+  // Another process has changed a's mark, so the message takes no turn and no place in the line.
+  const ids = ["a", "b", "c", "a", "d", "e"];
+  const waits = await Promise.all(ids.map((id) => requestTurn(id, id, "")));
+  expect(waits).toEqual([0, 0, 0, 0, 0, 1]);
   expect(await marked("a")).toMatch(/^posting \d{13}$/);
-  // Another process has changed the mark, so the message takes no turn and no place in the line.
-  expect(await requestTurn("a", "a", "")).toBe(0);
-  expect(await requestTurn("d", "d", "")).toBe(0);
-  expect(await requestTurn("e", "e", "")).toBe(1);
   expect(await marked("e")).toBeNull();
   expect(await at.redis.zscore(at.key("line", "post", "C01OPS"), "e")).not.toBeNull();
   await at.redis.hset(at.marks, "e", "posting 1");
@@ -102,8 +126,6 @@ it("nothing waits for turns and pauses from before Redis's clock was set back", 
     await at.redis.zadd(at.key("line", "post", "C01OPS"), ahead - hourMs - 60_000, id);
     await at.redis.hset(at.key("turns", "post", "C01OPS"), id, ahead + 2_000);
   }
-  expect(await at.post("a", "result")).toBe(0);
   // The bucket counts again from the new time on.
-  for (const id of ["b", "c", "d"]) expect(await at.post(id, "result")).toBe(0);
-  expect(await at.post("e", "result")).toBe(1);
+  expect(await at.posts(...four, ["e", "result"])).toEqual([0, 0, 0, 0, 1]);
 });

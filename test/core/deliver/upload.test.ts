@@ -11,7 +11,7 @@ async function startSlack() {
     token: slack.app.botToken,
     apiUrl: slack.apiUrl,
     log: silentLog(),
-    timeoutMs: 500,
+    timeoutMs: 60_000,
   });
   return {
     slack,

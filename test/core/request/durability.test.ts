@@ -104,7 +104,7 @@ async function sendAcrossFailover(replicas: number | undefined) {
   ).keep;
   const { approval: _none, ...plain } = restartOf(await first.vm("web-2"));
   const { id } = (await storeRequest(first.by.store, plain)).record;
-  await redis.wait(1, 1000);
+  await redis.wait(1, waitMs);
   // The replica keeps its data, and gets no more writes.
   await other.replicaof("127.0.0.1", "1");
   await until(() => replicasOf(redis)).toBe(0);

@@ -95,7 +95,7 @@ describe("a VM that was just read", () => {
   it("is the same target as the one that was looked up", async () => {
     const known = await vm("web-2");
     const { url: baseUrl, apiKey } = at.service;
-    const compute = createCompute({ baseUrl, apiKey, timeoutMs: 2000 });
+    const compute = createCompute({ baseUrl, apiKey, timeoutMs: 60_000 });
     expect(targetOfVm(await compute.vms.get(known.id), "payments")).toEqual(known);
     await compute.close();
   });

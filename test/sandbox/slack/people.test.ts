@@ -103,12 +103,13 @@ describe("people in the workspace", () => {
   });
 
   it("wait for what they expect to see, and say what they saw instead", async () => {
-    const patience = { stillMs: 20, longestMs: 60_000 };
+    const patience = { stillMs: 60_000, longestMs: 60_000 };
     await using slack = await start({ waiting: { patience, explain: () => "\nNothing else." } });
     const vera = slack.person("vera");
     const waiting = vera.until(({ inbox }) => inbox.length > 0);
     await callApi(slack, "chat.postMessage", { channel: "C01OPS", text: "for <@U0VERA>" });
     expect((await waiting).inbox).toHaveLength(1);
+    patience.stillMs = 20;
     await expect(vera.until(({ modals }) => modals.length > 0)).rejects.toThrow(
       /^Waited [\d.]+ s: vera wanted .*\n#ops\n {2}gatehouse: for <@U0VERA>[^]*\nNothing else\.$/,
     );

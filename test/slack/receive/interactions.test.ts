@@ -4,7 +4,7 @@ import { button, buttons, message, section, Markdown } from "../../../src/messag
 import { stretchDeadlines } from "../../../src/deadline.ts";
 import { UserError } from "../../../src/errors.ts";
 import type { Handlers, SubmissionResult } from "../../../src/slack/receive/interaction.ts";
-import { startGateway } from "./start-slack.ts";
+import { shareGateway, startGateway } from "./start-slack.ts";
 import { until } from "../../support/until.ts";
 
 const card = message(
@@ -49,9 +49,12 @@ const show: Handlers["handle"] = async (interaction, reply) => {
   if (interaction.kind === "command" && interaction.text === "vm ask") await reply.open(modal);
 };
 
+const shared = shareGateway();
+
 describe("a button", () => {
   it("is acked whatever its name, and says where it was pressed", async () => {
-    await using gateway = await startGateway({ handlers: { handle: show } });
+    const { gateway } = shared;
+    shared.handlers = { handle: show };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm card");
     await olivia.until(() => olivia.seesChannel("ops").messages.some(({ ephemeral }) => ephemeral));
@@ -67,31 +70,31 @@ describe("a button", () => {
   });
 
   it("may replace or remove the ephemeral message it is in", async () => {
-    await using gateway = await startGateway({
-      handlers: {
-        handle: async (interaction, reply) => {
-          if (interaction.kind === "command") return reply.privately(card);
-          await reply.instead(
-            message("Sure?", section(new Markdown("Sure?")), [
-              { type: "actions", elements: [button({ label: "No", action: "no", value: "" })] },
-            ]),
-          );
-        },
+    const { gateway } = shared;
+    shared.handlers = {
+      handle: async (interaction, reply) => {
+        if (interaction.kind === "command") return reply.privately(card);
+        await reply.instead(
+          message("Sure?", section(new Markdown("Sure?")), [
+            { type: "actions", elements: [button({ label: "No", action: "no", value: "" })] },
+          ]),
+        );
       },
-    });
-    const olivia = gateway.slack.person("olivia");
-    const shown = () => olivia.seesChannel("ops").messages.filter(({ ephemeral }) => ephemeral);
-    await olivia.types("ops", "/vm card");
-    await olivia.until(() => shown().length === 1);
-    await olivia.presses("Restart");
-    await olivia.until(() => shown()[0]?.text === "Sure?");
+    };
+    const amir = gateway.slack.person("amir");
+    const shown = () => amir.seesChannel("ops").messages.filter(({ ephemeral }) => ephemeral);
+    await amir.types("ops", "/vm card");
+    await amir.until(() => shown().length === 1);
+    await amir.presses("Restart");
+    await amir.until(() => shown()[0]?.text === "Sure?");
     expect(shown()).toHaveLength(1);
   });
 
   it("never replaces a message for everybody that it is in", async () => {
-    await using gateway = await startGateway({
-      handlers: { handle: (_ask, reply) => reply.instead(card) },
-    });
+    const { gateway } = shared;
+    shared.handlers = {
+      handle: (_ask, reply) => reply.instead(card),
+    };
     const { slack } = gateway;
     const posted = await gateway.web.call("chat.postMessage", {
       channel: "C01OPS",
@@ -99,10 +102,10 @@ describe("a button", () => {
       blocks: card.blocks,
     });
     expect(posted.ok).toBe(true);
-    const olivia = slack.person("olivia");
-    await olivia.presses("Restart");
-    await olivia.until(() => olivia.seesChannel("ops").messages.some(({ ephemeral }) => ephemeral));
-    expect(olivia.seesChannel("ops").messages.find(({ ephemeral }) => !ephemeral)?.text).toBe(
+    const vera = slack.person("vera");
+    await vera.presses("Restart");
+    await vera.until(() => vera.seesChannel("ops").messages.some(({ ephemeral }) => ephemeral));
+    expect(vera.seesChannel("ops").messages.find(({ ephemeral }) => !ephemeral)?.text).toBe(
       "For all",
     );
   });
@@ -110,7 +113,8 @@ describe("a button", () => {
 
 describe("a modal", () => {
   it("is opened with the trigger, submitted once, and its values are read by block", async () => {
-    await using gateway = await startGateway({ handlers: { handle: show } });
+    const { gateway } = shared;
+    shared.handlers = { handle: show };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm ask");
     await olivia.until((seen) => seen.modals.length === 1);
@@ -130,13 +134,12 @@ describe("a modal", () => {
   });
 
   it("shows what is wrong on the field, isn't handled, and can be corrected and sent again", async () => {
-    await using gateway = await startGateway({
-      handlers: {
-        handle: show,
-        submitBeforeAck: async (interaction) =>
-          interaction.values["why"] === "x" ? { errors: { why: "Too short." } } : undefined,
-      },
-    });
+    const { gateway } = shared;
+    shared.handlers = {
+      handle: show,
+      submitBeforeAck: async (interaction) =>
+        interaction.values["why"] === "x" ? { errors: { why: "Too short." } } : undefined,
+    };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm ask");
     await olivia.until((seen) => seen.modals.length === 1);
@@ -149,12 +152,11 @@ describe("a modal", () => {
 
   it("gets the answer of the first when it is submitted again while it is checked, refused or taken", async () => {
     const checks: ((said: SubmissionResult | undefined) => void)[] = [];
-    await using gateway = await startGateway({
-      handlers: {
-        handle: show,
-        submitBeforeAck: () => new Promise((resolve) => checks.push(resolve)),
-      },
-    });
+    const { gateway } = shared;
+    shared.handlers = {
+      handle: show,
+      submitBeforeAck: () => new Promise((resolve) => checks.push(resolve)),
+    };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm ask");
     await olivia.until((seen) => seen.modals.length === 1);
@@ -232,70 +234,67 @@ describe("a modal", () => {
 
   it("stays open with a sentence when checking it fails, or takes longer than Slack waits", async () => {
     let isAway = true;
-    await using gateway = await startGateway({
+    const { gateway } = shared;
+    shared.handlers = {
       // The deadline of the check alone: the interaction is stored by then
       onStored: async ({ kind }) => {
         if (kind === "submission" && !isAway) shortenDeadlines();
       },
-      handlers: {
-        handle: show,
-        submitBeforeAck: () =>
-          isAway
-            ? Promise.reject(new UserError("The service is away.", "Try again."))
-            : new Promise(() => undefined),
-      },
-    });
-    const olivia = gateway.slack.person("olivia");
-    await olivia.types("ops", "/vm ask");
-    await olivia.until((seen) => seen.modals.length === 1);
-    expect((await olivia.submits({ Reason: "a" })).errors).toEqual({
+      handle: show,
+      submitBeforeAck: () =>
+        isAway
+          ? Promise.reject(new UserError("The service is away.", "Try again."))
+          : new Promise(() => undefined),
+    };
+    const vera = gateway.slack.person("vera");
+    await vera.types("ops", "/vm ask");
+    await vera.until((seen) => seen.modals.length === 1);
+    expect((await vera.submits({ Reason: "a" })).errors).toEqual({
       why: "The service is away. Try again.",
     });
     isAway = false;
-    const late = await olivia.submits({ Reason: "a" });
+    const late = await vera.submits({ Reason: "a" });
     expect(late.acked).toBe(true);
     expect(late.errors?.["why"]).toContain("takes too long");
     expect(gateway.handled).toHaveLength(1);
   });
 
   it("loads options while somebody types; what fails offers none", async () => {
-    await using gateway = await startGateway({
-      handlers: {
-        handle: show,
-        suggest: async ({ typed, action }) => {
-          if (typed === "crash") throw new Error("no");
-          return [{ label: `${typed}-1 ${action}`, value: "vm-1", description: "RUNNING" }];
-        },
+    const { gateway } = shared;
+    shared.handlers = {
+      handle: show,
+      suggest: async ({ typed, action }) => {
+        if (typed === "crash") throw new Error("no");
+        return [{ label: `${typed}-1 ${action}`, value: "vm-1", description: "RUNNING" }];
       },
-    });
-    const olivia = gateway.slack.person("olivia");
-    await olivia.types("ops", "/vm ask");
-    await olivia.until((seen) => seen.modals.length === 1);
-    const found = await olivia.suggests("VM", "web");
+    };
+    const ada = gateway.slack.person("ada");
+    await ada.types("ops", "/vm ask");
+    await ada.until((seen) => seen.modals.length === 1);
+    const found = await ada.suggests("VM", "web");
     expect(found).toMatchObject({
       acked: true,
       options: [{ text: { text: "web-1 pick-vm" }, value: "vm-1" }],
     });
-    expect(await olivia.suggests("VM", "crash")).toMatchObject({ acked: true, options: [] });
+    expect(await ada.suggests("VM", "crash")).toMatchObject({ acked: true, options: [] });
   });
 
   it("is acked when it is closed, and asks for nothing", async () => {
-    await using gateway = await startGateway({
-      handlers: {
-        handle: async (_ask, reply) => void (await reply.open({ ...modal, notify_on_close: true })),
-      },
-    });
-    const olivia = gateway.slack.person("olivia");
-    await olivia.types("ops", "/vm ask");
-    await olivia.until((seen) => seen.modals.length === 1);
-    expect(await olivia.closes()).toMatchObject({ acked: true });
+    const { gateway } = shared;
+    shared.handlers = {
+      handle: async (_ask, reply) => void (await reply.open({ ...modal, notify_on_close: true })),
+    };
+    const amir = gateway.slack.person("amir");
+    await amir.types("ops", "/vm ask");
+    await amir.until((seen) => seen.modals.length === 1);
+    expect(await amir.closes()).toMatchObject({ acked: true });
     expect(gateway.handled).toHaveLength(1);
   });
 });
 
 describe("a mention", () => {
   it("is a command in its thread, without the mention", async () => {
-    await using gateway = await startGateway();
+    const { gateway } = shared;
     const { slack } = gateway;
     const olivia = slack.person("olivia");
     const { ts } = await olivia.types("ops", "it hangs");
@@ -316,10 +315,10 @@ describe("a mention", () => {
   });
 
   it("isn't run again when it is delivered again", async () => {
-    await using gateway = await startGateway();
+    const { gateway } = shared;
     await gateway.slack.person("olivia").types("ops", "@gatehouse vm list");
     await gateway.handles(1);
-    const [delivery] = gateway.slack.deliveries("event");
+    const delivery = gateway.slack.deliveries("event").at(-1);
     if (delivery) await gateway.slack.redeliver(delivery);
     await until(() => gateway.repeated.length).toBe(1);
     expect(gateway.handled).toHaveLength(1);
@@ -329,9 +328,10 @@ describe("a mention", () => {
 describe("what else Slack sends", () => {
   it("is acked: shortcuts, groups that changed, events nobody listens to", async () => {
     let changes = 0;
-    await using gateway = await startGateway({
-      handlers: { peopleChanged: () => void (changes += 1) },
-    });
+    const { gateway } = shared;
+    shared.handlers = {
+      peopleChanged: () => void (changes += 1),
+    };
     const olivia = gateway.slack.person("olivia");
     expect(await olivia.picksShortcut("restart-vm")).toMatchObject({ acked: true });
     const interactions = await gateway.handles(1);
@@ -369,7 +369,7 @@ describe("what else Slack sends", () => {
   });
 
   it("is acked even when Bolt can't tell what it is", async () => {
-    await using gateway = await startGateway();
+    const { gateway } = shared;
     const { slack } = gateway;
     const odd = {
       type: "something_new",

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import { startGatehouseSlack } from "../../../demo/world.ts";
 import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { type Log, createLog } from "../../../src/log/log.ts";
@@ -44,6 +45,32 @@ export interface TestGateway extends AsyncDisposable {
   /** Cuts what Slack has sent, and waits for, over HTTP. */
   hangUp(): void;
   close(): Promise<void>;
+}
+
+/** One gateway for all tests of a file. Each begins with nothing noted, and sets the handlers that it needs. */
+export function shareGateway() {
+  const shared = { handlers: {} } as {
+    gateway: TestGateway;
+    handlers: Partial<Handlers> & Pick<GatewayOptions, "onStored">;
+  };
+  beforeAll(async () => {
+    shared.gateway = await startGateway({
+      onStored: async (interaction) => shared.handlers.onStored?.(interaction),
+      handlers: {
+        handle: async (...asked) => shared.handlers.handle?.(...asked),
+        submitBeforeAck: async (form) => shared.handlers.submitBeforeAck?.(form),
+        suggest: async (request) => (await shared.handlers.suggest?.(request)) ?? [],
+        peopleChanged: (...changed) => shared.handlers.peopleChanged?.(...changed),
+      },
+    });
+  });
+  beforeEach(() => {
+    shared.handlers = {};
+    const { handled, repeated, refused, acks } = shared.gateway;
+    for (const noted of [handled, repeated, refused, acks]) noted.length = 0;
+  });
+  afterAll(() => shared.gateway.close());
+  return shared;
 }
 
 /** The sandbox Slack and our gateway on it, with handlers that only take note. */
