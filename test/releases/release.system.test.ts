@@ -49,9 +49,9 @@ function startRelease(its: string) {
     ".gitignore",
   ])
     cpSync(path.join(root, name), at(name), { recursive: true });
-  const name = (its: string) => {
+  const name = (next: string) => {
     for (const file of ["package.json", "package-lock.json"])
-      writeFileSync(at(file), fileOf(file).replaceAll(`"${version}"`, `"${its}"`));
+      writeFileSync(at(file), fileOf(file).replaceAll(`"${version}"`, `"${next}"`));
   };
   name(its);
   writeFileSync(at("CHANGELOG.md"), `# Changelog\n\n## ${its}\n`);

@@ -252,13 +252,13 @@ export function createDeliveries(options: DeliveryOptions) {
     runInBackground,
     running: () => running.size,
 
-    /** Waits until nothing runs, at most `deadlineMs`. Resolves with how many still run. */
-    async idle(deadlineMs: number): Promise<number> {
-      const until = performance.now() + deadlineMs;
+    /** Waits until nothing runs, at most `withinMs`. Resolves with how many still run. */
+    async idle(withinMs: number): Promise<number> {
+      const until = performance.now() + withinMs;
       const leftMs = () => until - performance.now();
       while (running.size > 0 && leftMs() > 0)
         await within(leftMs(), Promise.allSettled(running), () => undefined);
-      if (running.size > 0) log.warn("slack.still-handling", { running: running.size, deadlineMs });
+      if (running.size > 0) log.warn("slack.still-handling", { running: running.size, withinMs });
       return running.size;
     },
   };
