@@ -72,7 +72,7 @@ describe("the card of an unknown outcome", () => {
   });
 
   it("asks for the ID of a project, and reads what is there", async () => {
-    world.compute.forget();
+    await using world = await startWorld();
     world.compute.weather({ match: "POST /v1/projects", lost: "after", times: 1 });
     await world.olivia.types(
       "ops",

@@ -94,7 +94,7 @@ async function wait<T>({ look, check, instead, limits, calledFrom }: Wait<T>): P
       problem = error;
     }
     const now = performance.now();
-    const stateNow = `${messageOf(problem)} ${[...watched].map(({ lines }) => lines.length).join()}`;
+    const stateNow = `${messageOf(problem)} ${[...watched].map(lastNews).join()}`;
     if (stateNow !== state) [state, movedAt] = [stateNow, now];
     if (now - movedAt > limits.stillMs || now - beganAt > limits.longestMs)
       throw explain(problem, calledFrom, [
@@ -104,6 +104,9 @@ async function wait<T>({ look, check, instead, limits, calledFrom }: Wait<T>): P
     await nextChange(pauseMs);
   }
 }
+
+/** The last line that isn't for debugging: an idle world logs those, too. */
+const lastNews = ({ lines }: Watched) => lines.findLast((line) => !line.includes('"debug"'));
 
 /** Resolves at the next change in a world, at the latest after this time. */
 const nextChange = (pauseMs: number): Promise<void> =>
