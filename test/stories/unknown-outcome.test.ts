@@ -72,32 +72,29 @@ describe("the card of an unknown outcome", () => {
   });
 
   it("asks for the ID of a project, and reads what is there", async () => {
-    await using world = await startWorld();
-    world.compute.weather({ match: "POST /v1/projects", lost: "after", times: 1 });
-    await world.olivia.types(
-      "ops",
-      "/project create --name lab --type CONTAINER --region eu-west-1",
-    );
-    await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
-    await world.olivia.submits({});
+    await using own = await startWorld();
+    own.compute.weather({ match: "POST /v1/projects", lost: "after", times: 1 });
+    await own.olivia.types("ops", "/project create --name lab --type CONTAINER --region eu-west-1");
+    await own.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Create"));
+    await own.olivia.submits({});
     // The list fails from then on, until a person looks
-    await world.slack.until(() => world.compute.writes().length === 1);
-    world.compute.weather({ match: "GET /v1/projects", status: 503 });
+    await own.slack.until(() => own.compute.writes().length === 1);
+    own.compute.weather({ match: "GET /v1/projects", status: 503 });
     await passQuiet(world);
-    const card = await hears(world.olivia, "ops", /Outcome unknown[^]*the creation of lab/);
-    world.compute.clear();
-    await world.olivia.presses("It happened", { in: card.ts });
-    expect(await dialog(world)).toContain("ID of the project");
-    await world.olivia.submits({ made: "prj-payments", reason: "the console lists it" });
-    expect(JSON.stringify(world.olivia.sees().modals)).toContain(
+    const card = await hears(own.olivia, "ops", /Outcome unknown[^]*the creation of lab/);
+    own.compute.clear();
+    await own.olivia.presses("It happened", { in: card.ts });
+    expect(await dialog(own)).toContain("ID of the project");
+    await own.olivia.submits({ made: "prj-payments", reason: "the console lists it" });
+    expect(JSON.stringify(own.olivia.sees().modals)).toContain(
       "The compute service has no project prj-payments called lab.",
     );
-    const [id = ""] = Object.values(world.compute.truth().projects).flatMap((one) =>
+    const [id = ""] = Object.values(own.compute.truth().projects).flatMap((one) =>
       one.name === "lab" ? [one.id] : [],
     );
-    await world.olivia.submits({ made: id, reason: "the console lists it" });
-    await hears(world.olivia, "ops", /✅ Created lab, says olivia/);
-    await hears(world.olivia, "ops", /CONTAINER in eu-west-1\./);
+    await own.olivia.submits({ made: id, reason: "the console lists it" });
+    await hears(own.olivia, "ops", /✅ Created lab, says olivia/);
+    await hears(own.olivia, "ops", /CONTAINER in eu-west-1\./);
   });
 });
 

@@ -126,11 +126,6 @@ ${more}`;
 
 export const testPolicy = policyWith();
 
-/** For what reads a policy at production's pace: the shortest durations that suit it. */
-export const usualPolicy = policyWith({
-  timing: { httpTimeout: "1s", quiesce: "4s", settleDeadline: "30s" },
-});
-
 /** The world of most tests: the demo's builder with a pace, a policy, and a Redis for tests. Every option may be left out. */
 export async function startWorld(options: TestWorldOptions = {}): Promise<TestWorld> {
   const { hasOwnRedis = false, ...rest } = options;
