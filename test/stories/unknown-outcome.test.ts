@@ -80,7 +80,7 @@ describe("the card of an unknown outcome", () => {
     // The list fails from then on, until a person looks
     await own.slack.until(() => own.compute.writes().length === 1);
     own.compute.weather({ match: "GET /v1/projects", status: 503 });
-    await passQuiet(world);
+    await passQuiet(own);
     const card = await hears(own.olivia, "ops", /Outcome unknown[^]*the creation of lab/);
     own.compute.clear();
     await own.olivia.presses("It happened", { in: card.ts });
