@@ -16,7 +16,7 @@ export default defineConfig({
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
     // the tests wait for sockets and processes more than they compute
-    maxWorkers: 7,
+    maxWorkers: 10,
     // as many of one file at once: they share a processor, and each has its own seconds to wait for
     maxConcurrency: 3,
     // an "only" left behind must not let the rest pass unseen

@@ -32,6 +32,8 @@ beforeAll(async () => {
     env: apiEnv,
     policy: everything,
     at: async (point) => (point === "ack" ? onHandle() : undefined),
+    // A VM is renamed for a moment here, and no list shall be read then
+    pace: { inventoryRefreshMs: 3_600_000 },
   });
 });
 afterAll(() => world.close());
