@@ -62,7 +62,7 @@ describe("what a new policy changes", () => {
       ],
     ],
     ["# a comment\n{}", "{}", []],
-  ])("from %j to %j", (before, after, expected) => {
+  ])("is told for %j replaced with %j", (before, after, expected) => {
     expect(words(before, after).toSorted()).toEqual(expected.toSorted());
   });
 });

@@ -28,7 +28,7 @@ function read(text: string, sections = [parcels, other] as const) {
   return "problems" in found ? found.problems : found.policy;
 }
 
-it("is read with its defaults, also where the file doesn't have it", () => {
+it("a feature's section of the policy is read with its defaults, also where the file doesn't have it", () => {
   const policy = read("parcels: { red: { shelf: 2 }, blue: {} }");
   expect(sectionOf(policy, parcels)).toEqual({ red: { shelf: 2 }, blue: { shelf: 1 } });
   expect(sectionOf(policy, other)).toEqual(["one"]);
@@ -43,7 +43,7 @@ it("stays with copies of a policy, and names callers and their channels", () => 
   expect(channelsNamed(copy)).toEqual(["C0PARCELS"]);
 });
 
-it("is refused where it makes no sense, and when it is misspelt or no feature has it", () => {
+it("a feature's section of the policy is refused where it makes no sense, and when it is misspelt or no feature has it", () => {
   expect(read("parcels: { red: { shelf: 4 } }")).toEqual([
     "gatehouse.yml line 1: parcels.red.shelf is too high",
   ]);
@@ -59,7 +59,7 @@ it("is refused where it makes no sense, and when it is misspelt or no feature ha
   );
 });
 
-it("is one of the differences between two files", () => {
+it("a feature's section of the policy is one of the differences between two files", () => {
   const [before, after] = [read("parcels: { red: {} }"), read("parcels: { red: { shelf: 3 } }")];
   if (!("access" in before) || !("access" in after)) throw new Error("one has problems");
   expect(changesBetween(before, after)).toEqual([

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { startWorld, testPolicy } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
 
-it("says at the start that the folder of endorsements isn't there, with its line and what to do", async () => {
+it("a service of Gatehouse says at the start that the folder of endorsements isn't there, with its line and what to do", async () => {
   await using world = await startWorld({
     roles: [],
     policy: `${testPolicy}attestation:\n  endorsements: /no/such/folder\n`,

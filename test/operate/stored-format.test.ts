@@ -25,7 +25,7 @@ it("belongs to the first who takes it, and to processes of its format", async ()
   expect(await here.redis.get(here.key("format"))).toBe(storedFormat);
 });
 
-it("is another's while requests of that are open or processes of it run, and is taken over afterwards", async () => {
+it("the format is another's while requests of that are open or processes of it run, and is taken over afterwards", async () => {
   await using here = await testRedis();
   const { redis, key } = here;
   await redis.set(key("format"), "0");

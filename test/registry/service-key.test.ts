@@ -10,6 +10,6 @@ it("finds in a context what was provided, whatever else is there under the same 
   expect(other({ services })).toBe("another");
 });
 
-it("says what is missing where nothing provides it", () => {
+it("a service key says what is missing where nothing provides it", () => {
   expect(() => shelfOf({ services: new Map() })).toThrow("nothing provides shelf here");
 });

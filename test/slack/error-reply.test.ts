@@ -23,7 +23,7 @@ it("calls a slow Redis slow: neither a bug nor nothing, because a command may ha
   expect(text).not.toMatch(/went wrong|[Nn]othing/);
 });
 
-it("says that an unreadable answer to a read changed nothing", () => {
+it("an error's reply says that an unreadable answer to a read changed nothing", () => {
   const { text } = errorReply(new ComputeError("unexpected", read, "no status"), log);
   expect(text).toMatch(/Nothing was changed/);
 });
@@ -31,7 +31,10 @@ it("says that an unreadable answer to a read changed nothing", () => {
 it.each([
   ["timeout", /^The compute service answers too slowly or not at all right now\./],
   ["connect", /^The compute service can't be reached right now\./],
-] as const)("tells a service that is too slow from one out of reach: %s", (reason, words) => {
-  const error = new ComputeError("unreachable", read, "nothing came", { reason });
-  expect(errorReply(error, log).text).toMatch(words);
-});
+] as const)(
+  "an error's reply tells a service that is too slow from one out of reach: %s",
+  (reason, words) => {
+    const error = new ComputeError("unreachable", read, "nothing came", { reason });
+    expect(errorReply(error, log).text).toMatch(words);
+  },
+);

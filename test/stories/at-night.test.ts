@@ -122,7 +122,7 @@ describe("a button", () => {
     world.compute.forget();
   });
 
-  it("that only its reader saw is replaced by what became of it, and a copy of its press does nothing", async () => {
+  it("is replaced, where only its reader saw it, by what became of it, and a copy of its press does nothing", async () => {
     await world.olivia.types(channel, "/vm show web-2");
     const shown = await hearing(/web-2 is RUNNING/);
     await Promise.all([

@@ -54,7 +54,7 @@ describe("a direct message to Gatehouse", () => {
     await hears(world.olivia, "status", /Stopped web-2 in/);
   });
 
-  it("with a file, politely, and in bold is the same words", async () => {
+  it("is the same words with a file, politely, and in bold", async () => {
     const sees = () => world.olivia.seesChannel("gatehouse").messages.length;
     for (const [text, options] of [
       ["vm show db-1", { file: "graph.png" }],

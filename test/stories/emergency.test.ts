@@ -48,7 +48,7 @@ describe("freezing all changes", () => {
     expect(world.compute.writes()).toHaveLength(1);
   });
 
-  it("by a person is told once more when Gatehouse finds a weightier reason, before somebody thaws without it", async () => {
+  it("is told once more where a person did it and Gatehouse then finds a weightier reason, before somebody thaws without it", async () => {
     await using world = await startWorld();
     const { ada, client, key } = world;
     await ada.types("ops", "/gatehouse freeze storage is failing");
@@ -110,7 +110,7 @@ describe("a limit an hour", () => {
     expect(world.compute.writes()).toHaveLength(1);
   });
 
-  it("of a minute counts consoles", async () => {
+  it("counts consoles, also a minute's", async () => {
     await using world = await startWorld({
       policy: policyWith({ administer }, "limits: { requestsPerMinute: 1 }"),
     });

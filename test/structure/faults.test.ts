@@ -149,7 +149,7 @@ describe("patches of the source", () => {
     expect(problems([...mutations, ...anotherFormat], sources)).toEqual([]);
   });
 
-  it("of each mutant are noticed by rows that are there", () => {
+  it("name rows that are there, which notice each mutant", () => {
     const known = new Set(rows.map(({ id }) => id));
     const named = mutations.flatMap((mutation) => mutation.rows.split(","));
     expect(named.filter((id) => !known.has(id))).toEqual([]);

@@ -55,7 +55,7 @@ it("a lost answer to a button is told, too; the Home tab is just opened again", 
   expect(await noticesAbout({ ...base, kind: "home" })).toEqual([]);
 });
 
-it("says of a change of one target whether it has run, and offers what has not", async () => {
+it("a reply that was lost says of a change of one target whether it has run, and offers what has not", async () => {
   const [not] = await noticesAbout(typed("vm start gpu-1"));
   expect(not?.message.text).toBe("/vm start gpu-1 has not run: Slack was unavailable.");
   expect(buttonsOf(not)).toEqual(['"text":"Run it now"']);

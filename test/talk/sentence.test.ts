@@ -85,7 +85,7 @@ describe("a text that is no command", () => {
     "hey @gatehouse!",
     "@gatehouse what can you do?",
     "@gatehouse make tea",
-  ])("that names nothing is answered with what Gatehouse is for: %s", async (text) => {
+  ])("is answered with what Gatehouse is for: %s", async (text) => {
     expect(await answerTo(text)).toBe(forOlivia);
   });
 

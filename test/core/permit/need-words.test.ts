@@ -16,7 +16,7 @@ describe("needs in words", () => {
     [[need(["*", "S0LEADS"], 2)], "two full members"],
     [[need(["S0GONE"])], "one of a user group without a name"],
     [[need(["U0GONE", "U0AMIR"])], "one of a person without a name or amir"],
-  ])("of %j are %s, and never name an ID", (needs, words) => {
+  ])("say of %j %s, and never name an ID", (needs, words) => {
     expect(needsInWords(needs)).toBe(words);
     expect(needsInWords(needs)).not.toMatch(/\b[SU]0/);
   });

@@ -80,7 +80,7 @@ describe("the team of a project", () => {
     [{ id: "", name: "payments-new" }, ["payments"]],
     // When the ID belongs to one team and the name to another, both decide.
     [{ id: "prj-8841", name: "search-2" }, ["payments", "search"]],
-  ])("of %o is %o", (owned, expected) => {
+  ])("is, of %o, %o", (owned, expected) => {
     expect(teamsOf(two, owned)).toEqual(expected);
   });
 });
@@ -96,7 +96,7 @@ it("what teams claim and no project has is known, for administrators", () => {
   ]);
 });
 
-it("is found among 200 teams with 5,000 projects", () => {
+it("the team of a project is found among 200 teams with 5,000 projects", () => {
   const teams = Array.from({ length: 200 }, (_, team) => [
     `team-${team}`,
     { projects: Array.from({ length: 25 }, (_each, n) => `project-${team}-${n}`) },

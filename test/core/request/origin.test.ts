@@ -30,11 +30,11 @@ const all: readonly Origin[] = [
   { kind: "safety", request: "r-1", take: 2 },
 ];
 
-it("has another key for each thing that makes a request", () => {
+it("an origin has another key for each thing that makes a request", () => {
   expect(new Set(all.map(originKey)).size).toBe(all.length);
 });
 
-it("is carried by a form only where a button says it", () => {
+it("an origin is carried by a form only where a button says it", () => {
   const carried = all.filter((origin) => buttonOrigin.safeParse(origin).success);
   expect(new Set(carried.map(({ kind }) => kind))).toEqual(
     // A typed one is of the button that runs a command whose answer was lost.
@@ -49,7 +49,7 @@ it("knows one button in one message again, whatever else is pressed", () => {
     expect(pressOf({ ...button, ...other })).not.toBe(pressOf(button));
 });
 
-it("is the same button whoever asked for the request that it repeats, which a form carries", () => {
+it("an origin is the same button whoever asked for the request that it repeats, which a form carries", () => {
   const again = { kind: "request", request: "r-1", press: "again" } as const;
   const asked = { ...again, asker: "U0AMIR" };
   expect(originKey(asked)).toBe(originKey(again));
@@ -57,12 +57,12 @@ it("is the same button whoever asked for the request that it repeats, which a fo
   expect(buttonOrigin.parse(again)).toEqual(again);
 });
 
-it("tells what repeats a request from what follows it", () => {
+it("an origin tells what repeats a request from what follows it", () => {
   const repeated = all.map((origin) => repeatedBy({ origin })).filter(Boolean);
   expect(repeated).toEqual(["r-1", "r-1", "r-1", "r-2"]);
 });
 
-it("tells an undo from everything else", () => {
+it("an origin tells an undo from everything else", () => {
   const undoes = all.map((origin) => undoneBy({ origin })).filter(Boolean);
   expect(undoes).toEqual(["r-0", "r-1"]);
 });

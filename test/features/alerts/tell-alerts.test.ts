@@ -16,7 +16,7 @@ const onVm = (key: string, vm: string, name = "HighCpu") => ({
 const plain = (text: { value: string }) =>
   text.value.replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
 
-it("tells firing and ended alerts, each once, of the VMs that it is about", async () => {
+it("a channel is told firing and ended alerts, each once, of the VMs that it is about", async () => {
   await using at = await testRedis();
   const { redis, key } = at;
   const asked: (readonly string[])[] = [];
@@ -67,7 +67,7 @@ it("tells firing and ended alerts, each once, of the VMs that it is about", asyn
   expect((await told(true)).lines[0]?.at(-1)).toMatch(/^🔥 \*HighCpu\* fires on nowhere since/);
 });
 
-it("shows the newest first on the Home tab", async () => {
+it("the Home tab shows the newest first on the Home tab", async () => {
   const home = alertsAtHome({
     firing: async () => [onVm("1", "web-1"), onVm("2", "web-1", "New")],
   });

@@ -243,7 +243,7 @@ describe("a VM that no longer measures its pin", () => {
   });
 });
 
-it("says of a pin in gatehouse.yml which line has it, and what to write there", async () => {
+it("a finding says of a pin in gatehouse.yml which line has it, and what to write there", async () => {
   const image = "ledger 4.3";
   world.compute.edit.setMachine({ vm: "ledger-1", image });
   const said = await answerTo(

@@ -82,7 +82,7 @@ describe("the channel whose recap names a request", () => {
   });
 });
 
-describe("a refused command is shown in its channel", () => {
+describe("a refused command", () => {
   it.each([
     ["C0PAY", "/vm restart pay/web-1", "/vm restart pay/web-1"],
     ["C0PAY", "/vm restart web-2", "/vm restart web-2"],
@@ -101,7 +101,7 @@ describe("a refused command is shown in its channel", () => {
     ["C0SHOP", "/vm restart pay/web-1", "/vm restart …"],
     ["C0BOTH", "/vm restart one-1, two-1", "/vm restart one-1, two-1"],
     ["D0OLIVIA", "/vm restart gpu-1", "/vm restart gpu-1"],
-  ])("in %s: %s as %s", async (channel, words, shown) => {
+  ])("is shown in %s: %s as %s", async (channel, words, shown) => {
     expect(await shownWords(words, channel, by())).toBe(shown);
   });
 

@@ -258,7 +258,7 @@ describe("a name that leads elsewhere", () => {
     [["0.0.0.0/0", "::/0"], "127.0.0.1", false],
     [["0.0.0.0/0", "::/0"], "169.254.169.254", false],
     [["0.0.0.0/0"], "::ffff:10.0.0.7", true],
-  ])("with COMPUTE_ALLOW_PRIVATE=%s it may lead to %s: %s", (allowPrivate, address, may) => {
+  ])("may lead, with COMPUTE_ALLOW_PRIVATE=%s, to %s: %s", (allowPrivate, address, may) => {
     const base = parseBaseUrl("https://compute.example.com", allowPrivate);
     expect(mayReach(address, base)).toBe(may);
   });

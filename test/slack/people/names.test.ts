@@ -5,7 +5,7 @@ import type { Web } from "../../../src/slack/web.ts";
 import { member } from "../../core/asking.ts";
 import { until } from "../../support/until.ts";
 
-it("are read once for people that policy lists, for others when they are asked for, and for groups", async () => {
+it("names are read once for people that policy lists, for others when they are asked for, and for groups", async () => {
   const asked: string[] = [];
   const web: Web = {
     call: async () => ({
