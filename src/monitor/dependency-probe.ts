@@ -57,6 +57,8 @@ export function createDependencyProbe(
 ) {
   const seen = new Map<Part, { failed?: { first: number; last: number }; answeredAt?: number }>();
   const refused = new Map<string, RefusedInteraction>();
+  /** Those with an outage at the last report. It ends after a quiet time, in which perhaps nothing is called. */
+  let away: readonly Part[] = [];
 
   function failed(part: Part, first: number, last = first): void {
     const { failed: before, answeredAt = 0 } = seen.get(part) ?? {};
@@ -105,7 +107,9 @@ export function createDependencyProbe(
       const began = performance.now();
       const until = [...refused.values()];
       // When Redis takes the report, that counts as its answer.
-      const reported = new Map(seen).set("redis", { ...seen.get("redis"), answeredAt: began });
+      const reported = new Map(away.map((part) => [part, seen.get(part) ?? {}]));
+      for (const [part, was] of seen) reported.set(part, was);
+      reported.set("redis", { ...seen.get("redis"), answeredAt: began });
       try {
         const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
           const failedAgo = was && { first: began - was.first, last: began - was.last };
@@ -113,6 +117,7 @@ export function createDependencyProbe(
           return [part, await store.saw({ part, failedAgo, answeredAgo }, outageMs)] as const;
         });
         const outages = new Map(await Promise.all(told));
+        away = [...outages].flatMap(([part, id]) => (id === undefined ? [] : [part]));
         await handOver(until, store, outages.get("redis"));
       } catch (error) {
         failed("redis", began, performance.now());

@@ -125,6 +125,22 @@ describe("an outage", () => {
     expect(await here.open()).toEqual(["slack"]);
   });
 
+  it("ends when it has been quiet for a while after an answer, though nothing is called any more", async () => {
+    await using here = await keeping();
+    const watch = createDependencyProbe(patience, async () => undefined);
+    await here.saw(0);
+    await here.pass(40_000);
+    watch.saw("slack", "silence");
+    await watch.report(here.store);
+    watch.saw("slack", "answer");
+    await watch.report(here.store);
+    expect(await here.open()).toEqual(["slack"]);
+    await here.pass(15_000);
+    await watch.report(here.store);
+    expect(await here.open()).toEqual([]);
+    expect((await here.past()).map(({ part }) => part)).toEqual(["slack"]);
+  });
+
   it("ends with the first answer, once nobody has failed for a while; it is put on the list once", async () => {
     await using here = await keeping();
     await here.saw(0);
