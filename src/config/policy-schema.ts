@@ -65,6 +65,11 @@ export const usualPace = {
   /** The time between two edits that only show progress. Slack allows about 50 edits a minute. */
   editMs: 4_000,
   /**
+   * How long until a message is tried again when Slack's answer was lost, because the call may take effect until then, or when Slack
+   * refuses the app itself.
+   */
+  messageRetryMs: 3_000,
+  /**
    * How long users and groups are cached. Rights are checked right before a send, with data at most
    * this old.
    */

@@ -194,6 +194,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     rateLimiter: createRateLimiter(redis, key, options.slackLimits, calls.wait),
     now: store.now,
     us: identity.known,
+    retryMs: timing.messageRetryMs,
   });
   const freezes = freezeNewsWork({
     journal: store,

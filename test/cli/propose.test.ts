@@ -122,7 +122,7 @@ describe("propose in a terminal", () => {
   let world: TestWorld;
   let api: string;
   beforeAll(async () => {
-    world = await startApi();
+    world = await startApi(undefined, { inventoryRefreshMs: 500 });
     api = deployJob(world).url();
   });
   afterAll(() => world.close());
@@ -373,32 +373,37 @@ describe("propose, where a change ends in doubt", () => {
   });
 });
 
-describe("propose, whatever answers", () => {
-  it("is over when its wait is, where nothing answers, or answers only that it is busy", async () => {
-    const short = [...words, "--wait", "1s"];
-    expect(await terminal((await nowhere()).url).proposes(short)).toEqual({
-      code: 1,
-      said: expect.stringMatching(/^No API answers at /),
-    });
-    let calls = 0;
-    await using busy = await serving((_, response) => {
-      calls += 1;
-      response.writeHead(429, { "retry-after": "50" }).end('{"title":"Too many calls."}');
-    });
-    expect(await terminal(busy.url).proposes(short)).toEqual({
-      code: 1,
-      said: "Too many calls.\n",
-    });
-    // Nor is it told twice
-    expect(calls).toBe(1);
-    await using frozen = await serving(() => undefined);
-    stretchDeadlines(1);
-    try {
-      expect(await terminal(frozen.url).proposes(short)).toMatchObject({ code: 1 });
-    } finally {
-      stretchDeadlines(30);
-    }
-  });
+describe.concurrent("propose, whatever answers", () => {
+  // It shortens everybody's deadlines
+  it(
+    "is over when its wait is, where nothing answers, or answers only that it is busy",
+    { concurrent: false },
+    async () => {
+      const short = [...words, "--wait", "1s"];
+      expect(await terminal((await nowhere()).url).proposes(short)).toEqual({
+        code: 1,
+        said: expect.stringMatching(/^No API answers at /),
+      });
+      let calls = 0;
+      await using busy = await serving((_, response) => {
+        calls += 1;
+        response.writeHead(429, { "retry-after": "50" }).end('{"title":"Too many calls."}');
+      });
+      expect(await terminal(busy.url).proposes(short)).toEqual({
+        code: 1,
+        said: "Too many calls.\n",
+      });
+      // Nor is it told twice
+      expect(calls).toBe(1);
+      await using frozen = await serving(() => undefined);
+      stretchDeadlines(1);
+      try {
+        expect(await terminal(frozen.url).proposes(short)).toMatchObject({ code: 1 });
+      } finally {
+        stretchDeadlines(30);
+      }
+    },
+  );
 
   it.each([
     ["a page", "<html>Welcome</html>"],

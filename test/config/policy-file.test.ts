@@ -99,6 +99,7 @@ describe("gatehouse.yml", () => {
       heartbeatMs: 3_000,
       sweepMs: 10_000,
       editMs: 4_000,
+      messageRetryMs: 3_000,
       outageMs: 30_000,
       peopleCacheMs: 60_000,
       inventoryRefreshMs: 60_000,

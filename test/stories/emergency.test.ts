@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 /** Two people administer, so that one can sign what the other did in an emergency. */
 const administer = ["U0ADA", "U0AMIR"];
 
-describe("freezing all changes", () => {
+describe.concurrent("freezing all changes", () => {
   it("is for administrators and approvers: the refusal, can-i, and help say the same", async () => {
     await using world = await startWorld();
     for (const words of ["/gatehouse freeze now", "/gatehouse can-i gatehouse freeze now"]) {
@@ -74,7 +74,7 @@ describe("freezing all changes", () => {
   });
 });
 
-describe("a limit an hour", () => {
+describe.concurrent("a limit an hour", () => {
   it("counts what is sent, not what waits: one person's drafts leave the others their places", async () => {
     await using world = await startWorld({
       policy: policyWith({ administer }, "limits: { destructivePerHour: 1, draftsPerPerson: 2 }"),
@@ -126,7 +126,7 @@ describe("a limit an hour", () => {
   });
 });
 
-describe("opening a console", () => {
+describe.concurrent("opening a console", () => {
   it("shows the address to the asker alone, takes it away at its end, and leaves no trace of it", async () => {
     await using world = await startWorld({ compute: { consoleMs: 900 } });
     await world.olivia.types("ops", "/vm console web-2");
@@ -149,7 +149,7 @@ describe("opening a console", () => {
   });
 });
 
-describe("restoring with a way back", () => {
+describe.concurrent("restoring with a way back", () => {
   it("takes a safety snapshot first and offers to undo", async () => {
     await using world = await startWorld();
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");

@@ -69,8 +69,8 @@ const ended = (world: TestWorld, count: number) =>
     return true;
   });
 
-describe("after Slack was away", () => {
-  it.concurrent("each result is said once, then one recap per channel tells what ran, what did not and what nobody knows", async () => {
+describe.concurrent("after Slack was away", () => {
+  it("each result is said once, then one recap per channel tells what ran, what did not and what nobody knows", async () => {
     await using world = await startAttentive({ roles: ["all", "worker", "gateway"] });
     world.compute.weather({ match: "POST /v1/vms/*/snapshot*", lost: "before" });
     world.compute.weather({ match: "GET /v1/vms/vm-staging-web-1", status: 503 });
@@ -123,7 +123,7 @@ describe("after Slack was away", () => {
     }
   });
 
-  it.concurrent("nothing is told of a hiccup, nor of an outage in which nobody asked for anything; else it is told once, though processes die before saying it and before noting that", async () => {
+  it("nothing is told of a hiccup, nor of an outage in which nobody asked for anything; else it is told once, though processes die before saying it and before noting that", async () => {
     const dies = { recap: 1, recapped: 3 };
     await using world = await startAttentive({
       roles: ["all", "worker"],
@@ -162,8 +162,8 @@ describe("after Slack was away", () => {
   });
 });
 
-describe("after Redis was away", () => {
-  it.concurrent("what was refused is listed once, in words that can be typed again; reads were answered", async () => {
+describe.concurrent("after Redis was away", () => {
+  it("what was refused is listed once, in words that can be typed again; reads were answered", async () => {
     await using redis = await privateRedis();
     await using world = await startAttentive({
       policy: policyWith({ timing: { outage: "600ms" } }),
@@ -220,8 +220,8 @@ describe("after Redis was away", () => {
   });
 });
 
-describe("after the service was away", () => {
-  it.concurrent("tells what waited for it and what gave up; meanwhile lists and cards say how old they are", async () => {
+describe.concurrent("after the service was away", () => {
+  it("tells what waited for it and what gave up; meanwhile lists and cards say how old they are", async () => {
     // What runs when it is back has six times this to end
     await using world = await startAttentive({ policy: policyWith({ timing: { outage: "5s" } }) });
     await world.olivia.types("ops", "/vm list");

@@ -3,6 +3,7 @@ import { startGatehouseSlack } from "../../demo/world.ts";
 import { createRateLimiter, type RateLimiter } from "../../src/core/deliver/rate-limiter.ts";
 import { createWeb } from "../../src/slack/web.ts";
 import { pendingOf } from "./pending.ts";
+import { testPace } from "./start-world.ts";
 import { testRedis } from "./with-redis.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { type PendingWork, startPendingWork } from "../../src/queue/pending-work.ts";
@@ -83,6 +84,7 @@ export function startDelivery(
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
     now: () => redisNow(redis),
+    retryMs: testPace.messageRetryMs,
     ...options,
   });
   return startWork("messages", work, { redis, key });

@@ -54,6 +54,7 @@ export const testPace: Pace = {
   heartbeatMs: 5_000,
   sweepMs: 5_000,
   editMs: 200,
+  messageRetryMs: 200,
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 5_000,
   remedyMs: 300_000,

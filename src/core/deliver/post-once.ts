@@ -161,8 +161,6 @@ interface OwnMark {
   isInTime(): Promise<boolean>;
 }
 
-/** How long a post may still be in flight after its answer was lost (ms). */
-const unsureMs = 3000;
 /** More than a call may take (ms). A younger mark may belong to a call in flight. */
 const callMs = 10_000;
 /**
@@ -170,8 +168,6 @@ const callMs = 10_000;
  * longer must assume that others went on.
  */
 const windowMs = 2000;
-/** How long until the next attempt when Slack refuses the app itself (ms). */
-const shutOutMs = 3000;
 /**
  * The wait when another process set the mark first, or when the message joined one of others (ms).
  * All is read again then.
@@ -219,8 +215,10 @@ export function createPostOnce(options: {
   /** Redis time (ms), so that marks mean the same to all processes. */
   now(): Promise<number>;
   us: Parameters<typeof createLookUp>[0]["us"];
+  /** How long until the next attempt when an answer was lost, or when Slack refuses the app itself (ms). */
+  retryMs: number;
 }) {
-  const { web, rateLimiter, log } = options;
+  const { web, rateLimiter, log, retryMs } = options;
   const directs = createDirectChannels(web);
   const lookUpIn = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
@@ -247,11 +245,11 @@ export function createPostOnce(options: {
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A look-up needs the ID of the conversation. A first post needs only the person's ID.
-    if (channel === undefined && isUnclear) return unsureMs;
+    if (channel === undefined && isUnclear) return retryMs;
     const place = { ...at, channelId: channel ?? at.channelId };
     if (isUnclear) {
       const found = await lookUp(subject, key, place);
-      if (found === "unsure") return unsureMs;
+      if (found === "unsure") return retryMs;
       // The version that it shows isn't stored, because it may have changed since the post.
       if (found) {
         await settle(found.ts, place.channelId, {}, found.covers);
@@ -393,9 +391,9 @@ export function createPostOnce(options: {
     answer: Exclude<WebAnswer, { ok: true }>,
     limit: Parameters<RateLimiter["pause"]>[0],
   ): Promise<number> {
-    if (answer.kind !== "limited" && answer.kind !== "refused") return unsureMs;
+    if (answer.kind !== "limited" && answer.kind !== "refused") return retryMs;
     if (answer.kind === "refused") log.warn("slack.refused-us", { error: answer.error });
-    const waitMs = answer.kind === "limited" ? answer.retryAfterMs : shutOutMs;
+    const waitMs = answer.kind === "limited" ? answer.retryAfterMs : retryMs;
     await rateLimiter.pause(limit, waitMs);
     return waitMs;
   }
@@ -428,10 +426,10 @@ export function createPostOnce(options: {
   }
 
   /**
-   * Returns the mark of a post whose answer was lost. It counts as in flight for `unsureMs` more.
+   * Returns the mark of a post whose answer was lost. It counts as in flight for `retryMs` more.
    */
   async function lostMark(): Promise<string> {
-    return `posting ${(await ages.now()) - callMs + unsureMs}`;
+    return `posting ${(await ages.now()) - callMs + retryMs}`;
   }
 
   /** How long the call of a mark may still be in flight (ms); 0 when there is none. */

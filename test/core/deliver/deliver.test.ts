@@ -333,6 +333,7 @@ describe("the delivery of messages", () => {
       refusal: async () => undefined,
       us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
       now: store.now,
+      retryMs: 3_000,
     });
     const waitedAfter = async (ms: number) => {
       await outbox.later("a", 0);

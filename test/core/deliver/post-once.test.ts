@@ -43,6 +43,7 @@ async function attempt(
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),
     now: async () => Date.now(),
+    retryMs: 3_000,
   });
   const outbox = {
     async remember(_id: string, fields: Record<string, string>) {

@@ -62,6 +62,7 @@ export const paceOf = ({ restartMark, claimWindow, heartbeat }: Timing): Pace =>
   transitionGapMs: 50,
   sweepMs: 250,
   editMs: 4_000,
+  messageRetryMs: 3_000,
   remedyMs: 300_000,
   inventoryRefreshMs: 5_000,
   peopleCacheMs: 1_000,

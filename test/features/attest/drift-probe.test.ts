@@ -111,7 +111,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   };
 }
 
-describe("watching pinned VMs for drift", () => {
+describe.concurrent("watching pinned VMs for drift", () => {
   it("reports a mismatch once, again when it changes, and its end once", async () => {
     await using at = await startDrift();
     await at.run();
@@ -227,7 +227,7 @@ describe("watching pinned VMs for drift", () => {
   });
 });
 
-describe("a failure that a request explains", () => {
+describe.concurrent("a failure that a request explains", () => {
   const resized = {
     record: { channelId: "C01OPS" },
     delivered: { said: {} },
@@ -304,7 +304,7 @@ describe("a failure that a request explains", () => {
   });
 });
 
-describe("a vendor's list that ran out", () => {
+describe.concurrent("a vendor's list that ran out", () => {
   it("is one alarm for all affected VMs, and one when it is over", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gatehouse-lists-"));
     await writeEndorsements(folder, { ranOut: ["Turin"] });
@@ -334,7 +334,7 @@ describe("a vendor's list that ran out", () => {
   });
 });
 
-describe("Intel's next level", () => {
+describe.concurrent("Intel's next level", () => {
   it("is known before it counts: which VMs will fail is for the digest, and no alarm", async () => {
     const folder = await mkdtemp(join(tmpdir(), "gatehouse-next-"));
     await writeEndorsements(folder, { nextLevel: true });
