@@ -8,6 +8,7 @@ import { measureRestart } from "./restart.ts";
 import { measureStorm } from "./storm.ts";
 import { measureThroughput } from "./throughput.ts";
 import { measureTold } from "./told.ts";
+import { measureTroubles } from "./troubles.ts";
 import { measureWaiting } from "./waiting.ts";
 
 /**
@@ -24,6 +25,7 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   waiting: measureWaiting,
   inventory: measureInventory,
   storm: measureStorm,
+  troubles: measureTroubles,
 };
 
 const [load = 0] = loadavg();
