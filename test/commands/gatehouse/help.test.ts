@@ -52,6 +52,13 @@ describe("/gatehouse help on a command that somebody may not run", () => {
     expect(await helpOf(world.ada, "vm restart")).toMatch(/U0MIA/);
   });
 
+  it("names the rule that would have to say who, where nobody may", async () => {
+    await using here = await startWorld({ policy: policyWith({ operate: [] }) });
+    expect(await helpOf(here.vera, "vm restart")).toMatch(
+      /^No one can restart VMs\.\n[^]*Rule: access\.operate in gatehouse\.yml\.$/,
+    );
+  });
+
   it("ends with an example that they can run", async () => {
     const [, topic = ""] =
       /\/gatehouse help (.+?) shows details/.exec(await helpOf(world.vera, "")) ?? [];
