@@ -201,6 +201,7 @@ describe("a gateway that dies", () => {
     await dying.store(command("old"));
     dying.dies();
     const next = await gateway(at, { now: () => Date.now() + 11 * minute });
+    await letTimePass(next, command("old"));
     next.recovering.take();
     await until(() => next.late).toEqual(["command:old"]);
     expect(next.taken).toEqual([]);
