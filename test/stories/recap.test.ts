@@ -139,6 +139,8 @@ describe.concurrent("after Slack was away", () => {
     world.slack.weather.add({ method: "chat.postMessage", kind: "lost-before", times: 1 });
     await world.olivia.types("ops", "/vm restart db-1");
     await world.settled();
+    // Every process may know of the answer later than of the next failure
+    await until(() => world.client.exists(world.key("outages", "seen", "slack"))).toBe(0);
     slackGoes(world);
     await world.ada.types("ops", "/gatehouse freeze lunch");
     await isAway(world, "slack");
