@@ -20,20 +20,13 @@ export function interrupts({ name, status }: Pick<Vm, "name" | "status">): Markd
     : md`⚠️ This interrupts what runs on ${name}.`;
 }
 
-type Timed = { updatedAt?: string } | undefined;
-
 /**
- * Whether `updatedAt` has changed since `before`, where the compute service returns it (it isn't
- * documented for VMs).
+ * Whether it has another status than before, which can be read. A newer `updatedAt` proves nothing: labels, heartbeats, and other
+ * people's changes move it as well, and one that stays proves nothing either.
  */
-export function hasMoved(now: Timed, before: Timed): boolean {
-  const [at, was] = [now?.updatedAt, before?.updatedAt];
-  return at !== undefined && was !== undefined && at !== was;
-}
-
-/** Whether `updatedAt` is returned and unchanged. */
-export function isUnmoved(now: Timed, before: Timed): boolean {
-  return now?.updatedAt !== undefined && now.updatedAt === before?.updatedAt;
+export function leftStatus(now: Vm | undefined, before: Vm | undefined): boolean {
+  if (now === undefined || before === undefined || now.status === unreadable) return false;
+  return before.status !== unreadable && now.status !== before.status;
 }
 
 /** Refuses a status that only a later version of the compute service has. */

@@ -33,7 +33,7 @@ import {
  */
 export const usualPace = {
   /**
-   * How long after a send a sign that a restart began (REBOOTING, a newer timestamp) must be seen.
+   * How long after a send a sign that a restart began (REBOOTING, or another status than before) must be seen.
    * A reboot shows within seconds.
    */
   restartMarkMs: 120_000,

@@ -374,7 +374,9 @@ export interface Effect<S extends Seen, Args> {
   notNow?(now: S): Refusal | undefined;
   /** It has settled in the requested state. */
   wanted(now: S | undefined, before: S | undefined, args: Args): boolean;
-  /** Proof that the change began: a transitional status since the send, or a newer timestamp. */
+  /** What is wanted isn't returned, so that reads show it only of a call that was accepted. */
+  hides?(now: S | undefined, args: Args): boolean;
+  /** Proof that the change began: another status since the send. A time that others move as well is none. */
   mark?(now: S | undefined, before: S | undefined): boolean;
   /** The end state equals the start state, so `wanted` alone proves nothing (restart, restore). */
   needsMark?: boolean;

@@ -23,6 +23,20 @@ export function parseIsoTime(text: string | undefined): number | undefined {
   return sign === "-" ? at + offsetMs : at - offsetMs;
 }
 
+/**
+ * Whether two texts mean the same time, as far as the less precise of them says it: a list may leave out the fraction that a
+ * record has, and either may have another zone. Texts that are no times are compared as they are.
+ */
+export function isSameTime(one: string, other: string): boolean {
+  const [at, otherAt] = [one, other].map(parseTime);
+  if (at === undefined || otherAt === undefined) return one === other;
+  const digits = Math.min(
+    ...[one, other].map((text) => isoTime.exec(text.trim())?.[7]?.length ?? 0),
+    3,
+  );
+  return at === otherAt || Math.abs(at - otherAt) < 10 ** (3 - digits);
+}
+
 /** A zone at the end, including the zone names that `Date.parse` knows (RFC 5322, 4.3). */
 const endsWithZone = /(GMT|UTC?|Z|\b[ECMP][SD]T|[+-]\d\d:?\d\d)(\s*\(.*\))?$/i;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseIsoTime, parseTime, withZone } from "../../src/text/parse-time.ts";
+import { isSameTime, parseIsoTime, parseTime, withZone } from "../../src/text/parse-time.ts";
 import { tenUtc, timeForms } from "./time-forms.ts";
 
 describe("a time", () => {
@@ -33,5 +33,19 @@ describe("a time", () => {
     expect(withZone("2026-11-20 10:00:00.5")).toBe("2026-11-20T10:00:00.5Z");
     for (const text of ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00-05:00", "2026-11-20", "soon"])
       expect(withZone(text)).toBe(text);
+  });
+
+  it.each([
+    ["2026-11-01T10:00:00Z", "2026-11-01T10:00:00.417Z", true],
+    ["2026-11-01T10:00:00Z", "2026-11-01T10:00:01.417Z", false],
+    ["2026-11-01T10:00:00.4Z", "2026-11-01T10:00:00.417Z", true],
+    ["2026-11-01T10:00:00.417Z", "2026-11-01T10:00:00.418Z", false],
+    ["2026-11-01T10:00:00.417123Z", "2026-11-01T10:00:00.417Z", true],
+    ["2026-11-01T10:00:00Z", "2026-11-01T11:00:00+01:00", true],
+    ["2026-11-01T10:00:00", "2026-11-01T10:00:00Z", true],
+    ["1", "1", true],
+    ["soon", "later", false],
+  ])("is compared as precisely as both are written: %s and %s", (one, other, isSame) => {
+    expect([isSameTime(one, other), isSameTime(other, one)]).toEqual([isSame, isSame]);
   });
 });

@@ -2,14 +2,7 @@ import * as z from "zod";
 import type { Project } from "../../fleet/compute/compute.ts";
 import { md, name as named } from "../../messages/message.ts";
 import { target, wholeNumber, defineCommand } from "../../registry/define.ts";
-import {
-  hasMoved,
-  hasSpecs,
-  isUnmoved,
-  keepsSpecs,
-  notChangeable,
-  specsChanged,
-} from "../effects.ts";
+import { hasSpecs, keepsSpecs, notChangeable, specsChanged } from "../effects.ts";
 
 const args = z
   .object({
@@ -41,12 +34,14 @@ export const update = defineCommand({
   effect: {
     already: (project, given) => hasFields(project, given),
     notNow: notChangeable,
-    wanted: (now, before, given) =>
-      now !== undefined && (hasFields(now, given) || tookHiddenSpecs(now, before, given)),
+    wanted: (now, _before, given) =>
+      now !== undefined && (hasFields(now, given) || (hidesSpecs(now) && isNamed(now, given))),
+    hides: (now, given) => isResize(given) && now !== undefined && hidesSpecs(now),
     untouched: (now, before, given) =>
       now !== undefined &&
       now.name === before?.name &&
-      (hidesSpecs(now) ? isUnmoved(now, before) : keepsSpecs(now.specs, before.specs, given)),
+      !hidesSpecs(now) &&
+      keepsSpecs(now.specs, before.specs, given),
   },
   perform: (project, { name, cpu, memory }, { compute }) => {
     const specs = isResize({ cpu, memory }) ? { cpu, memory } : undefined;
@@ -60,7 +55,7 @@ export const update = defineCommand({
   },
   tell: (_before, after, given) =>
     isResize(given) && after && hidesSpecs(after)
-      ? md`The compute service doesn't return a project's specs, so Gatehouse can confirm only that it was updated.`
+      ? md`The compute service doesn't return a project's specs, so Gatehouse can confirm only that it accepted them.`
       : undefined,
 });
 
@@ -69,17 +64,11 @@ type Given = Omit<z.output<typeof args>, "project">;
 const isResize = ({ cpu, memory }: { cpu?: unknown; memory?: unknown }): boolean =>
   cpu !== undefined || memory !== undefined;
 
+/** The API isn't documented to return a project's specs. */
 const hidesSpecs = ({ specs = {} }: Project): boolean => !isResize(specs);
 
-/**
- * The API isn't documented to return a project's specs. Without them, a changed `updated_at` and
- * the requested name are the proof.
- */
-function tookHiddenSpecs(now: Project, before: Project | undefined, given: Given): boolean {
-  const isNamed = given.name === undefined || now.name === given.name;
-  return hidesSpecs(now) && isNamed && hasMoved(now, before);
-}
+const isNamed = (project: Project, { name }: Given): boolean =>
+  name === undefined || project.name === name;
 
-function hasFields(project: Project, { name, cpu, memory }: Given): boolean {
-  return (name === undefined || project.name === name) && hasSpecs(project, { cpu, memory });
-}
+const hasFields = (project: Project, given: Given): boolean =>
+  isNamed(project, given) && hasSpecs(project, given);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { targets, defineCommand } from "../../registry/define.ts";
-import { hasMoved, interrupts, isUnmoved, onlyIn } from "../effects.ts";
+import { interrupts, leftStatus, onlyIn } from "../effects.ts";
 
 export const restart = defineCommand({
   on: "vm",
@@ -33,10 +33,9 @@ export const restart = defineCommand({
         instead: { label: "Start", command: "vm.start" },
       }),
     wanted: (now) => now?.status === "RUNNING",
-    // It ends in the status in which it began, so only a transition proves it.
+    // It ends in the status in which it began, so only a transition proves it
     needsMark: true,
-    mark: (now, before) => now?.status === "REBOOTING" || hasMoved(now, before),
-    untouched: (now, before) => isUnmoved(now, before),
+    mark: (now, before) => now?.status === "REBOOTING" || leftStatus(now, before),
   },
   perform: (vm, _args, { compute }) => compute.vms.restart(vm.id),
 });

@@ -88,11 +88,12 @@ function provenEnd(
   if (!standing(observed).hasSettled) return undefined;
   const began = call.mark !== undefined;
   const after = seen === undefined ? {} : { after: seen };
-  if (effect.wanted(seen, call.before, args as never) && (began || !effect.needsMark)) {
+  const wasAccepted = call.answer?.class === "accepted";
+  const isProof = wasAccepted || !effect.hides?.(seen, args as never);
+  if (isProof && effect.wanted(seen, call.before, args as never) && (began || !effect.needsMark)) {
     const why = `read ${look.status}`;
     return { to: { state: "done", why, setbacks, call, reads, ...after }, why };
   }
-  const wasAccepted = call.answer?.class === "accepted";
   const isItsFault = began || (wasAccepted && !statusFacts(statusOf(call.before)).isAlarming);
   if (statusFacts(look.status).isAlarming && isItsFault) {
     const why = "the compute service reports ERROR";
@@ -122,7 +123,8 @@ export function judgeAccepted(
   if (end) return end;
   const showsNoSign =
     read.effect.needsMark && !call.mark && isStable && at >= call.sentAt + timing.restartMarkMs;
-  if (showsNoSign) return unclear("the compute service accepted it, but reads show no effect");
+  if (showsNoSign)
+    return unclear("the compute service accepted it, but Gatehouse couldn't see it happen");
   if (isLate)
     return unclear(`the compute service accepted it, but it has not settled: ${look.status}`);
   return { to: now };
@@ -188,7 +190,10 @@ export function lookAt(seen: Seen | undefined, at: number): Look {
   return { at, status: statusOf(seen), print: printOf(seen) };
 }
 
-/** Two reads with equal prints are equal. */
+/**
+ * Two reads with equal prints are equal. Times aren't in it: a list and a record may write them differently, and what others do
+ * moves `updatedAt`.
+ */
 function printOf(seen: Seen | undefined): string {
   if (seen === undefined) return "gone";
   const list = isList(seen) ? seen : [seen];
@@ -197,8 +202,6 @@ function printOf(seen: Seen | undefined): string {
       one.id,
       one.name,
       one.status,
-      one.createdAt,
-      one.updatedAt,
       one.specs?.cpu,
       one.specs?.memory,
       one.specs?.disk,

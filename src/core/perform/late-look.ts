@@ -53,7 +53,10 @@ async function lookLate(
   const args = change.args as never;
   const isLate = ageMs > mostQuiets * policy.timing.quiesceMs;
   if (isUnsettled(seen) && !isLate) return store.lates.later(id, policy.timing.stableGapMs);
-  const isApplied = effect.wanted(seen, before, args) && !effect.untouched?.(seen, before, args);
+  const isApplied =
+    effect.wanted(seen, before, args) &&
+    !effect.hides?.(seen, args) &&
+    !effect.untouched?.(seen, before, args);
   if (isApplied && !(await isExplained(request, by))) {
     // This comes before the move. A notice has an ID, so it is told once, however often this
     // begins.

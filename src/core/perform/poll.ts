@@ -83,7 +83,7 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll
     by,
   );
   let youngest = 0;
-  const left: { stage: PolledStage; seen: Seen | undefined }[] = [];
+  const left: { stage: PolledStage; seen: Seen | undefined; isWatched: boolean }[] = [];
   for (const request of waiting) {
     const found = readingOf(request);
     const judged =
@@ -92,18 +92,38 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll
         judgingFailed(request, error, at, by),
       ));
     if (judged === "over") continue;
-    left.push({ stage: judged ?? request.stage, seen: found?.seen });
+    const stage = judged ?? request.stage;
+    left.push({ stage, seen: found?.seen, isWatched: isWatched(request, stage, at, by) });
     youngest = Math.max(youngest, request.stage.call.sentAt);
   }
   await by.at?.("watch", pollKey);
   if (left.length === 0) return undefined;
-  const { pollFirstMs, pollMostMs } = by.policy.timing;
+  const { pollFirstMs, pollMostMs, stableGapMs } = by.policy.timing;
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs });
-  const timing = { ...by.policy.timing, delay };
-  const soon = left.map(({ stage, seen }) => soonest(stage, seen, at, timing));
+  const soon = left.map(({ stage, seen, ...one }) => {
+    const timing = {
+      ...by.policy.timing,
+      delay: one.isWatched ? Math.min(delay, stableGapMs) : delay,
+    };
+    return soonest(stage, seen, at, timing);
+  });
   const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
   return { inMs: Math.max(1, restMs, Math.min(delay, ...soon)), restMs };
+}
+
+/**
+ * Whether its only proof may come at any moment and soon be over: a restart that the service accepted and still queues.
+ */
+function isWatched(
+  { record }: Polled,
+  { state, call }: PolledStage,
+  at: number,
+  by: WorkerContext,
+): boolean {
+  if (state !== "accepted" || call.mark || at >= call.sentAt + by.policy.timing.restartMarkMs)
+    return false;
+  return changeOf(record, by.commands)?.effect.needsMark === true;
 }
 
 /**

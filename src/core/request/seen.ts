@@ -1,3 +1,4 @@
+import { isSameTime } from "../../text/parse-time.ts";
 import type { Seen, Target } from "../../registry/define.ts";
 
 /** A read in words: a status, "gone", or how many share a name. */
@@ -13,7 +14,7 @@ export function isAnotherOne(seen: Seen | undefined, before: Seen | Target | und
   return (
     seen.createdAt !== undefined &&
     before.createdAt !== undefined &&
-    seen.createdAt !== before.createdAt
+    !isSameTime(seen.createdAt, before.createdAt)
   );
 }
 

@@ -41,9 +41,7 @@ const stop: Effect<Vm, never> = {
 };
 const restart: Effect<Vm, never> = {
   wanted: (now) => now?.status === "RUNNING",
-  mark: (now, before) =>
-    now?.status === "REBOOTING" ||
-    (now?.updatedAt !== undefined && now.updatedAt !== before?.updatedAt),
+  mark: (now) => now?.status === "REBOOTING",
   needsMark: true,
 };
 
@@ -144,15 +142,17 @@ describe("judging what became of a request", () => {
     expect([stands.state, stands.at]).toEqual(["done", 76]);
   });
 
-  it("takes a moved updated_at for a mark where the service gives one", () => {
-    const sent = unclear(vm("RUNNING", { updatedAt: "1" }));
-    const moved = vm("RUNNING", { updatedAt: "2" });
-    expect(
-      judgeAll(restart, sent, [
-        [10, moved],
-        [200, moved],
-      ]).state,
-    ).toBe("done");
+  it("sees equal reads where only updated_at moves, as others move it", () => {
+    const sent = accepted(vm("RUNNING"));
+    const looks = [10, 120].map((at) => [at, vm("STOPPED", { updatedAt: String(at) })] as const);
+    expect(judgeAll(stop, sent, looks).state).toBe("done");
+  });
+
+  it("takes what isn't returned for done only after an accepted call", () => {
+    const hidden: Effect<Vm, never> = { wanted: () => true, hides: () => true };
+    const looks = [10, 120, 1_200, 1_400].map((at) => [at, vm("RUNNING")] as const);
+    expect(judgeAll(hidden, accepted(vm("RUNNING")), looks).state).toBe("done");
+    expect(judgeAll(hidden, unclear(vm("RUNNING")), looks).state).not.toBe("done");
   });
 
   it("proves that nothing happened only with two reads after the time of quiet", () => {

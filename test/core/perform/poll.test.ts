@@ -103,6 +103,25 @@ describe("the poll that requests of a project share", () => {
     expect(blind?.record.target.name).toBe("web-2");
   });
 
+  it("misses no short reboot of a restart that the service queues: it comes often until that has begun", async () => {
+    await using here = await workerHere();
+    await storeAccepted(here, 1);
+    const [id = ""] = await here.by.store.openIds();
+    const { stableGapMs, pollMostMs } = here.by.policy.timing;
+    const pollsAfter = async (ms: number) => {
+      const { stage, ...sent } = await acceptedOf(id, here);
+      const call = { ...stage.call, sentAt: (await here.by.store.now()) - ms };
+      await here.by.store.saveFacts({ ...sent, stage }, { ...stage, call });
+      return (await waits(poll(here))).inMs;
+    };
+    const { restartMarkMs } = here.by.policy.timing;
+    expect(await pollsAfter(restartMarkMs / 2)).toBeLessThanOrEqual(stableGapMs);
+    expect(stableGapMs).toBeLessThan(pollMostMs);
+    here.compute.edit.setStatus({ vm: "payments/web-1", status: "REBOOTING" });
+    await poll(here);
+    expect(await pollsAfter(restartMarkMs / 2)).toBe(pollMostMs);
+  });
+
   it("gives up after several failed reads, however late the first of them comes", async () => {
     await using here = await workerHere();
     await storeAccepted(here, 1);
