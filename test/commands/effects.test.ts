@@ -101,7 +101,7 @@ describe("vm restart", () => {
     expect(effect.mark?.(running, running)).toBe(false);
     expect(effect.mark?.(vm("REBOOTING"), running)).toBe(true);
     expect(effect.mark?.(vm("STOPPED"), running)).toBe(true);
-    expect(effect.mark?.(running, vm("ERROR"))).toBe(true);
+    expect(effect.mark?.(running, vm("ERROR"))).toBe(false);
     expect(effect.mark?.(vm("RUNNING", late), vm("RUNNING", early))).toBe(false);
     expect(effect.mark?.(vm(unreadable), running)).toBe(false);
     expect(effect.mark?.(running, vm(unreadable))).toBe(false);

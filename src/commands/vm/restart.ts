@@ -35,7 +35,9 @@ export const restart = defineCommand({
     wanted: (now) => now?.status === "RUNNING",
     // It ends in the status in which it began, so only a transition proves it
     needsMark: true,
-    mark: (now, before) => now?.status === "REBOOTING" || leftStatus(now, before),
+    // RUNNING after ERROR is none: it may have recovered by itself
+    mark: (now, before) =>
+      now?.status === "REBOOTING" || (now?.status !== "RUNNING" && leftStatus(now, before)),
   },
   perform: (vm, _args, { compute }) => compute.vms.restart(vm.id),
 });
