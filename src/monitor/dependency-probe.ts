@@ -57,7 +57,10 @@ export function createDependencyProbe(
 ) {
   const seen = new Map<Part, { failed?: { first: number; last: number }; answeredAt?: number }>();
   const refused = new Map<string, RefusedInteraction>();
-  /** Those with an outage at the last report. It ends after a quiet time, in which perhaps nothing is called. */
+  /**
+   * The dependencies that had an outage at the last report. They are reported again even if nothing calls them, because an outage
+   * ends only after a quiet time.
+   */
   let away: readonly Part[] = [];
 
   function failed(part: Part, first: number, last = first): void {
@@ -106,9 +109,9 @@ export function createDependencyProbe(
     async report(store: Outages): Promise<void> {
       const began = performance.now();
       const until = [...refused.values()];
-      // When Redis takes the report, that counts as its answer.
-      const reported = new Map(away.map((part) => [part, seen.get(part) ?? {}]));
+      const reported: typeof seen = new Map(away.map((part) => [part, {}]));
       for (const [part, was] of seen) reported.set(part, was);
+      // When Redis takes the report, that counts as its answer.
       reported.set("redis", { ...seen.get("redis"), answeredAt: began });
       try {
         const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {

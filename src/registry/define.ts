@@ -374,7 +374,7 @@ export interface Effect<S extends Seen, Args> {
   notNow?(now: S): Refusal | undefined;
   /** It has settled in the requested state. */
   wanted(now: S | undefined, before: S | undefined, args: Args): boolean;
-  /** What is wanted isn't returned, so that reads show it only of a call that was accepted. */
+  /** The service doesn't return what was asked for. `wanted` then counts only after an accepted call, because reads can't prove it. */
   hides?(now: S | undefined, args: Args): boolean;
   /** Proof that the change began: another status since the send. A time that others move as well is none. */
   mark?(now: S | undefined, before: S | undefined): boolean;

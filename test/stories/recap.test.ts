@@ -13,7 +13,7 @@ import { pendingOf } from "../support/pending.ts";
 import { hears, wordsOf } from "./words.ts";
 import { until } from "../support/until.ts";
 
-/** An outage counts after two seconds; a failed call is made again after three. */
+/** An outage counts after two seconds. */
 const policy = policyWith({ timing: { outage: "2s" } });
 
 interface RecapWorld extends TestWorld {

@@ -101,20 +101,15 @@ export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll
   const { pollFirstMs, pollMostMs, stableGapMs } = by.policy.timing;
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs });
-  const soon = left.map(({ stage, seen, ...one }) => {
-    const timing = {
-      ...by.policy.timing,
-      delay: one.isWatched ? Math.min(delay, stableGapMs) : delay,
-    };
-    return soonest(stage, seen, at, timing);
-  });
+  const watchedMs = Math.min(delay, stableGapMs);
+  const soon = left.map(({ stage, seen, isWatched: isOften }) =>
+    soonest(stage, seen, at, { ...by.policy.timing, delay: isOften ? watchedMs : delay }),
+  );
   const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
   return { inMs: Math.max(1, restMs, Math.min(delay, ...soon)), restMs };
 }
 
-/**
- * Whether its only proof may come at any moment and soon be over: a restart that the service accepted and still queues.
- */
+/** Whether a request must be polled often, because its only proof is short: the service accepted a restart and may still queue it. */
 function isWatched(
   { record }: Polled,
   { state, call }: PolledStage,
