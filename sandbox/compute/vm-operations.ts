@@ -52,8 +52,11 @@ interface Unread {
   end?: () => void;
 }
 
-/** So many reads of a list may pass, which somebody else may have asked for; a read of the VM itself counts as all of them. */
-const readsOfList = 2;
+/**
+ * So many reads of a list may pass, because others ask for it, too: two processes that start, and a poll that began before the change
+ * was sent. A read of the VM itself counts as all of them.
+ */
+const readsOfList = 4;
 
 /**
  * What the API can do to a VM. Each returns what it made or a Refusal; effects take their time, and with `isReadFirst` until their

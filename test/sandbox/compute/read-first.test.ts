@@ -5,7 +5,7 @@ import { call } from "./calling.ts";
 
 it.each([
   ["the VM itself", ["GET /v1/vms/vm-payments-web-2"]],
-  ["its list twice", ["GET /v1/projects/prj-payments/vms", "GET /v1/projects/prj-payments/vms"]],
+  ["its list four times", Array.from({ length: 4 }, () => "GET /v1/projects/prj-payments/vms")],
 ])(
   "a restart whose state must be read first stays REBOOTING until somebody reads %s",
   async (_, reads) => {
