@@ -58,7 +58,7 @@ export function say(text: Markdown, hint?: Markdown): Message {
 
 function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
   const theirs = error.serviceMessage ? md` It says: ${error.serviceMessage}` : md``;
-  if (error.status === 401 || error.status === 403) {
+  if (error.status === 401) {
     return [
       md`The compute service rejected Gatehouse's API key (${error.status}).${theirs}`,
       md`Nothing was changed. The team that runs Gatehouse must check ${name("COMPUTE_API_KEY")}.`,
@@ -80,13 +80,21 @@ function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
         md`Nothing was changed. ${name("/gatehouse status")} shows when it is back.`,
       ];
     case "unclear":
-      return [md`The compute service gave no clear answer (${error.message}).`, checkFirst];
+      return [
+        md`The compute service gave no clear answer (${error.message}).${theirs}`,
+        checkFirst,
+      ];
     case "unexpected":
       return [
-        md`Gatehouse can't read the compute service's answer (${error.message}).`,
+        md`Gatehouse can't read the compute service's answer (${error.message}).${theirs}`,
         isRead ? md`Nothing was changed.` : checkFirst,
       ];
     default:
-      return [md`The compute service refused (${error.status ?? error.kind}).${theirs}`, undefined];
+      return [
+        md`The compute service refused (${error.status ?? error.kind}).${theirs}`,
+        error.status === 403
+          ? md`Nothing was changed. ${name("/gatehouse status")} shows whether it refuses Gatehouse's key for everything.`
+          : undefined,
+      ];
   }
 }

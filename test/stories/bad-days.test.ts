@@ -14,7 +14,7 @@ beforeAll(async () => {
   usual = await startWorld({
     policy: policyWith({ operate: ["S01ONCALL", "U0AMIR"] }),
     prepare({ edit }) {
-      for (const name of ["one", "two", "three", "four", "five"])
+      for (const name of ["one", "two", "three", "four", "five", "six", "seven"])
         edit.addVm({ project: "payments", name, id: `vm-payments-${name}` });
     },
   });
@@ -174,6 +174,7 @@ describe("a day on which something else is down", () => {
   it("freezes all changes when the service refuses our key, and tells who must mend it", async () => {
     const world = usual;
     world.compute.weather({ match: "POST /v1/*", status: 401, message: "key revoked" });
+    world.compute.weather({ match: "GET /v1/projects", status: 401 });
     await world.olivia.types("ops", "/vm restart one");
     const request = await world.ended();
     expect(request.state).toBe("rejected");
@@ -201,6 +202,33 @@ describe("a day on which something else is down", () => {
     await world.olivia.types("ops", "/vm restart two");
     await hears(world.olivia, "ops", /Restarted two/);
     expect(paths(world)).toEqual([restartOf("one"), restartOf("two")]);
+  });
+
+  it.each([
+    [403, "six"],
+    [401, "seven"],
+  ] as const)(
+    "refuses only the change that the service refuses with %i, where the key opens the rest",
+    async (status, other) => {
+      const world = usual;
+      const message = "This server is protected against changes";
+      world.compute.weather({ match: "POST /v1/*", status, message });
+      await world.olivia.types("ops", "/vm restart one");
+      expect((await world.ended()).state).toBe("rejected");
+      await hears(world.olivia, "ops", /the compute service refused: This server is protected/);
+      world.compute.clear();
+      await world.olivia.types("ops", `/vm restart ${other}`);
+      await hears(world.olivia, "ops", new RegExp(`Restarted ${other}`));
+      expect(paths(world)).toEqual([restartOf("one"), restartOf(other)]);
+    },
+  );
+
+  it("restarts a VM that the service didn't find once, while its project has it in the list", async () => {
+    const world = usual;
+    world.compute.weather({ match: "GET /v1/vms/:id", status: 404, times: 1 });
+    await world.olivia.types("ops", "/vm restart one");
+    expect((await world.ended()).state).toBe("done");
+    expect(paths(world)).toEqual([restartOf("one")]);
   });
 
   it("tells the requester alone where the bot is no member, and says how to invite it", async () => {

@@ -55,6 +55,21 @@ describe("the card of an unknown outcome", () => {
     await hears(world.olivia, "ops", /before-x \| snap-found/);
   });
 
+  it("says in the service's words that a 200 says that it failed", async () => {
+    const message = "snapshot quota exceeded";
+    const match = "POST /v1/vms/:id/snapshots";
+    world.compute.weather({ match, status: 200, message, times: 1 });
+    await world.olivia.types("ops", "/vm snapshot web-2 refused-so");
+    await passQuiet(world);
+    const said =
+      /Outcome unknown\.[^]*The compute service answered \(200\): snapshot quota exceeded/;
+    const card = await hears(world.olivia, "ops", said);
+    await world.olivia.presses("It did not happen", { in: card.ts });
+    await dialog(world);
+    await world.olivia.submits({ reason: "the quota is full" });
+    await hears(world.olivia, "ops", /Snapshot of web-2 as refused-so .*not/);
+  });
+
   it("takes no ID that Gatehouse knows, and needs none", async () => {
     await world.olivia.types("ops", "/vm snapshot web-2 nightly");
     const known = snapshotIdOf(await world.ended());

@@ -41,7 +41,7 @@ import {
 } from "../../registry/define.ts";
 import { type StoredRequest, sentAtOf, type RequestIn } from "../request/stored-request.ts";
 import { isReviewed } from "../request/record.ts";
-import { stateWords, holderOf, callOf, whyOf } from "../request/stage.ts";
+import { type Stage, stateWords, holderOf, callOf, whyOf } from "../request/stage.ts";
 import {
   type SinceRequest,
   askingBlocks,
@@ -241,7 +241,7 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
       return md`Waiting for ${requesterName ? md`${requesterName}'s` : "another"} ${other} (${name(id)}) to finish: one change per target.`;
     }
     case "looking":
-      return md`The compute service gave no clear answer. Checking what happened before anything else is done.`;
+      return md`${answerWords(stage)}. Checking what happened before anything else is done.`;
     default:
       if (request.state === "unknown") return unknownLines(request, command);
       // Nothing was sent yet. The words must stay true after the send, because the card is edited
@@ -253,15 +253,23 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
   }
 }
 
+/** What the service answered, in its own words where it gave some. */
+function answerWords(stage: Stage): Markdown {
+  const { answer } = callOf(stage) ?? {};
+  const status = answer?.status ? ` (${answer.status})` : "";
+  const words = answer?.message ? `: ${answer.message}` : "";
+  if (answer === undefined || (answer.class === "unclear" && words === ""))
+    return md`The compute service gave no clear answer`;
+  const kind = answer.class === "unclear" ? "" : `: ${answer.class}`;
+  return md`The compute service answered${kind}${status}${words}`;
+}
+
 function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Markdown {
   const { call, reads, asksAgainAt, why } = request.stage;
-  const { answer, sentAt } = call;
+  const { sentAt } = call;
   const { last } = reads;
   const target = name(calledName(request.record.target));
-  const said =
-    answer === undefined || answer.class === "unclear"
-      ? md`The compute service gave no clear answer`
-      : md`The compute service answered: ${answer.class}${answer.status ? ` (${answer.status})` : ""}${answer.message ? `: ${answer.message}` : ""}`;
+  const said = answerWords(request.stage);
   const status = last && !why?.includes(last.status) ? ` ${last.status}` : "";
   const lastRead = last ? md` (last read${status} at ${when(last.at)})` : "";
   return lines(

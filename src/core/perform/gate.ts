@@ -166,7 +166,7 @@ const noProject = "the compute service doesn't find the project of this VM; noth
 const certificate = "the compute service's certificate can't be trusted";
 const untrusted = `${certificate}; nothing was sent`;
 /** The reason for a 401 or 403, for freezes and messages. */
-export const keyRefused = (status: number) =>
+export const keyRefused = (status: number | undefined) =>
   `the compute service rejected Gatehouse's API key (${status})`;
 const unconfirmed = "Slack can't confirm who you are right now";
 export const underNewPolicy = "Request again under the new policy.";
@@ -174,7 +174,7 @@ export const underNewPolicy = "Request again under the new policy.";
 function whenUnreadable(error: unknown): ClosedOrLater {
   if (!(error instanceof ComputeError)) throw error;
   if (error.reason === "tls") return { is: "later", why: untrusted };
-  if (error.status === 401 || error.status === 403) {
+  if (error.status === 401) {
     const hint = "Nothing was sent. The team that runs Gatehouse must check COMPUTE_API_KEY.";
     return { is: "closed", why: keyRefused(error.status), hint };
   }
@@ -182,6 +182,11 @@ function whenUnreadable(error: unknown): ClosedOrLater {
     const said = error.serviceMessage ? `: ${error.serviceMessage}` : "";
     return { is: "closed", why: `the compute service refused to show it${said}` };
   }
+  if (error.kind === "not-found")
+    return {
+      is: "later",
+      why: "the compute service lists it, but doesn't find it; nothing was sent",
+    };
   if (error.kind === "busy") return { is: "later", why: throttledWhy };
   if (error.kind === "unexpected")
     return {

@@ -57,7 +57,11 @@ function unusable(endpoint: Endpoint, lack: string | undefined): ComputeError {
 /** The error for a list that isn't whole, which doesn't prove that something doesn't exist. */
 const notWhole = (gaps: ListGaps) => unusable(endpoints.listProjects, gapsWords(gaps));
 
-/** Reads the target. `seen` is undefined only for a proven absence: a 404 while a control read succeeds. */
+/**
+ * Reads the target. `seen` is undefined only for a proven absence: a 404 while the list that would
+ * have it succeeds without it. A 404 of something that is listed is asked again once, and is then an
+ * error (`not-found`), which proves nothing.
+ */
 export async function readTarget(
   target: Target,
   { compute }: Pick<WorkerContext, "compute">,
@@ -71,18 +75,45 @@ export async function readTarget(
     if (seen.length === 0 && gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
     return { seen, vms: [] };
   }
-  try {
+  const read = async (): Promise<TargetReading> => {
     if (target.kind === "vm") return { seen: await compute.vms.get(target.id, options), vms: [] };
     const project = await compute.projects.get(target.id, options);
     const vms = project.type === "TEE_VM" ? await compute.projects.vms(target.id, telling) : [];
     return { seen: project, vms, gaps };
+  };
+  try {
+    return await read();
   } catch (error) {
-    if (!(error instanceof ComputeError) || error.kind !== "not-found") throw error;
-    // This is the control read.
-    const all = await compute.projects.listAll(undefined, telling);
-    if (target.kind === "project" && all.some(({ id }) => id === target.id)) throw error;
-    if (target.kind === "project" && gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
-    return { seen: undefined, vms: [] };
+    if (!isNotFound(error)) throw error;
+    return (await isListed(target, compute, options)) ? read() : { seen: undefined, vms: [] };
+  }
+}
+
+const isNotFound = (error: unknown) => error instanceof ComputeError && error.kind === "not-found";
+
+/** Whether the list in which it belongs still has it. Rejects for a list that may hide it. */
+async function isListed(
+  target: Target,
+  compute: WorkerContext["compute"],
+  options: CallOptions,
+): Promise<boolean> {
+  let gaps: ListGaps | undefined;
+  const telling = { ...options, onGaps: (found: ListGaps) => void (gaps = found) };
+  const hasIt = async (list: Promise<readonly { id: string }[]>) => {
+    if ((await list).some(({ id }) => id === target.id)) return true;
+    if (gaps && mayHide(gaps, target.name)) throw notWhole(gaps);
+    return false;
+  };
+  if (target.kind === "project") return hasIt(compute.projects.listAll(undefined, telling));
+  try {
+    return await hasIt(compute.projects.vms(target.projectId, telling));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    // Its project may be gone, too. Only the list of all projects proves that.
+    const { projectId } = target;
+    const projects = await compute.projects.listAll(undefined, telling);
+    if (projects.some(({ id }) => id === projectId) || gaps?.isCut) throw error;
+    return false;
   }
 }
 
@@ -105,7 +136,7 @@ export async function asNamedNow(
       throw unusable(endpoints.getProject, "name is missing");
     return { ...target, projectName: name };
   } catch (error) {
-    if (error instanceof ComputeError && error.kind === "not-found") return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
 }

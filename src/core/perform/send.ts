@@ -17,7 +17,7 @@ import { pollKeyOf } from "../request/record.ts";
 import { statusOf } from "../request/seen.ts";
 import { backoff, jitter } from "./back-off.ts";
 import { keyRefused } from "./gate.ts";
-import { readTarget } from "./read-target.ts";
+import { readTarget, readWithin } from "./read-target.ts";
 import {
   type Change,
   type Next,
@@ -289,6 +289,25 @@ async function recordAcceptance(
 }
 
 /**
+ * Whether the service refuses Gatehouse's key, and not only this change. A 403 may be about one
+ * protected VM, so the key counts as refused when a read that every key may make is refused, too. A
+ * 401 is about the key, unless that read succeeds.
+ */
+async function isKeyRefused(
+  { status, hasNewKey }: ComputeError,
+  { compute, policy }: WorkerContext,
+): Promise<boolean> {
+  if ((status !== 401 && status !== 403) || hasNewKey) return false;
+  try {
+    await compute.projects.listAll(1, readWithin(policy.timing));
+    return false;
+  } catch (error) {
+    if (!(error instanceof ComputeError)) throw error;
+    return error.status === 401 || error.status === 403 || status === 401;
+  }
+}
+
+/**
  * Records a refusal. After a 409 the target is read once: if it already is in the wanted state, the
  * request is done. All changes are frozen when the service refuses Gatehouse's key.
  */
@@ -299,7 +318,7 @@ async function recordRefusal(
   answer: ComputeError,
   by: WorkerContext,
 ): Promise<Next> {
-  if ((answer.status === 401 && !answer.hasNewKey) || answer.status === 403) {
+  if (await isKeyRefused(answer, by)) {
     const reason = keyRefused(answer.status);
     await by.store.freeze({ by: "Gatehouse", cause: "key-refused", reason });
   }

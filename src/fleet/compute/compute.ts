@@ -285,6 +285,7 @@ const sights = {
   encoding: "the answer is in a content encoding that Gatehouse can't read",
   aborted: "the call was canceled",
   answer: "the answer is not what the service documents",
+  "says-failure": "it answered that the call failed, with a status that means success",
 } as const;
 
 /** The observation behind an error, for alarms and metrics. A redirect is never followed. */

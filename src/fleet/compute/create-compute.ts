@@ -24,6 +24,7 @@ import {
   type Vm,
 } from "./compute.ts";
 import { type ComputeOptions, createHttp, type Http, type Good } from "./http.ts";
+import { type Paging, type Query, readPaging } from "./paging.ts";
 import * as z from "zod";
 
 export type { ComputeOptions } from "./http.ts";
@@ -44,8 +45,6 @@ export function createCompute(options: ComputeOptions): Compute {
 const perPageWanted = 100;
 const maxProjects = 10_000;
 const maxVmsOfProject = 100_000;
-
-type Query = Readonly<Record<string, string>>;
 
 function createProjects(http: Http, log: Log): Compute["projects"] {
   async function change(endpoint: Endpoint, id: string, options?: CallOptions, body?: object) {
@@ -168,9 +167,12 @@ function createVms(http: Http): Compute["vms"] {
 }
 
 /** The error for an answer that lacks a required part. `field` is a path like `vms[3].status`. */
-function unexpected({ endpoint, status }: Good, field: string, problem: string): ComputeError {
-  const message = `${describeFailure(endpoint, "unexpected", "answer", status)}: ${field} ${problem}`;
-  return new ComputeError("unexpected", endpoint, message, { reason: "answer", status });
+function unexpected(good: Good, field: string, problem: string): ComputeError {
+  const { endpoint, status, complaint } = good;
+  const reason = complaint ? "says-failure" : "answer";
+  const message = `${describeFailure(endpoint, "unexpected", reason, status)}: ${field} ${problem}`;
+  const serviceMessage = complaint?.message;
+  return new ComputeError("unexpected", endpoint, message, { reason, status, serviceMessage });
 }
 
 /** The JSON of an answer. Throws ComputeError `unexpected` when it isn't JSON. */
@@ -323,7 +325,7 @@ function idText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-interface Page<T> {
+interface Page<T> extends Paging {
   /** The records that can be used, at least in part. */
   items: T[];
   /** How many records the answer has, usable or not. */
@@ -332,11 +334,8 @@ interface Page<T> {
   /** The error of the first record that was left out. */
   error?: ComputeError | undefined;
   marked: string[];
-  total: number | undefined;
-  page: number | undefined;
-  perPage: number | undefined;
-  /** Whether the service says that there are more records. */
-  more: boolean | undefined;
+  /** The service says that it could read only a part. */
+  isPartial: boolean;
 }
 
 /**
@@ -353,11 +352,12 @@ function parsePage<T extends { id: string }>(
   const list = findList(json, key);
   if (!list) throw unexpected(good, key, "is missing");
   const page: Page<T> = {
-    ...paging(json),
+    ...readPaging(json, good.pagingHeaders),
     items: [],
     length: list.length,
     leftOut: [],
     marked: [],
+    isPartial: good.complaint !== undefined,
   };
   for (const [index, value] of list.entries()) {
     const said = own(value, "name");
@@ -407,34 +407,14 @@ function findList(json: unknown, key: string): unknown[] | undefined {
   return Array.isArray(inner) ? inner : undefined;
 }
 
-function paging(json: unknown): Pick<Page<never>, "total" | "page" | "perPage" | "more"> {
-  const places = [json, own(json, "pagination"), own(json, "meta"), own(json, "data")];
-  const find = <T>(names: readonly string[], fits: (value: unknown) => value is T) =>
-    places.flatMap((place) => names.map((name) => own(place, name))).find(fits);
-  const next = find(["next_page"], (value) => value !== undefined);
-  const says = next === undefined ? undefined : next !== null && next !== false && next !== "";
-  return {
-    total: find(["total", "total_count"], isCount),
-    page: find(["page"], isCount),
-    perPage: find(["per_page", "page_size"], isCount) || undefined,
-    more: find(["has_more"], (value) => typeof value === "boolean") ?? says,
-  };
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0;
-}
-
 /** Stands for a page that doesn't exist, and ends a list as an empty page does. */
 const pastTheLast: Page<never> = {
   items: [],
   length: 0,
   leftOut: [],
   marked: [],
-  total: undefined,
-  page: undefined,
-  perPage: undefined,
-  more: undefined,
+  isPartial: false,
+  ...readPaging(undefined, {}),
 };
 
 /** Whether a page was refused because the list has ended. Services answer that in several ways. */
@@ -503,6 +483,8 @@ async function allPages<T extends { id: string }>(
   function mayGoOn(page: Page<T>): boolean {
     if (!hasPages || page.length === 0) return false;
     if (page.more !== undefined) return page.more;
+    // A service that gives a mark for the next page gives none after the last.
+    if (first.next) return false;
     if (missing() > 0) return true;
     if (isTotal && counted() === total) return false;
     if (page.perPage === undefined || (first.total !== undefined && total < first.length))
@@ -512,9 +494,9 @@ async function allPages<T extends { id: string }>(
     return page.length >= (isRepeatedSize ? first.length : page.perPage);
   }
 
-  async function readNext(page: number): Promise<Page<T>> {
+  async function readNext(query: Query): Promise<Page<T>> {
     try {
-      return await readPage({ page: String(page), ...size });
+      return await readPage({ ...size, ...query });
     } catch (error) {
       if (error instanceof ComputeError && isNoSuchPage(error)) return pastTheLast;
       throw error;
@@ -524,16 +506,22 @@ async function allPages<T extends { id: string }>(
   let last = first;
   let next = 2;
   let isNew = take(first);
+  let { isPartial } = first;
   // Every page has something new, so a service that never ends its list is left after this many
   // pages.
   const mostPages = 2 * Math.ceil(most / Math.max(1, first.length)) + atOnce;
   while (isNew && seen.size < most && next <= mostPages && mayGoOn(last)) {
     // The first page's real length is the page size, whatever was requested.
     const pages = Math.max(1, Math.ceil(missing() / first.length));
-    const wave = Array.from({ length: Math.min(pages, atOnce) }, (_, offset) => next + offset);
-    const answers = await Promise.all(wave.map((page) => readNext(page)));
+    const wave: Query[] = last.next
+      ? [last.next]
+      : Array.from({ length: Math.min(pages, atOnce) }, (_, offset) => ({
+          page: String(next + offset),
+        }));
+    const answers = await Promise.all(wave.map((query) => readNext(query)));
     next += wave.length;
     isNew = answers.map((page) => take(page)).includes(true);
+    isPartial ||= answers.some((page) => page.isPartial);
     last = answers.find(({ length }) => length === 0) ?? answers.at(-1) ?? last;
   }
 
@@ -542,7 +530,9 @@ async function allPages<T extends { id: string }>(
   const isRepeated = !isNew && (last.more === true || isFull);
   const isCut =
     seen.size < most &&
-    (missing() > 0 || (last.length > 0 && (isRepeated || (hasPages && next > mostPages))));
+    (isPartial ||
+      missing() > 0 ||
+      (last.length > 0 && (isRepeated || (hasPages && next > mostPages))));
   if (isCut) log.warn("compute.list-incomplete", { endpoint });
   if (isCut || leftOut.length > 0 || marked.size > 0)
     onGaps?.({ leftOut, marked: [...marked], isCut });

@@ -8,6 +8,7 @@ import {
   isRecord,
   own,
 } from "./compute.ts";
+import { type PagingHeaders, pagingHeaders } from "./paging.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { plain } from "../../messages/message.ts";
 
@@ -41,6 +42,7 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
       status: statusCode,
       contentType: (first("content-type") ?? "").split(";")[0]!.trim().toLowerCase(),
       retryAfter: first("retry-after"),
+      paging: Object.fromEntries(pagingHeaders.map((header) => [header, first(header)])),
     };
     const bytes = await readAnswerBody(body, maxBytes);
     if (bytes === undefined) return { ...answer, text: "", flaw: "too-large" };
@@ -164,8 +166,9 @@ const refusals = new Set([
 
 /**
  * Judges what became of a change. Without a connection nothing was sent. With one, only the status
- * of an answer proves that nothing happened. A 2xx answer that was cut off is unclear; a complete
- * one is accepted whatever it contains. A page of something in between proves nothing.
+ * of an answer proves that nothing happened. A 2xx answer that was cut off, or that says that it
+ * failed, is unclear; any other complete one is accepted. A page of something in between proves
+ * nothing.
  */
 export function judgeChange(seen: Exchange, connected: boolean): CallVerdict {
   if ("failure" in seen)
@@ -177,7 +180,10 @@ export function judgeChange(seen: Exchange, connected: boolean): CallVerdict {
   // without a body.
   if (seen.flaw === "encoding") return { answer: seen, body: "empty" };
   const body = parseBody(seen);
-  const reason = seen.flaw ?? (body === "broken-off" ? "truncated" : undefined);
+  const reason =
+    seen.flaw ??
+    (body === "broken-off" ? "truncated" : undefined) ??
+    (saysFailure(body) ? "says-failure" : undefined);
   return reason ? { kind: "unclear", reason, answer: seen } : { answer: seen, body };
 }
 
@@ -232,6 +238,7 @@ export interface ServiceAnswer {
   /** Lower case, without parameters. Empty when there is none. */
   contentType: string;
   retryAfter: string | undefined;
+  paging: PagingHeaders;
   text: string;
   /** The status was received, but the body wasn't received completely. */
   flaw?: ComputeErrorReason | undefined;
@@ -276,6 +283,71 @@ function endsInside(text: string): boolean {
   return inString || depth > 0;
 }
 
+/** Fields of an answer's envelope, in lower case. A record of the service has an ID, an envelope doesn't. */
+const successFields = new Set(["success", "succeeded", "successful", "ok"]);
+const failureFields = new Set(["failed", "failure", "error", "errors", "fault", "exception"]);
+const errorTextFields = new Set([
+  "error_code",
+  "errorcode",
+  "error_message",
+  "errormessage",
+  "errmsg",
+]);
+const outcomeFields = new Set(["status", "state", "result", "outcome", "type"]);
+const codeFields = new Set([
+  "code",
+  "status_code",
+  "statuscode",
+  "errno",
+  "errcode",
+  "ret",
+  "retcode",
+]);
+const failedOutcome =
+  /^(error|errors?ed|fail|failed|failure|fault|rejected|refused|denied|invalid)$/i;
+const envelopes = new Set(["data", "result", "response", "body", "meta"]);
+
+/**
+ * Whether a 2xx answer says in its body that the call failed, as services do that answer everything
+ * with 200: `{success: false}`, `{error: {…}}`, `{status: "error"}`, `{code: 40013, msg: …}`. A
+ * record may have a field `status` or `error` of its own, so nothing in a record counts.
+ */
+export const saysFailure = (body: Body): boolean =>
+  typeof body !== "string" && isFailure(body.json, 0);
+
+function isFailure(json: unknown, depth: number): boolean {
+  if (!isRecord(json) || own(json, "id") !== undefined) return false;
+  const fields = Object.entries(json).map(([field, value]): [string, unknown] => [
+    field.toLowerCase(),
+    value,
+  ]);
+  const isExplained = fields.some(([field, value]) => isMessageField(field) && isPresent(value));
+  return fields.some(([field, value]) => {
+    if (successFields.has(field)) return value === false || value === 0 || value === "false";
+    if (failureFields.has(field)) return isPresent(value);
+    if (errorTextFields.has(field)) return isPresent(value) && Number(value) !== 0;
+    if (outcomeFields.has(field) && typeof value === "string") return failedOutcome.test(value);
+    if (codeFields.has(field)) return isExplained && isErrorCode(value);
+    return depth === 0 && envelopes.has(field) && isFailure(value, depth + 1);
+  });
+}
+
+const isMessageField = (field: string) => /^(msg|message|reason|detail|description)$/.test(field);
+
+/** Zero and 2xx mean success wherever an envelope has a code. */
+function isErrorCode(value: unknown): boolean {
+  const code = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  return (
+    typeof code === "number" && Number.isFinite(code) && code !== 0 && !(code >= 200 && code < 300)
+  );
+}
+
+function isPresent(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === 0) return false;
+  if (typeof value === "string") return !/^(|false|none|null|0)$/i.test(value.trim());
+  return Object.keys(value).length > 0 || typeof value !== "object";
+}
+
 /**
  * The service's own words in a refusal: `{error}`, `{error: {message}}`, `{message}`, `{detail}`,
  * `{errors: […]}`, problem+json (RFC 9457), or plain text, but never HTML. One line, at most 300
@@ -301,9 +373,11 @@ function looksLikeHtml(text: string): boolean {
   return /^\s*<|<(html|body|head|script|style|div|p|h1|title|br)\b/i.test(text);
 }
 
-const keys = "message error_description detail error title msg reason description errors".split(
-  " ",
-);
+/** Names of fields with words for people, in the order of preference. Upper case doesn't matter. */
+const keys =
+  "message error_description error_message errormessage errmsg detail error title msg reason description errors fault exception meta response body".split(
+    " ",
+  );
 
 /** Finds words at a limited depth, which bounds the work that a hostile answer can cause. */
 function wordsIn(value: unknown, depth: number): string | undefined {
@@ -314,11 +388,13 @@ function wordsIn(value: unknown, depth: number): string | undefined {
     return words.filter((each) => each !== undefined).join("; ") || undefined;
   }
   if (!isRecord(value)) return undefined;
+  const fields = new Map(Object.entries(value).map(([field, each]) => [field.toLowerCase(), each]));
   for (const key of keys) {
-    const words = wordsIn(own(value, key), depth + 1);
+    const words = wordsIn(fields.get(key), depth + 1);
     if (words !== undefined) return words;
   }
-  return fieldErrors(value);
+  const failing = [fields.get("data"), fields.get("result")].find((each) => isFailure(each, 1));
+  return failing === undefined ? fieldErrors(value) : wordsIn(failing, depth + 1);
 }
 
 /** `{field: "cpu", message: "must be positive"}` reads as "cpu: must be positive". */

@@ -16,6 +16,7 @@ import {
   judgeChange,
   judgeRead,
   mayPass,
+  saysFailure,
   type Request,
   type CallVerdict,
 } from "./exchange.ts";
@@ -28,6 +29,7 @@ import {
   type ComputeErrorReason,
   describeFailure,
 } from "./compute.ts";
+import type { PagingHeaders } from "./paging.ts";
 import { connectOnce, createConnector, parseBaseUrl } from "./reach.ts";
 
 export interface ComputeOptions {
@@ -92,6 +94,9 @@ export interface Good {
   endpoint: Endpoint;
   status: number;
   body: Body;
+  pagingHeaders: PagingHeaders;
+  /** Set for a read whose answer says that it failed: the service's own words, if it has some. */
+  complaint?: { message: string | undefined };
 }
 
 export type Http = ReturnType<typeof createHttp>;
@@ -227,7 +232,7 @@ export function createHttp(options: ComputeOptions) {
   function toError({ endpoint }: Call, bad: Bad, hasNewKey = false): ComputeError {
     const { kind, reason, answer } = bad;
     const status = answer?.status;
-    const isRefusal = answer !== undefined && answer.status >= 400;
+    const isRefusal = answer !== undefined && (answer.status >= 400 || reason === "says-failure");
     return new ComputeError(kind, endpoint, describeFailure(endpoint, kind, reason, status), {
       reason,
       status,
@@ -237,11 +242,20 @@ export function createHttp(options: ComputeOptions) {
     });
   }
 
-  return { readWithRetries, change, close: () => agent.destroy() };
-}
+  function goodOf({ endpoint }: Call, { answer, body }: Exclude<CallVerdict, Bad>): Good {
+    const complaint = saysFailure(body)
+      ? { message: serviceMessage(answer, currentValue(apiKey)) }
+      : undefined;
+    return {
+      endpoint,
+      status: answer.status,
+      body,
+      pagingHeaders: answer.paging,
+      ...(complaint ? { complaint } : {}),
+    };
+  }
 
-function goodOf({ endpoint }: Call, { answer, body }: Exclude<CallVerdict, Bad>): Good {
-  return { endpoint, status: answer.status, body };
+  return { readWithRetries, change, close: () => agent.destroy() };
 }
 
 /**

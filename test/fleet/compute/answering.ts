@@ -84,9 +84,13 @@ export async function answering(
   };
 }
 
-export function says(value: unknown, status = 200): RequestListener {
+export function says(
+  value: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): RequestListener {
   return (_, response) => {
-    response.writeHead(status, { "content-type": "application/json" });
+    response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(JSON.stringify(value));
   };
 }

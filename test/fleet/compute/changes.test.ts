@@ -92,6 +92,49 @@ describe("a call that changes something", () => {
     },
   );
 
+  const quota = "snapshot quota exceeded";
+  it.each<[object, words?: string | undefined]>([
+    [{ success: false, errors: [{ code: 1006, message: quota }], messages: [], result: null }],
+    [{ error: { code: "quota", message: quota } }],
+    [{ status: "error", message: quota }],
+    [{ code: 40013, msg: quota, data: null }],
+    [{ ok: false, error: quota }],
+    [{ Code: "40013", Message: quota }],
+    [{ errors: [{ title: quota }] }],
+    [{ result: "failed", reason: quota }],
+    [{ data: { success: false, message: quota } }],
+    [{ ret: -1, msg: quota }],
+    [{ error_code: 7, error_message: quota }],
+    [{ response: { state: "REJECTED", detail: quota } }],
+    [{ success: false }, undefined],
+  ])("answered with 200 and %j is unclear, in the service's words", async (body, ...words) => {
+    await using server = await answering(says(body));
+    await using compute = clientOf(server.url);
+    expect(await failureOf(restart(compute))).toMatchObject({
+      kind: "unclear",
+      reason: "says-failure",
+      status: 200,
+      serviceMessage: words.length > 0 ? words[0] : quota,
+    });
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it.each([
+    [{ success: true, errors: [], messages: [], result: null }],
+    [{ error: null, errors: {}, data: { task: 7 } }],
+    [{ code: 0, msg: "ok" }],
+    [{ code: "200", message: "accepted" }],
+    [{ status: "accepted", message: "will restart" }],
+    [{ status: "queued", code: 202 }],
+    [{ id: "vm-payments-web-1", status: "ERROR", error: "it failed last week" }],
+    [{ vm: { id: "vm-payments-web-1", status: "ERROR" } }],
+    [{ ok: "true", error: "" }],
+  ])("answered with 200 and %j is accepted", async (body) => {
+    await using server = await answering(says(body));
+    await using compute = clientOf(server.url);
+    expect(await restart(compute)).toMatchObject({ status: 200 });
+  });
+
   it("finds the connection refused: unreachable, nothing left us", async () => {
     const gone = await answering(says({}));
     await gone[Symbol.asyncDispose]();

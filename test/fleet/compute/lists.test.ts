@@ -242,6 +242,107 @@ describe("a list whose pages are full", () => {
   });
 });
 
+type Turn = { body: object; headers?: Record<string, string> };
+
+describe("a list that goes on in the service's own way", () => {
+  const all = Array.from({ length: 12 }, (_, index) => ({ ...vmRecord, id: `vm-${index}` }));
+  const size = 5;
+
+  /** A service that finds the next page by `parameter`, and tells it as `turn` says. */
+  async function reading(
+    parameter: string,
+    turn: (vms: object[], next: string | undefined, url: URL) => Turn,
+  ) {
+    await using server = await answering((request, response) => {
+      const url = new URL(request.url ?? "", "http://127.0.0.1");
+      const mark = url.searchParams.get(parameter);
+      const start = parameter === "page" ? (Number(mark ?? 1) - 1) * size : Number(mark ?? 0);
+      const end = start + size;
+      const next = parameter === "page" ? String(end / size + 1) : String(end);
+      const { body, headers } = turn(all.slice(start, end), end < 12 ? next : undefined, url);
+      says(body, 200, headers)(request, response);
+    });
+    await using compute = clientOf(server.url);
+    const gaps: ListGaps[] = [];
+    const vms = await compute.projects.vms("prj-1", { onGaps: (found) => gaps.push(found) });
+    return { read: vms.length, isCut: gaps.some(({ isCut }) => isCut), calls: server.asked };
+  }
+
+  it.each<[string, parameter: string, turn: Parameters<typeof reading>[1]]>([
+    [
+      "meta.pagination.next_page",
+      "page",
+      (vms, next) => ({
+        body: { vms, meta: { pagination: { next_page: next ? Number(next) : null } } },
+      }),
+    ],
+    ["next_cursor", "cursor", (vms, next) => ({ body: { vms, next_cursor: next ?? "" } })],
+    [
+      "data with pageInfo",
+      "cursor",
+      (vms, next) => ({
+        body: {
+          data: { vms, pageInfo: { hasNextPage: next !== undefined, endCursor: next ?? "12" } },
+        },
+      }),
+    ],
+    ["nextPageToken", "page_token", (vms, next) => ({ body: { vms, nextPageToken: next } })],
+    [
+      "links.next with an offset",
+      "offset",
+      (vms, next) => ({
+        body: { vms, links: { next: next ? `http://elsewhere.example/v1?offset=${next}` : null } },
+      }),
+    ],
+    [
+      "links.next.href",
+      "page",
+      (vms, next) => ({
+        body: { vms, _links: { next: next ? { href: `/v1?page=${next}` } : undefined } },
+      }),
+    ],
+    [
+      "a Link header",
+      "after",
+      (vms, next) => ({
+        body: vms,
+        headers: {
+          link: next
+            ? `</v1?after=0>; rel="first", </v1?after=${next}>; rel="next"`
+            : '</v1>; rel="first"',
+        },
+      }),
+    ],
+    ["X-Next-Page", "page", (vms, next) => ({ body: vms, headers: { "x-next-page": next ?? "" } })],
+    ["X-Total-Count", "page", (vms) => ({ body: vms, headers: { "x-total-count": "12" } })],
+    [
+      "current and last page",
+      "page",
+      (vms, _, url) => ({
+        body: {
+          vms,
+          meta: { currentPage: Number(url.searchParams.get("page") ?? 1), last_page: 3 },
+        },
+      }),
+    ],
+  ])("is read to its end: %s", async (_, parameter, turn) => {
+    const { read, isCut, calls } = await reading(parameter, turn);
+    expect({ read, isCut }).toEqual({ read: 12, isCut: false });
+    expect(calls.every((call) => call.startsWith("GET /v1/projects/prj-1/vms"))).toBe(true);
+  });
+
+  it.each<[string, turn: Parameters<typeof reading>[1]]>([
+    ["a next page of a form that nobody knows", (vms) => ({ body: { vms, next: { after: 5 } } })],
+    [
+      "a part that the service couldn't read",
+      (vms) => ({ body: { vms, errors: ["rack 3 is silent"] } }),
+    ],
+    ["an offset and a total", (vms) => ({ body: { vms, offset: 0, limit: 5, total: 12 } })],
+  ])("is told as incomplete: %s", async (_, turn) => {
+    expect(await reading("no-such", turn)).toMatchObject({ read: 5, isCut: true });
+  });
+});
+
 describe("one broken record", () => {
   const good = [1, 2].map((at) => ({ ...vmRecord, id: `vm-${at}`, name: `web-${at}` }));
 
