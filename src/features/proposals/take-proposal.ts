@@ -19,7 +19,8 @@ import {
   freezeEnder,
 } from "../../registry/define.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
-import { asNamedNow } from "../../core/perform/read-target.ts";
+import { asNamedNow, readTarget } from "../../core/perform/read-target.ts";
+import { isList } from "../../core/request/seen.ts";
 import { frozenLine } from "../../talk/authorize.ts";
 import { type GatewayContext, changeNamed, outdated } from "../../talk/gateway-context.ts";
 import { seenByService } from "../../talk/visible-to.ts";
@@ -83,15 +84,15 @@ async function targetToday(
   try {
     let isWhole = true;
     const options = { ...within, onGaps: () => void (isWhole = false) };
-    const { get } = target.kind === "vm" ? compute.vms : compute.projects;
-    const { id, name, ...rest } = await get(target.id, options);
+    const { seen } = await readTarget(target, { compute }, options);
+    if (seen === undefined || isList(seen)) return undefined;
+    const { id, name, ...rest } = seen;
     const projectId = "projectId" in rest ? rest.projectId : id;
     const named =
       isWhole && (await asNamedNow({ ...target, name, projectId }, { compute }, within));
     if (named) return named;
   } catch (error) {
     if (!(error instanceof ComputeError)) throw error;
-    if (error.kind === "not-found") return undefined;
   }
   const inTime = within.signal.aborted ? " in time" : "";
   throw new UserError(
