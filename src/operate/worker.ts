@@ -26,7 +26,7 @@ const pollsAtOnce = 10;
 const pollsEndMs = 1500;
 
 type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "at";
-type Stored = "redis" | "key" | "connected" | "queues" | "store" | "polls";
+type Stored = "redis" | "key" | "connected" | "queues" | "store" | "polls" | "snapshots";
 type Asked = "compute" | "appraiser" | "projectName" | "people" | "identity";
 type Parts = "commands" | "features" | "announce";
 
@@ -68,6 +68,7 @@ export async function startWorker(
     polls: on.polls,
     compute: on.compute,
     appraiser: on.appraiser,
+    snapshots: on.snapshots,
     projectName: on.projectName,
     ledger,
     commands: requestable(on.commands),

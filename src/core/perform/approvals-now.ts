@@ -32,7 +32,7 @@ export async function approvalProblem(
     // the target was renamed since, or has other VMs.
     const before = approvalsFor({ command, targets: [target], input }, by);
     if (before.required <= given) {
-      const why = `${target.name} now needs more approvals: ${needed.why}`;
+      const why = `${target.name} now needs more approvals: ${needed.raised ?? needed.why}`;
       return { is: "closed", why, hint: "Request again." };
     }
   }

@@ -1,7 +1,14 @@
 import { ComputeError, isTransitional, unreachableWords } from "../../fleet/compute/compute.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { scopeOfPerson, teamsOf } from "../permit/access.ts";
-import { type Basis, askAndPermit, breakGlassBasis, usualBasis } from "../permit/permit.ts";
+import {
+  type Basis,
+  type Permit,
+  askAndPermit,
+  breakGlassBasis,
+  raiseForRestore,
+  usualBasis,
+} from "../permit/permit.ts";
 import { type PolicyRefusal, deedInWords, ownerOf } from "../permit/refusal.ts";
 import type { ChangeCommand, Refusal, Seen, Target } from "../../registry/define.ts";
 import type { RequestRecord } from "../request/record.ts";
@@ -75,7 +82,8 @@ export async function gate(
     const { refused } = answer;
     if (refused) return { is: "closed", ...refusedInWords(refused, record, command) };
   }
-  const unapproved = await approvalProblem(request, answer.permit, vms, by);
+  const permit = await raisedByRead(answer.permit, read, request, by);
+  const unapproved = await approvalProblem(request, permit, vms, by);
   if (unapproved) return unapproved;
   if (command.on === "new-project") {
     // A project that the requester can't see isn't told of here. When its name is taken, the service
@@ -99,6 +107,26 @@ export async function gate(
   if (isTransitional(statusOf(seen)))
     return { is: "later", why: `${record.target.name} is ${statusOf(seen)} and must settle first` };
   return { is: "open", before: seen, vmIds };
+}
+
+/**
+ * Adds the approval that a restore needs by what the VM is now: its measurement may have changed
+ * since the request. The age of the snapshot is that of the request, so that waiting for approvers
+ * doesn't make it too old.
+ */
+async function raisedByRead(
+  given: Permit,
+  { seen }: TargetReading,
+  { record }: RequestIn<"authorized">,
+  { snapshots }: WorkerContext,
+): Promise<Permit> {
+  const { snapshot } = given.input;
+  if (typeof snapshot !== "string" || !seen || isList(seen) || !("projectId" in seen)) return given;
+  return raiseForRestore(given, {
+    snapshot: await snapshots.find(seen.id, snapshot),
+    measurementNow: seen.attestation?.measurement,
+    now: record.createdAt,
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import type { Compute } from "../../fleet/compute/compute.ts";
+import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Log } from "../../log/log.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -20,6 +21,7 @@ export interface WorkerContext {
   ledger: Ledger;
   compute: Compute;
   appraiser: Appraiser;
+  snapshots: Pick<Snapshots, "find">;
   commands: readonly ChangeCommand[];
   policy: Policy;
   policyVersion: string;

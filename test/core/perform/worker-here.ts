@@ -8,6 +8,7 @@ import {
 import { deleteProject } from "../../../src/commands/project/delete.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { createCompute } from "../../../src/fleet/compute/create-compute.ts";
+import { createSnapshots } from "../../../src/fleet/inventory/snapshots.ts";
 import { createLog } from "../../../src/log/log.ts";
 import type { ChangeCommand, Target } from "../../../src/registry/define.ts";
 import type { Args, Person } from "../../../src/registry/invocation.ts";
@@ -72,6 +73,7 @@ export async function workerHere(
     ledger,
     compute: client,
     appraiser: sandboxAppraiser({ compute: client, policy, redis, key }),
+    snapshots: createSnapshots(redis, key),
     commands: [restart, deleteProject],
     policy,
     policyVersion: "v1",

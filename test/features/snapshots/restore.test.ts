@@ -98,6 +98,25 @@ describe("restoring a snapshot with approval", () => {
     await hears(world.olivia, "ops", /Restored web-2 from nightly of \d/);
   });
 
+  it("isn't sent with one approval once the VM has another image than the snapshot", async () => {
+    const snapshotId = await takes(world, "/vm snapshot payments/web-1 nightly", "web-1");
+    await world.olivia.types("ops", `/vm restore payments/web-1 ${snapshotId}`);
+    await formOf(world);
+    await world.olivia.submits({ "Type web-1 to confirm": "web-1", Reason: "bad keys" });
+    const card = await cardOf("web-1");
+    expect(wordsOf(card)).not.toContain("One additional approval");
+    const before = restores(world).length;
+    world.compute.edit.setMachine({ vm: "payments/web-1", image: "vault 2" });
+    await world.amir.presses("Approve", { in: card.ts });
+    expect((await world.ended("vm restore")).state).toBe("cancelled");
+    await hears(
+      world.olivia,
+      "ops",
+      /web-1 now needs more approvals: the snapshot was taken under another measurement/,
+    );
+    expect(restores(world)).toHaveLength(before);
+  });
+
   it("has the reason again after Request again, so that it isn't typed twice", async () => {
     const why = "Migration 42 broke the ledger table";
     await world.olivia.types("ops", "/vm restore payments/web-1 snap-1");
