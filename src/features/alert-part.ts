@@ -18,6 +18,12 @@ export interface AlertsOnVm {
   alerts: readonly AlertOnVm[];
   /** Where the group's newest message stands; undefined while no channel shows it. */
   place: { channelId: string; ts: string } | undefined;
+  /** The name of their source in gatehouse.yml. */
+  source: string;
+  /** When their source last told anything of their group (ms by Redis). */
+  heardAt: number;
+  /** When something was last learned of their group, also that its source is silent (ms by Redis). */
+  changedAt: number;
   /** Buttons for the web pages of these alerts. */
   links: readonly ButtonSpec[];
 }
@@ -28,7 +34,7 @@ export interface AlertOnVm {
   state: "firing" | "ended" | "unheard";
   /** When it began to fire (ms by the clock of its source). */
   since: number;
-  /** When it ended (ms by the clock of its source); undefined while it fires. */
+  /** When it ended (ms by the clock of its source); undefined while it fires, and where its source doesn't say. */
   endedAt: number | undefined;
 }
 
@@ -54,4 +60,9 @@ export interface Advice {
 export interface RemedyPart {
   /** The advice for alerts of these names on a VM that the message's readers may see. */
   advise(vmId: string, alertNames: readonly string[]): Promise<readonly Advice[]>;
+  /**
+   * Judges these requests again, if something was learned of their alerts since (`at`, ms by Redis).
+   * Idempotent.
+   */
+  learned(requests: readonly string[], at: number): Promise<void>;
 }

@@ -14,6 +14,8 @@ interface KnownAlert {
   at: number;
   /** When it ended; undefined while it fires. */
   endedAt?: number;
+  /** Its source didn't say when it ended, so `endedAt` is when the end arrived (ms by Redis). */
+  isEndUntold?: true;
   /**
    * Set if the end arrived before the beginning (ms by Redis). The beginning is still on its way
    * and must not open the alert again.
@@ -79,7 +81,7 @@ const peerLateMs = 60_000;
 /** How late a sender's retry can arrive after its next state (ms). */
 const retryLateMs = 30_000;
 /** Shortest time between two notes that the same state was repeated (ms). */
-const heardEveryMs = 10 * 60_000;
+const heardEveryMs = 60_000;
 
 /**
  * Merges a delivery into its group. A delivery is a snapshot of the group as its sender saw it, and
@@ -248,16 +250,32 @@ function afterTelling(
 ): KnownAlert {
   const { key: _key, at, endedAt, ...detail } = alert;
   if (endedAt === undefined) return { at, detail };
-  // Some sources say that it ended but not when: Grafana and older Prometheus rules send the year
-  // 1.
-  const end = endedAt > 0 ? endedAt : now;
-  if (!before) return { at, endedAt: end, ...(isListedFirst ? {} : { overtookAt: now }), detail };
+  const end = endOf(endedAt, now);
+  if (!before) return { at, ...end, ...(isListedFirst ? {} : { overtookAt: now }), detail };
   if (isFiring(before)) {
-    const isOfEarlier = at < before.at && end < before.at;
-    return isOfEarlier ? before : { at, endedAt: end, detail };
+    const isOfEarlier = at < before.at && end.endedAt < before.at;
+    return isOfEarlier ? before : { at, ...end, detail };
   }
-  if (before.isMissing) return { at, endedAt: end, detail };
-  return { ...before, endedAt: Math.max(before.endedAt ?? 0, end), detail };
+  if (before.isMissing) return { at, ...end, detail };
+  return end.endedAt > (before.endedAt ?? 0)
+    ? { ...before, ...end, detail }
+    : { ...before, detail };
+}
+
+/** A source's clock may be ahead of Redis's by this much without being wrong (ms). */
+const clockSlackMs = 1_000;
+
+/**
+ * The end of an alert whose source says that it ended at `endedAt`. Some sources don't say when:
+ * Grafana and older Prometheus rules send the year 1. An end after its arrival is by a clock that is
+ * wrong, so nobody knows when it was.
+ */
+function endOf(
+  endedAt: number,
+  now: number,
+): Pick<KnownAlert, "isEndUntold"> & { endedAt: number } {
+  if (endedAt <= 0 || endedAt > now + clockSlackMs) return { endedAt: now, isEndUntold: true };
+  return { endedAt: Math.min(endedAt, now) };
 }
 
 /**
@@ -344,6 +362,8 @@ export const firingIn = ({ alerts, omitted }: AlertGroup): number =>
 
 export interface ShownAlert extends Detail {
   endedAt: number | undefined;
+  /** Whether `endedAt` is by its source. */
+  isEndTold: boolean;
   isMissing: boolean;
 }
 
@@ -351,8 +371,8 @@ export interface ShownAlert extends Detail {
 export function detailsOf({ alerts }: AlertGroup): ShownAlert[] {
   const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
   return Object.values(alerts)
-    .flatMap(({ detail, endedAt, isMissing = false }) =>
-      detail ? [{ ...detail, endedAt, isMissing }] : [],
+    .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false }) =>
+      detail ? [{ ...detail, endedAt, isEndTold: !isEndUntold && !isMissing, isMissing }] : [],
     )
     .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || compareNames(a.vm, b.vm));
 }

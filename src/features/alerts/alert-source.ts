@@ -25,6 +25,7 @@ import {
   renderEvents,
   renderMoved,
 } from "./render-alert.ts";
+import { newsAt } from "./tell-features.ts";
 import { groupsByVm, renderOverview } from "./render-overview.ts";
 import { readRecentFacts } from "./recent-facts.ts";
 import type { RemedyPart } from "../alert-part.ts";
@@ -84,6 +85,7 @@ export function alertSource(options: {
     const stored = overview ?? alert;
     if (!stored) return undefined;
     const { createdAt, revision } = stored;
+    if (alert) await options.remedies()?.learned(alert.record.requests, newsAt(alert));
     const overviewId = alert && boardOf(alert.delivered);
     if (overviewId !== undefined) {
       const hasEnded = alert?.state === "ended";

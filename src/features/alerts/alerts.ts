@@ -112,6 +112,8 @@ export interface FiringAlert {
 /** An alert that its source says has ended. */
 export interface EndedAlert extends FiringAlert {
   endedAt: number;
+  /** False when its source doesn't say when it ended: `endedAt` is then when that arrived. */
+  isEndTold: boolean;
 }
 
 /** Translates a delivery to what exists now. */
@@ -430,11 +432,11 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     async endedSince(ids: readonly string[], at: number): Promise<readonly EndedAlert[]> {
       const groups = await getMany(ids);
       return groups.flatMap(({ id, record: { group, vms }, state, changedAt }) =>
-        detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
+        detailsOf(group).flatMap(({ name, vm: label, since, endedAt, isEndTold }) => {
           const vmId = vms.find((vm) => vm.label === label)?.id;
           const isNew = endedAt && (endedAt > at || (state === "ended" && changedAt > at));
           return isNew
-            ? [{ key: `${id} ${name} ${label}`, name, label, vmId, since, endedAt }]
+            ? [{ key: `${id} ${name} ${label}`, name, label, vmId, since, endedAt, isEndTold }]
             : [];
         }),
       );

@@ -236,19 +236,27 @@ export function endOf(view: View): Markdown | undefined {
   if (signOf(alert) !== "✅") return undefined;
   const shown = shownOf(alert);
   const lastedMs = endedAtOf(alert, shown) - Math.min(...shown.map(({ since }) => since));
-  const after = shown.length > 0 && lastedMs > 0 ? ` after ${duration(lastedMs)}` : "";
+  const isTold = shown.length > 0 && shown.every(({ isEndTold }) => isEndTold);
+  const after = isTold && lastedMs > 0 ? ` after ${duration(lastedMs)}` : "";
   return md`*${headline(view)}* ended${after}${restartedBefore(view)}.`;
 }
 
 const endedAtOf = (alert: StoredAlert, shown: ReturnType<typeof shownOf>) =>
   Math.max(0, ...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
 
-/** `; olivia had restarted it`: the last press that changed a VM shortly before the group ended. */
+/**
+ * `; olivia had restarted it`: the last press that changed a VM shortly before the VM's alerts ended
+ * by their source. The time at which an end arrives says nothing.
+ */
 function restartedBefore({ alert, presses, vms, helpsWithinMs }: View): string {
-  const { changedAt: endedAt } = alert;
+  const all = shownOf(alert);
   const last = presses.findLast(({ request, command }) => {
-    const isInTime = endedAt - request.changedAt <= helpsWithinMs && sentAtOf(request) <= endedAt;
-    return isInTime && hasChanged({ request, command });
+    const { id } = request.record.target;
+    const its = all.filter((one) => vms.get(one.vm)?.target.id === id);
+    const ends = its.map(({ endedAt = 0, isEndTold }) => (isEndTold ? endedAt : 0));
+    const [firstEnd, lastEnd] = [Math.min(...ends), Math.max(...ends)];
+    const isInTime = lastEnd - request.changedAt <= helpsWithinMs && sentAtOf(request) <= firstEnd;
+    return its.length > 0 && isInTime && hasChanged({ request, command });
   });
   if (!last) return "";
   const { requester, target } = last.request.record;
@@ -287,7 +295,9 @@ function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>): Markd
   }
   const endedAt = timeOn(alert, endedAtOf(alert, shown));
   const isMissing = shown.every((one) => one.isMissing);
-  const how = isMissing ? md`No longer reported since ${endedAt}` : md`Ended ${endedAt}`;
+  const how = isMissing
+    ? md`No longer reported since ${endedAt}`
+    : md`Ended ${shown.every((one) => one.isEndTold) ? "" : "by "}${endedAt}`;
   return md`${how}, fired ${since}${all && `, ${all}`}`;
 }
 

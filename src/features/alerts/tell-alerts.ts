@@ -40,8 +40,9 @@ function firingLine(firing: OnVm<FiringAlert>, now: number): Line {
 }
 
 function endedLine(ended: OnVm<EndedAlert>, now: number): Line {
-  const { key, name: alert, label, vm, since, endedAt } = ended;
-  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${atTime(endedAt, now)}; it had fired since ${timeNear(since, now)}.`;
+  const { key, name: alert, label, vm, since, endedAt, isEndTold } = ended;
+  const by = isEndTold ? "" : "by ";
+  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${by}${atTime(endedAt, now)}; it had fired since ${timeNear(since, now)}.`;
   return { key, text, button: vm && showVm(vm) };
 }
 

@@ -39,14 +39,17 @@ export function alertPart(on: {
       return {
         vm: await calledIn(place?.channelId ?? alert.record.channelId, vmId, label),
         alerts: onVm.flatMap((one) =>
-          one.details.map(({ name, since, endedAt, isMissing }) => ({
+          one.details.map(({ name, since, endedAt, isEndTold, isMissing }) => ({
             name,
             since,
-            endedAt,
+            endedAt: isEndTold ? endedAt : undefined,
             state: stateOf({ endedAt, isMissing }, one.alert),
           })),
         ),
         place,
+        source: alert.record.source,
+        heardAt: Math.max(...onVm.map((one) => one.alert.record.group.told?.heardAt ?? 0)),
+        changedAt: Math.max(...onVm.map((one) => newsAt(one.alert))),
         links: linksOf(details),
       };
     },
@@ -55,6 +58,10 @@ export function alertPart(on: {
     },
   };
 }
+
+/** When something was last learned of a group, from its source or from its silence (ms by Redis). */
+export const newsAt = ({ changedAt, record }: StoredAlert): number =>
+  Math.max(changedAt, record.group.told?.heardAt ?? 0);
 
 function stateOf(
   one: { endedAt: number | undefined; isMissing: boolean },

@@ -14,10 +14,12 @@ export const pastOf = (remedies: readonly StoredRemedy[], alertName: string): Pa
 /** The alerts of a VM of which earlier attempts are read, and the sentences at most. */
 const mostNames = 3;
 const mostAdvice = 2;
+/** The newest attempts of a group that are judged again. */
+const mostAttempts = 10;
 
 /** Says on an alert what helped before, or didn't. */
 export const remedyPart = (on: {
-  remedies: Pick<Remedies, "of">;
+  remedies: Pick<Remedies, "of" | "get" | "touch">;
   changes: readonly ChangeCommand[];
 }): RemedyPart => ({
   async advise(vmId, alertNames) {
@@ -36,5 +38,13 @@ export const remedyPart = (on: {
         }),
       )
       .slice(0, mostAdvice);
+  },
+
+  async learned(requests, at) {
+    for (const id of requests.slice(-mostAttempts)) {
+      const remedy = await on.remedies.get(id);
+      if (remedy?.state === "open" && remedy.judgment && remedy.judgment.judgedAt <= at)
+        await on.remedies.touch(id);
+    }
   },
 });

@@ -10,7 +10,7 @@ import { remedySource } from "./remedy-source.ts";
  */
 export const remedies = defineFeature({
   name: "remedies",
-  needs: ["config", "redis", "key", "store", "changes", "running"],
+  needs: ["config", "redis", "key", "store", "changes", "inventory", "running"],
   start(on) {
     const { store, changes } = on;
     const all = createRemedies(on.redis, on.key);

@@ -21,8 +21,11 @@ export interface RemedyRecord {
 /**
  * The life of a remedy, whose ID is that of its request.
  *
- *     open ──► judged   some minutes after the request ended, by whether each alert fires then
+ *     open ──► judged   every alert that fired has ended, or nobody tells of it any more
  *       └────► void     the request changed nothing, or nobody knows when
+ *
+ * Some minutes after the request ended, an open remedy gets a judgment, which is replaced whenever
+ * the alerts' source speaks again.
  */
 export interface StoredRemedy {
   record: RemedyRecord;
@@ -30,8 +33,9 @@ export interface StoredRemedy {
   revision: number;
   createdAt: number;
   judgment: Judgment | undefined;
-  /** The mark of its message. */
+  /** The marks of its message, and of the one that takes it back. */
   said: string | undefined;
+  correctionSaid: string | undefined;
 }
 
 export interface Judgment {
@@ -100,8 +104,9 @@ export function createRemedies(redis: RedisClient, key: Keys) {
       await move({ record: kept, revision: 0 }, "open", { remedy: JSON.stringify(kept) });
     },
 
-    judge: (remedy: StoredRemedy, judgment: Judgment): Promise<boolean> =>
-      move(remedy, "judged", { judgment: JSON.stringify(judgment) }),
+    /** Stores a judgment. It is the last one when its alerts are all over (`isLast`). */
+    judge: (remedy: StoredRemedy, judgment: Judgment, isLast: boolean): Promise<boolean> =>
+      move(remedy, isLast ? "judged" : "open", { judgment: JSON.stringify(judgment) }),
 
     /** Forgets a remedy whose request changed nothing, or nobody knows when. */
     voided: (remedy: StoredRemedy): Promise<boolean> => move(remedy, "void"),
@@ -125,5 +130,6 @@ export function parseRemedy(fields: Fields): StoredRemedy | undefined {
     createdAt: Number(fields["createdAt"]),
     judgment: judgment ? (JSON.parse(judgment) as Judgment) : undefined,
     said: fields["said:end"],
+    correctionSaid: fields["said:correction"],
   };
 }

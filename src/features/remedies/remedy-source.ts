@@ -3,14 +3,23 @@ import { isSaid } from "../../core/deliver/post-once.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { callOf, deciderOf, isAlready } from "../../core/request/stage.ts";
 import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
+import { isSettledVmStatus } from "../../fleet/compute/compute.ts";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
+import { statusOf } from "../../core/request/seen.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { type AlertPart, type AlertsOnVm, isRemedy } from "../alert-part.ts";
-import { judgeRemedy, sumUp } from "./judge-remedy.ts";
-import { type Judgment, parseRemedy, type Remedies, type StoredRemedy } from "./remedies.ts";
+import { type Verdict, isSameFiring, judgeRemedy, sumUp } from "./judge-remedy.ts";
+import {
+  type Judgment,
+  type Remedies,
+  type RemedyRecord,
+  type StoredRemedy,
+  parseRemedy,
+} from "./remedies.ts";
 import { pastOf } from "./advise.ts";
-import { renderStillFiring } from "./render-remedy.ts";
+import { renderCorrection, renderStillFiring } from "./render-remedy.ts";
 
 /** The newest requests of a VM that are read to find those that followed an attempt. */
 const mostOthers = 20;
@@ -20,13 +29,15 @@ const placeAgainMs = 30_000;
 
 /**
  * Follows alerts after a press: some minutes after its request ended, each remedy is judged, and
- * what still fires is told once in the alert's thread.
+ * what still fires is told once in the alert's thread. It is judged again whenever the alerts'
+ * source speaks, until they are over, and what proves untrue is taken back.
  */
 export function remedySource(on: {
   remedies: Remedies;
   store: Pick<Journal, "get" | "getMany" | "recentIds" | "history">;
   changes: readonly ChangeCommand[];
   config: { readonly policy: Pick<Policy, "timing"> };
+  inventory: Pick<Inventory, "findVm">;
   /** Undefined where nothing tells of alerts. */
   alerts(): AlertPart | undefined;
 }): Source {
@@ -46,36 +57,41 @@ export function remedySource(on: {
       if (state === "open") await remedies.voided(remedy);
       return state === "open" ? readAgain() : owed;
     }
+    // What is told from now on is news.
+    const now = await remedies.now();
     const alerts = await on.alerts()?.find(record.alert, record.vmId);
-    if (state === "open") {
+    const { judgment } = remedy;
+    if (state === "open" && (!judgment || isNews(alerts, judgment))) {
       const dueAt = request.changedAt + on.config.policy.timing.remedyMs;
-      const now = await remedies.now();
       if (now < dueAt) return { ...owed, waitMs: dueAt - now };
-      await remedies.judge(remedy, await judgmentOf(remedy, request, alerts, now, dueAt));
+      const isLast = !firesStill(record, alerts);
+      await remedies.judge(remedy, await judge(remedy, request, alerts, now, dueAt), isLast);
       return readAgain();
     }
-    const { judgment, said } = remedy;
     const command = changes.find(({ name }) => name === record.command);
-    if (!judgment || !command || isSaid(said)) return owed;
+    if (!judgment || !command) return owed;
     // What is known of the command now is on the alert's message as well.
     await on.alerts()?.redraw(record.alert);
-    const names = namesToTell(judgment, alerts);
-    if (names.length === 0 || !alerts) return owed;
+    if (!alerts) return owed;
+    const toTell = messageFor(remedy, judgment, alerts);
+    if (!toTell) return owed;
     // An alert that fires anew may not have its message yet.
     if (!alerts.place) return { ...owed, waitMs: placeAgainMs };
     const { channelId, ts: threadTs } = alerts.place;
+    const { key, names } = toTell;
+    const told = { names, alerts, requester: request.record.requester.id, command };
     const render = async () =>
-      renderStillFiring({
-        names,
-        alerts,
-        requester: request.record.requester.id,
-        command,
-        afterMs: judgment.judgedAt - judgment.changedAt,
-        isAgain: alerts.alerts.some((one) => one.since > (record.fired[one.name] ?? Infinity)),
-        failedBefore: await failuresBefore(remedy, names),
-      });
+      key === "correction"
+        ? renderCorrection(told)
+        : renderStillFiring({
+            ...told,
+            judgment,
+            isAgain: names.every((name) => firesAnew(name, record, alerts)),
+            failedBefore: await failuresBefore(remedy, names),
+          });
     const place = { channelId, threadTs };
-    return { ...owed, messages: [{ key: "end", mark: said, place, render, urgency: "result" }] };
+    const message = { key, mark: toTell.mark, place, render, urgency: "result" } as const;
+    return { ...owed, messages: [message] };
   };
 
   /**
@@ -89,7 +105,7 @@ export function remedySource(on: {
     return !steps.some((step) => step.state === "not-applied");
   }
 
-  async function judgmentOf(
+  async function judge(
     { record }: StoredRemedy,
     request: StoredRequest,
     now: AlertsOnVm | undefined,
@@ -97,14 +113,27 @@ export function remedySource(on: {
     dueAt: number,
   ): Promise<Judgment> {
     const sentAt = sentAtOf(request);
-    const later = await laterChanges(request, judgedAt);
-    const lateByMs = judgedAt - dueAt;
-    const isSuperseded = later.length > 0;
-    const verdicts = judgeRemedy(record.fired, { now, sentAt, lateByMs, isSuperseded });
+    const later = await laterChanges(request, dueAt);
+    const isExplained = later.length > 0 || (await wasChangedElsewhere(request));
+    const verdicts = judgeRemedy(record.fired, { now, sentAt, dueAt, isExplained });
     const told = await namesToldBy(later);
-    const isTold = (name: string) => verdicts[name] !== "failed" || told.has(name);
+    const isTold = (name: string) => !isFiringVerdict(verdicts[name]) || told.has(name);
     const { changedAt } = request;
-    return { verdicts, changedAt, judgedAt, isSuperseded: Object.keys(verdicts).every(isTold) };
+    const isSuperseded = later.length > 0 && Object.keys(verdicts).every(isTold);
+    return { verdicts, changedAt, judgedAt, isSuperseded };
+  }
+
+  /**
+   * Whether the VM has settled in another status than the one that the request left it in, so that
+   * something else changed it.
+   */
+  async function wasChangedElsewhere({ record, stage }: StoredRequest): Promise<boolean> {
+    const { id } = record.target;
+    const after = "after" in stage ? stage.after : undefined;
+    const found = await on.inventory.findVm(id, { onlyKnown: true });
+    if (!after || !("found" in found) || found.found.id !== id) return false;
+    const { status } = found.found;
+    return isSettledVmStatus(status) && status !== statusOf(after);
   }
 
   /**
@@ -148,16 +177,47 @@ export function remedySource(on: {
   return { outbox: remedies.outbox, prepareMessages: prepareRemedy };
 }
 
-/** The alerts that were judged to fire and do so now: what has ended meanwhile isn't told. */
-function namesToTell(
+/** Whether something was learned of the alerts after they were judged. */
+const isNews = (alerts: AlertsOnVm | undefined, { judgedAt }: Judgment): boolean =>
+  alerts === undefined || alerts.changedAt >= judgedAt;
+
+/** Whether one of the alerts that fired before the attempt has fired ever since. */
+const firesStill = ({ fired }: RemedyRecord, alerts: AlertsOnVm | undefined): boolean =>
+  (alerts?.alerts ?? []).some((one) => isSameFiring(one, fired[one.name] ?? 0));
+
+/** Whether an alert that fired before the attempt ended, and fires again. */
+const firesAnew = (alert: string, { fired }: RemedyRecord, { alerts }: AlertsOnVm): boolean =>
+  alerts.some(({ name, state, since }) => {
+    return name === alert && state === "firing" && since > (fired[alert] ?? Infinity);
+  });
+
+const isFiringVerdict = (verdict: Verdict | undefined) =>
+  verdict === "failed" || verdict === "unheard";
+
+/**
+ * The message that is owed now: that alerts still fire, or that this wasn't true. What has ended
+ * before it could be told isn't told.
+ */
+function messageFor(
+  { record, said, correctionSaid }: StoredRemedy,
   { verdicts, isSuperseded }: Judgment,
-  alerts: AlertsOnVm | undefined,
-): readonly string[] {
-  if (isSuperseded) return [];
-  const firing = new Set(
-    alerts?.alerts.flatMap(({ name, state }) => (state === "firing" ? name : [])),
-  );
-  return Object.keys(verdicts).filter((name) => verdicts[name] === "failed" && firing.has(name));
+  alerts: AlertsOnVm,
+): { key: "end" | "correction"; mark: string | undefined; names: readonly string[] } | undefined {
+  const all = Object.keys(verdicts);
+  if (!isSaid(said)) {
+    const firing = new Set(
+      alerts.alerts.flatMap(({ name, state }) => (state === "firing" ? name : [])),
+    );
+    const names = all.filter(
+      (name) =>
+        firing.has(name) && (isFiringVerdict(verdicts[name]) || firesAnew(name, record, alerts)),
+    );
+    return isSuperseded || names.length === 0 ? undefined : { key: "end", mark: said, names };
+  }
+  const names = all.filter((name) => verdicts[name] === "helped");
+  return isSaid(correctionSaid) || names.length === 0
+    ? undefined
+    : { key: "correction", mark: correctionSaid, names };
 }
 
 /** A request that was sent and may have changed its target, as far as it is known now. */

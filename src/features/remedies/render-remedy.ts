@@ -1,4 +1,5 @@
 import {
+  atTime,
   buttons,
   duration,
   firstFew,
@@ -12,6 +13,7 @@ import {
 import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { Advice, AlertsOnVm } from "../alert-part.ts";
 import type { sumUp } from "./judge-remedy.ts";
+import type { Judgment } from "./remedies.ts";
 import { lowerFirst } from "../../text/letter-case.ts";
 
 /** `A restart`, `An update`. */
@@ -38,34 +40,57 @@ export function adviceOn(
   return { command: command.name, text, at: helpedAt };
 }
 
-/** The alerts that a change didn't end, and how often the change had failed before. */
-export interface StillFiring {
+/** Alerts about which an attempt has something to tell. */
+interface Told {
   names: readonly string[];
   alerts: AlertsOnVm;
   /** User ID. */
   requester: string;
   command: ChangeCommand;
-  /** How long after the change that was seen (ms). */
-  afterMs: number;
-  /** Whether one of them ended meanwhile and fires anew. */
+}
+
+/** The alerts that a change didn't end, and how often the change had failed before. */
+export interface StillFiring extends Told {
+  judgment: Pick<Judgment, "verdicts" | "changedAt" | "judgedAt">;
+  /** Whether they ended meanwhile and fire anew. */
   isAgain: boolean;
   /** How many attempts right before this one had failed, too. */
   failedBefore: number;
 }
 
-/** The message in the alert's thread, some minutes after a change that didn't end the alert. */
+const placeOf = ({ names, alerts }: Told) => `${firstFew(names, 3)} on ${alerts.vm}`;
+
+/**
+ * The message in the alert's thread, some minutes after a change that didn't end the alert as far as
+ * its source told. Whether the change helped is said only if the source has spoken since.
+ */
 export function renderStillFiring(still: StillFiring): Message {
-  const { names, alerts, requester, command, afterMs, isAgain, failedBefore } = still;
-  const what = `${firstFew(names, 3)} on ${alerts.vm}`;
+  const { names, alerts, requester, command, judgment, isAgain, failedBefore } = still;
+  const { verdicts, changedAt, judgedAt } = judgment;
+  const isHeard = names.every((one) => verdicts[one] === "failed");
   const before = failedBefore === 0 ? "" : `; it didn't ${lastTimes(failedBefore)} either`;
   const fires = `${names.length > 1 ? "fire" : "fires"}${isAgain ? " again" : ""}`;
-  const said = md`${what} ${isAgain ? "" : "still "}${fires}, ${wholeMinutes(afterMs)} after the ${nounOf(command)}.`;
-  const so = `${aNounOf(command)} didn't help${before}.`;
+  const after = `${wholeMinutes(judgedAt - changedAt)} after the ${nounOf(command)}`;
+  const { source, heardAt } = alerts;
+  const spoke =
+    heardAt < changedAt
+      ? md`hasn't spoken since the ${nounOf(command)}`
+      : md`last spoke ${atTime(heardAt, judgedAt)}`;
+  const unheard = isHeard || isAgain ? "" : md`, as far as ${source} has told: it ${spoke}`;
+  const said = md`${placeOf(still)} ${isAgain ? "" : "still "}${fires}, ${after}${unheard}.`;
+  const so = isHeard ? ` ${aNounOf(command)} didn't help${before}.` : "";
   return message(
-    news(md`🔥 ${said} ${so}`),
-    section(md`🔥 ${mention(requester)} *${said}* ${so}`),
+    news(md`🔥 ${said}${so}`),
+    section(md`🔥 ${mention(requester)} *${said}*${so}`),
     buttons(alerts.links),
   );
+}
+
+/** Takes back that alerts still fired: their source told later that they had ended in time. */
+export function renderCorrection(told: Told): Message {
+  const { alerts, requester, command } = told;
+  const said = md`${placeOf(told)} had ended after the ${nounOf(command)}; ${alerts.source} told it only later.`;
+  return message(news(md`✅ ${said}`), section(md`✅ ${mention(requester)} ${said}`));
 }
 
 /** To the minute, as long as it is one: the look isn't more exact. */

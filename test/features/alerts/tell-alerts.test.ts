@@ -33,7 +33,7 @@ it("a channel is told firing and ended alerts, each once, of the VMs that it is 
       ],
       endedSince: async (ids) => {
         asked.push(ids);
-        const ended = { endedAt: since + hour };
+        const ended = { endedAt: since + hour, isEndTold: true };
         return [
           { ...onVm("1", "web-1"), ...ended },
           { ...onVm("5", "web-1", "DiskFull"), ...ended },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type AlertOnVm, isRemedy } from "../../../src/features/alert-part.ts";
-import { judgeRemedy, sumUp } from "../../../src/features/remedies/judge-remedy.ts";
+import { type AlertOnVm, type AlertsOnVm, isRemedy } from "../../../src/features/alert-part.ts";
+import { type Verdict, judgeRemedy, sumUp } from "../../../src/features/remedies/judge-remedy.ts";
 import { adviceOn, renderStillFiring } from "../../../src/features/remedies/render-remedy.ts";
 import { commands } from "../../../src/features/index.ts";
 import { requestable } from "../../../src/registry/define.ts";
@@ -13,61 +13,67 @@ const commandNamed = (name: string) => {
 };
 const restart = commandNamed("vm restart");
 
-/** When the attempt's call was sent, and when what ended since has ended. */
+/** When the attempt's call was sent, when what ended since has ended, and when it is time to judge. */
 const sentAt = 10;
 const endsAt = 20;
+const dueAt = 30;
 
-const standing = (...states: readonly AlertOnVm["state"][]) => ({
+type Stands = Partial<AlertOnVm> & Pick<AlertOnVm, "state">;
+const standing = (...all: readonly Stands[]): AlertsOnVm => ({
   vm: "web-2",
-  alerts: states.map((state) => ({
+  alerts: all.map((one) => ({
     name: "HighCpu",
-    state,
     since: 1,
-    endedAt: state === "firing" ? undefined : endsAt,
+    endedAt: one.state === "firing" ? undefined : endsAt,
+    ...one,
   })),
   place: undefined,
+  source: "prometheus",
+  heardAt: dueAt,
+  changedAt: dueAt,
   links: [],
 });
-const onTime = { sentAt, lateByMs: 0, isSuperseded: false };
+const firing = { state: "firing" } as const;
+const ended = { state: "ended" } as const;
+const unheard = { state: "unheard" } as const;
 
 describe("what became of an alert after an attempt to end it", () => {
+  const judged = (now: AlertsOnVm | undefined, isExplained = false) =>
+    judgeRemedy({ HighCpu: 1 }, { now, sentAt, dueAt, isExplained })["HighCpu"];
+
   it("is judged for each alert by whether it fires then", () => {
-    const judged = (...states: readonly AlertOnVm["state"][]) =>
-      judgeRemedy({ HighCpu: 1 }, { now: standing(...states), ...onTime })["HighCpu"];
-    expect(judged("ended")).toBe("helped");
-    expect(judged("firing")).toBe("failed");
-    expect(judged("ended", "firing")).toBe("failed");
-    expect(judged("unheard")).toBe("unclear");
-    expect(judged("ended", "unheard")).toBe("unclear");
-    expect(judged()).toBe("unclear");
-    expect(judgeRemedy({ HighCpu: 1 }, { now: undefined, ...onTime })).toEqual({
-      HighCpu: "unclear",
-    });
+    expect(judged(standing(ended))).toBe("helped");
+    expect(judged(standing(firing))).toBe("failed");
+    expect(judged(standing(ended, firing))).toBe("failed");
+    expect(judged(standing(unheard))).toBe("unclear");
+    expect(judged(standing(ended, unheard))).toBe("unclear");
+    expect(judged(standing())).toBe("unclear");
+    expect(judged(undefined)).toBe("unclear");
   });
 
-  it("isn't known to have helped when it ended before the call was sent", () => {
-    const judged = (...ends: readonly number[]) => {
-      const alerts = ends.map((endedAt) => ({
-        name: "HighCpu",
-        state: "ended" as const,
-        since: 1,
-        endedAt,
-      }));
-      return judgeRemedy({ HighCpu: 1 }, { now: { ...standing(), alerts }, ...onTime })["HighCpu"];
-    };
-    expect(judged(sentAt - 1)).toBe("unclear");
-    expect(judged(sentAt)).toBe("helped");
+  it("isn't known while its source hasn't spoken since it was time to judge", () => {
+    expect(judged({ ...standing(firing), heardAt: dueAt - 1 })).toBe("unheard");
+  });
+
+  it("is when it ended by its source, not when that was told", () => {
+    const at = (...ends: readonly (number | undefined)[]) =>
+      judged(standing(...ends.map((endedAt) => ({ ...ended, endedAt }))));
+    expect(at(sentAt - 1)).toBe("unclear");
+    expect(at(sentAt)).toBe("helped");
+    expect(at(dueAt)).toBe("helped");
+    expect(at(dueAt + 1)).toBe("failed");
+    expect(at(undefined)).toBe("unclear");
     // An alert of which the VM has several is over when the last one is.
-    expect(judged(sentAt - 1, sentAt + 1)).toBe("helped");
+    expect(at(sentAt - 1, sentAt + 1)).toBe("helped");
   });
 
-  it("isn't known to have helped when a later change followed, or when it was looked at late", () => {
-    const ended = { now: standing("ended"), ...onTime };
-    const firing = { now: standing("firing"), ...onTime };
-    for (const more of [{ isSuperseded: true }, { lateByMs: 3600_000 }]) {
-      expect(judgeRemedy({ HighCpu: 1 }, { ...ended, ...more })["HighCpu"]).toBe("unclear");
-      expect(judgeRemedy({ HighCpu: 1 }, { ...firing, ...more })["HighCpu"]).toBe("failed");
-    }
+  it("is another firing's, once it ended and fires anew", () => {
+    expect(judged(standing({ ...firing, since: endsAt }))).toBe("unclear");
+  });
+
+  it("isn't known to be by the attempt, where something else explains it", () => {
+    expect(judged(standing(ended), true)).toBe("unclear");
+    expect(judged(standing(firing), true)).toBe("failed");
   });
 });
 
@@ -114,10 +120,14 @@ describe("what earlier attempts say", () => {
 describe("the message about an alert that still fires", () => {
   const still = {
     names: ["HighCpu"],
-    alerts: standing("firing"),
+    alerts: standing(firing),
     requester: "U0OLIVIA",
     command: restart,
-    afterMs: 301_200,
+    judgment: {
+      verdicts: { HighCpu: "failed", Hot: "failed" } as Record<string, Verdict>,
+      changedAt: 1_000,
+      judgedAt: 302_200,
+    },
     isAgain: false,
     failedBefore: 0,
   };
@@ -125,6 +135,15 @@ describe("the message about an alert that still fires", () => {
     renderStillFiring({ ...still, ...more }).blocks.map((block) =>
       block.type === "section" ? block.text?.text : block.type,
     )[0];
+
+  it("doesn't say that it didn't help, as long as the source hasn't spoken since", () => {
+    const judgment = { ...still.judgment, verdicts: { HighCpu: "unheard" as const } };
+    expect(words({ judgment })).toBe(
+      "🔥 <@U0OLIVIA> *HighCpu on web-2 still fires, 5 min after the restart, as far as prometheus has told: it hasn't spoken since the restart.*",
+    );
+    const alerts = { ...still.alerts, heardAt: 61_000 };
+    expect(words({ judgment, alerts })).toMatch(/ has told: it last spoke at [^*]+\.\*$/);
+  });
 
   it("mentions the requester, and says what didn't help, and how often", () => {
     expect(words()).toBe(
@@ -134,6 +153,8 @@ describe("the message about an alert that still fires", () => {
     expect(words({ failedBefore: 2, names: ["HighCpu", "Hot"] })).toBe(
       "🔥 <@U0OLIVIA> *HighCpu, Hot on web-2 still fire, 5 min after the restart.* A restart didn't help; it didn't the last 2 times either.",
     );
-    expect(words({ isAgain: true })).toContain("web-2 fires again, 5 min after the restart.");
+    expect(
+      words({ isAgain: true, judgment: { ...still.judgment, verdicts: { HighCpu: "unclear" } } }),
+    ).toBe("🔥 <@U0OLIVIA> *HighCpu on web-2 fires again, 5 min after the restart.*");
   });
 });

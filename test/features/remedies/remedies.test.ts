@@ -31,8 +31,8 @@ describe("a remedy", () => {
       isSuperseded: false,
     });
     const judged = await Promise.all([
-      one.judge(remedy, judgment("failed")),
-      other.judge(remedy, judgment("helped")),
+      one.judge(remedy, judgment("failed"), true),
+      other.judge(remedy, judgment("helped"), true),
     ]);
     expect(judged.filter(Boolean)).toHaveLength(1);
     expect(await one.voided(remedy)).toBe(false);

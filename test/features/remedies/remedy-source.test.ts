@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type RequestIn, type StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { commands } from "../../../src/features/index.ts";
-import type { AlertPart } from "../../../src/features/alert-part.ts";
+import type { AlertOnVm, AlertPart } from "../../../src/features/alert-part.ts";
 import { createRemedies } from "../../../src/features/remedies/remedies.ts";
 import { remedySource } from "../../../src/features/remedies/remedy-source.ts";
 import { requestable } from "../../../src/registry/define.ts";
@@ -15,6 +15,7 @@ import {
   storeRequest,
   vmTarget,
 } from "../../core/asking.ts";
+import { knownVm } from "../../support/known-vm.ts";
 import { testJournal } from "../../support/with-redis.ts";
 
 const factsOf = ({ stage: { call, reads, setbacks } }: RequestIn<"sending">) => ({
@@ -29,13 +30,18 @@ async function startSource(state: "firing" | "ended") {
   const { store } = here;
   const remedies = createRemedies(here.redis, here.key);
   let sentAt = (await store.now()) - 10_000;
-  const endedAt = state === "ended" ? (await store.now()) + 60_000 : undefined;
+  let told: Pick<AlertOnVm, "state" | "endedAt"> & { since?: number } =
+    state === "firing" ? { state, endedAt: undefined } : { state, endedAt: await store.now() };
+  let [heardAt, changedAt] = [Infinity, 0];
   let place: { channelId: string; ts: string } | undefined = { channelId: "C01OPS", ts: "1.0" };
   const alerts: AlertPart = {
     find: async () => ({
       vm: "web-2",
-      alerts: [{ name: "HighCpu", state, since: 1, endedAt }],
+      alerts: [{ name: "HighCpu", since: 1, ...told }],
       place,
+      source: "prometheus",
+      heardAt,
+      changedAt,
       links: [],
     }),
     redraw: async () => undefined,
@@ -46,11 +52,27 @@ async function startSource(state: "firing" | "ended") {
     changes: requestable(commands),
     config: { policy: { timing: { ...policy.timing, remedyMs: 0 } } },
     alerts: () => alerts,
+    inventory: {
+      findVm: async (words) =>
+        elsewhere
+          ? { found: { ...knownVm("web-2"), id: words, status: elsewhere } }
+          : { unknown: [] },
+    },
   });
+  let elsewhere: string | undefined;
   return {
     ...here,
     /** Where the alert's message stands from now on; undefined while it isn't posted. */
     stands: (at: typeof place) => void (place = at),
+    /** What its source tells from now on, in a delivery that arrives now. */
+    async tells(now: typeof told) {
+      told = now;
+      heardAt = changedAt = await store.now();
+    },
+    /** Its source was last heard before the restart. */
+    isSilent: () => void (heardAt = 0),
+    /** The VM's status, as somebody else changed it. */
+    changesElsewhere: (status: string) => void (elsewhere = status),
     /** A restart that is under way, typed or as an attempt to end the alert. */
     async sends(is: "typed" | "attempt", alertName = "HighCpu"): Promise<RequestIn<"sending">> {
       // The same restart within ten seconds would be the same request.
@@ -72,7 +94,15 @@ async function startSource(state: "firing" | "ended") {
         fired: { [alertName]: 1 },
       }),
     ends: (sending: RequestIn<"sending">) =>
-      movedBy(store.move(sending, { to: stageOf("done", factsOf(sending)), why: "read RUNNING" })),
+      movedBy(
+        store.move(sending, {
+          to: { ...stageOf("done", factsOf(sending)), after: knownVm("web-2") },
+          why: "read RUNNING",
+        }),
+      ),
+    /** Notes that a message was posted. */
+    says: ({ record }: StoredRequest, messageKey: "end" | "correction") =>
+      remedies.outbox.remember(record.id, { [`said:${messageKey}`]: "1.1" }),
     /** When its source wants to be asked again (ms). */
     looksAgainMs: async ({ record }: StoredRequest) =>
       (await source.prepareMessages(record.id, await remedies.outbox.get(record.id)))?.waitMs,
@@ -94,6 +124,43 @@ it("what still fires is told once the alert has its message, which comes later w
   expect(await here.looksAgainMs(attempt)).toBeGreaterThan(0);
   here.stands({ channelId: "C01OPS", ts: "2.0" });
   expect(await here.judged(attempt)).toEqual(["failed", 1]);
+});
+
+describe("an attempt whose alert fires as far as was told", () => {
+  it("has no verdict before its source has spoken again, and tells that it hasn't", async () => {
+    await using here = await startSource("firing");
+    const attempt = await here.ends(await here.sends("attempt"));
+    here.isSilent();
+    expect(await here.judged(attempt)).toEqual(["unheard", 1]);
+    await here.tells({ state: "firing", endedAt: undefined });
+    expect(await here.judged(attempt)).toEqual(["failed", 1]);
+  });
+
+  it("helped, if its source tells later that the alert ended in time, and what was said is taken back", async () => {
+    await using here = await startSource("firing");
+    const attempt = await here.ends(await here.sends("attempt"));
+    here.isSilent();
+    expect(await here.judged(attempt)).toEqual(["unheard", 1]);
+    await here.says(attempt, "end");
+    await here.tells({ state: "ended", endedAt: attempt.changedAt });
+    expect(await here.judged(attempt)).toEqual(["helped", 1]);
+    await here.says(attempt, "correction");
+    expect(await here.judged(attempt)).toEqual(["helped", 0]);
+  });
+
+  it("isn't judged by another firing that began after it ended", async () => {
+    await using here = await startSource("firing");
+    const attempt = await here.ends(await here.sends("attempt"));
+    await here.tells({ state: "firing", endedAt: undefined, since: attempt.changedAt });
+    expect(await here.judged(attempt)).toEqual(["unclear", 1]);
+  });
+
+  it("isn't known to have ended it, where the VM was stopped elsewhere", async () => {
+    await using here = await startSource("ended");
+    const attempt = await here.ends(await here.sends("attempt"));
+    here.changesElsewhere("STOPPED");
+    expect(await here.judged(attempt)).toEqual(["unclear", 0]);
+  });
 });
 
 describe("an attempt to end an alert that was followed by another request on the VM", () => {
