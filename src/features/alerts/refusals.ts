@@ -70,8 +70,9 @@ export function createRefusals(on: {
 
   /** Stores what this process saw. It stays in memory until Redis has it. */
   async function report(): Promise<void> {
-    for (const [source, refusal] of [...unstored]) {
-      unstored.delete(source);
+    const all = [...unstored];
+    unstored.clear();
+    for (const [source, refusal] of all) {
       try {
         await store(source, refusal);
       } catch (error) {
