@@ -1,0 +1,85 @@
+import { gunzipSync } from "node:zlib";
+import { hexDigits } from "../text/hex-digits.ts";
+import { parseJson } from "../text/parse-json.ts";
+
+/**
+ * Reads bytes in the forms in which people and tools save them: as they are, packed with gzip, in
+ * hex, in base64, in PEM, or in a JSON value that holds one of these. It is for evidence and for
+ * what vendors sign. Reading doesn't make anything trusted.
+ */
+
+/** The bytes that a file stands for. Undefined for a text in no known form. */
+export function bytesInFile(given: Buffer): Buffer | undefined {
+  const bytes = unpacked(given);
+  const text = bytes.length === 0 ? undefined : textIn(bytes);
+  return text === undefined ? bytes : bytesInText(text);
+}
+
+/** The bytes that a text stands for. Undefined for a text in no known form. */
+export function bytesInText(given: string): Buffer | undefined {
+  const text = given.trim();
+  const json = /^[{["]/.test(text) ? parseJson(text) : undefined;
+  if (json !== undefined) return bytesInJson(json);
+  const [, block = text] = pemBlock.exec(text) ?? [];
+  const digits = hexDigits(block);
+  return digits === undefined ? fromBase64(block) : Buffer.from(digits, "hex");
+}
+
+const pemBlock = /-----BEGIN [A-Z0-9 ]{1,40}-----([A-Za-z0-9+/=\s]+)-----END /;
+
+/** Members that hold what is looked for, whatever stands beside them. */
+const usualMembers = ["report", "attestation", "quote", "evidence", "vcekCert", "vlekCert"];
+/** `{report: {report}}` and the like. */
+const deepest = 4;
+
+function bytesInJson(value: unknown, depth = 0): Buffer | undefined {
+  if (typeof value === "string") return depth < deepest ? bytesInText(value) : undefined;
+  if (typeof value !== "object" || value === null || depth >= deepest) return undefined;
+  if (Array.isArray(value) && value.every(isByte)) return Buffer.from(value);
+  const members = new Map(Object.entries(value));
+  const named = usualMembers.filter((name) => members.has(name));
+  for (const name of named) {
+    const bytes = bytesInJson(members.get(name), depth + 1);
+    if (bytes !== undefined) return bytes;
+  }
+  const all = [...members.values()].flatMap((member) => bytesInJson(member, depth + 1) ?? []);
+  return all.toSorted((a, b) => b.length - a.length)[0];
+}
+
+const isByte = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255;
+
+/**
+ * Base64 in either alphabet, with spaces and line ends, and with or without its padding. `Buffer`
+ * alone would skip what it doesn't know.
+ */
+function fromBase64(text: string): Buffer | undefined {
+  const bare = text.replaceAll(/\s/g, "").replace(/={0,2}$/, "");
+  if (bare === "" || bare.length % 4 === 1) return undefined;
+  if (!/^[A-Za-z0-9+/]*$|^[A-Za-z0-9_-]*$/.test(bare)) return undefined;
+  return Buffer.from(bare, "base64");
+}
+
+/** Undefined for bytes that aren't text. */
+export function textIn(bytes: Buffer): string | undefined {
+  const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+  const text = bytes.toString(isUtf16 ? "utf16le" : "utf8").replace(/^\uFEFF/, "");
+  return notText.test(text) ? undefined : text;
+}
+
+// oxlint-disable-next-line no-control-regex -- they tell bytes from text
+export const notText = /[\0-\x08\x0e-\x1f\uFFFD]/;
+
+export const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
+/** Far more than any list, statement, or report has. */
+const mostBytes = 1024 * 1024;
+
+/** Unpacks a file that was saved while still compressed for transfer. */
+export function unpacked(bytes: Buffer): Buffer {
+  if (!isGzip(bytes)) return bytes;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: mostBytes });
+  } catch {
+    return bytes;
+  }
+}
