@@ -21,9 +21,40 @@ export function bytesInText(given: string): Buffer | undefined {
   const json = /^[{["]/.test(text) ? parseJson(text) : undefined;
   if (json !== undefined) return bytesInJson(json);
   const [, block = text] = pemBlock.exec(text) ?? [];
-  const digits = hexDigits(block);
+  const [, listed = block] = listInCode.exec(block) ?? [];
+  const digits = dumpedDigits(block) ?? hexDigits(listed);
   return digits === undefined ? fromBase64(block) : Buffer.from(digits, "hex");
 }
+
+/** A line of a dump: the offset, the bytes, and what they are as text. */
+const dumpLine = /^([0-9a-f]{6,16})(:|\s|$)\s*(.*)$/i;
+
+/**
+ * The digits of a dump with offsets, as `xxd`, `hexdump -C`, and `od -A x -t x1` write it. Each
+ * offset is checked; in place of repeated lines there is one with `*`. Undefined for other texts.
+ */
+function dumpedDigits(text: string): string | undefined {
+  let all = "";
+  let last = "";
+  for (const line of text.split(/\r?\n/)) {
+    if (line.trim() === "*") continue;
+    const [, offset, sign, rest = ""] = dumpLine.exec(line.trim()) ?? [];
+    if (offset === undefined) return undefined;
+    const at = 2 * Number.parseInt(offset, 16);
+    if (at > 2 * mostBytes) return undefined;
+    while (last !== "" && all.length < at) all += last;
+    if (all.length !== at) return undefined;
+    // xxd leaves two spaces before the text, the others put it between signs.
+    const bytes = sign === ":" ? rest.replace(/\s{2}.*$/, "") : rest.replace(/[|>].*$/, "");
+    last = bytes.replaceAll(/\s/g, "");
+    if (!/^([0-9a-f]{2}){0,64}$/i.test(last)) return undefined;
+    all += last;
+  }
+  return all === "" ? undefined : all;
+}
+
+/** The bytes in a program's text, as `xxd -i` writes it. */
+const listInCode = /[{[]\s*((?:0x[0-9a-f]{2}[\s,]*)+)[}\]]/i;
 
 const pemBlock = /-----BEGIN [A-Z0-9 ]{1,40}-----([A-Za-z0-9+/=\s]+)-----END /;
 

@@ -55,6 +55,26 @@ const inLines = (text: string, length: number, eol = "\n") =>
 const separated = (bytes: Buffer, by: string, before = "") =>
   [...bytes].map((byte) => `${before}${byte.toString(16).padStart(2, "0")}`).join(by);
 
+type DumpLine = (offset: string, bytes: Buffer, text: string) => string;
+const xxdLine: DumpLine = (offset, bytes, text) =>
+  `${offset}: ${(bytes.toString("hex").match(/.{1,4}/g) ?? []).join(" ")}  ${text}`;
+const hexdumpLine: DumpLine = (offset, bytes, text) =>
+  `${offset}  ${separated(bytes.subarray(0, 8), " ")}  ${separated(bytes.subarray(8), " ")}  |${text}|`;
+const odLine: DumpLine = (offset, bytes) => `${offset.slice(2)} ${separated(bytes, " ")}`;
+
+/** Lines of 16 bytes; those that repeat the one before are one `*`, as hexdump and od write it. */
+function dump(bytes: Buffer, line: DumpLine): string {
+  const rows = Array.from({ length: bytes.length / 16 }, (_, n) =>
+    bytes.subarray(16 * n, 16 * n + 16),
+  );
+  const lines = rows.map((row, n) => {
+    const text = row.toString("latin1").replaceAll(/[^ -~]/g, ".");
+    const isRepeated = line !== xxdLine && n > 0 && row.equals(rows[n - 1] ?? row);
+    return isRepeated ? "*" : line((16 * n).toString(16).padStart(8, "0"), row, text);
+  });
+  return `${lines.filter((one, n) => one !== "*" || lines[n - 1] !== "*").join("\n")}\n`;
+}
+
 /** The wrapper around the hardware's report, with the data behind it that the report is bound to. */
 function hclReport(report: Buffer): Buffer {
   const header = Buffer.alloc(32);
@@ -114,6 +134,14 @@ describe("attestation check in a terminal", () => {
     ["hex with colons", (bytes) => separated(bytes, ":")],
     ["hex with spaces", (bytes) => separated(bytes, " ")],
     ["an array of C", (bytes) => `{ ${separated(bytes, ", ", "0x")} }`],
+    [
+      "what xxd -i writes",
+      (bytes) =>
+        `unsigned char report[] = {\n  ${separated(bytes, ", ", "0x")}\n};\nunsigned int report_len = 1184;\n`,
+    ],
+    ["what xxd shows", (bytes) => dump(bytes, xxdLine)],
+    ["what hexdump -C shows", (bytes) => `${dump(bytes, hexdumpLine)}000004a0\n`],
+    ["what od shows", (bytes) => `${dump(bytes, odLine)}0004a0\n`],
     ["hex in a JSON string", (bytes) => JSON.stringify(bytes.toString("hex"))],
     ["hex in JSON", (bytes) => JSON.stringify({ report: inLines(bytes.toString("hex"), 60) })],
     [

@@ -251,11 +251,14 @@ const simpleGroup = z.object({ group: optional(words), alerts: z.array(z.unknown
 const readSimple: Read = (body) =>
   readDelivery(simpleGroup, body, (group) =>
     readEach(simple, group.alerts, (alerts) => ({
-      groupKey: group.group ?? alerts[0]?.name ?? "",
+      groupKey: group.group ?? nameIn(group.alerts[0]) ?? alerts[0]?.name ?? "",
       omitted: 0,
       alerts: alerts.map(simpleAlert),
     })),
   );
+
+/** The name of an alert that may be unreadable otherwise. */
+const nameIn = (alert: unknown) => z.object({ name: words }).safeParse(alert).data?.name;
 
 function simpleAlert({ name, vm = "", ...one }: z.output<typeof simple>): Alert {
   const { startsAt, endsAt, description, runbook, graph } = one;
