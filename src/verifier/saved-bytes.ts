@@ -16,10 +16,11 @@ export function bytesInFile(given: Buffer): Buffer | undefined {
 }
 
 /** The bytes that a text stands for. Undefined for a text in no known form. */
-export function bytesInText(given: string): Buffer | undefined {
+export function bytesInText(given: string, depth = 0): Buffer | undefined {
   const text = given.trim();
-  const json = /^[{["]/.test(text) ? parseJson(text) : undefined;
-  if (json !== undefined) return bytesInJson(json);
+  const isJson = /^[{["]/.test(text) && text.length <= mostBytes;
+  const json = isJson ? parseJson(text) : undefined;
+  if (json !== undefined) return bytesInJson(json, depth);
   const [, block = text] = pemBlock.exec(text) ?? [];
   const [, listed = block] = listInCode.exec(block) ?? [];
   const digits = dumpedDigits(block) ?? hexDigits(listed);
@@ -63,18 +64,27 @@ const usualMembers = ["report", "attestation", "quote", "evidence", "vcekCert", 
 /** `{report: {report}}` and the like. */
 const deepest = 4;
 
+/** What stands under another name and is shorter is an ID or a measurement (bytes). */
+const leastUnnamed = 256;
+/** More members than that aren't looked through. */
+const mostMembers = 100;
+
 function bytesInJson(value: unknown, depth = 0): Buffer | undefined {
-  if (typeof value === "string") return depth < deepest ? bytesInText(value) : undefined;
-  if (typeof value !== "object" || value === null || depth >= deepest) return undefined;
-  if (Array.isArray(value) && value.every(isByte)) return Buffer.from(value);
-  const members = new Map(Object.entries(value));
-  const named = usualMembers.filter((name) => members.has(name));
-  for (const name of named) {
-    const bytes = bytesInJson(members.get(name), depth + 1);
+  if (depth > deepest) return undefined;
+  if (typeof value === "string") return bytesInText(value, depth + 1);
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value) && value.length > 0 && value.every(isByte)) return Buffer.from(value);
+  const usual = usualMembers.flatMap((name) =>
+    Object.hasOwn(value, name) ? [(value as Record<string, unknown>)[name]] : [],
+  );
+  for (const member of usual) {
+    const bytes = bytesInJson(member, depth + 1);
     if (bytes !== undefined) return bytes;
   }
-  const all = [...members.values()].flatMap((member) => bytesInJson(member, depth + 1) ?? []);
-  return all.toSorted((a, b) => b.length - a.length)[0];
+  const members = Object.values(value).slice(0, mostMembers);
+  const all = members.flatMap((member) => bytesInJson(member, depth + 1) ?? []);
+  const [longest] = all.toSorted((a, b) => b.length - a.length);
+  return longest && longest.length >= leastUnnamed ? longest : undefined;
 }
 
 const isByte = (value: unknown): value is number =>

@@ -20,6 +20,8 @@ export interface Endorsements {
 export { Newest };
 
 const mostBytes = 64 * 1024;
+/** Intel counts versions of quotes one by one. What begins otherwise is something else. */
+const highestVersion = 99;
 
 /**
  * Tells quotes and reports apart: a quote has its key type where a report has the zero bytes of its
@@ -29,7 +31,8 @@ function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
   if (isTdReport(bytes)) return problem("evidence-td-report");
   if (bytes.length > mostBytes) return problem("evidence-too-long", `${bytes.length} bytes`);
   if (bytes.length < 4) return problem("evidence-unknown");
-  return bytes.readUInt16LE(2) === 0 ? "snp" : "tdx";
+  if (bytes.readUInt16LE(2) === 0) return "snp";
+  return bytes.readUInt16LE(0) <= highestVersion ? "tdx" : problem("evidence-unknown");
 }
 
 interface By {

@@ -271,6 +271,12 @@ describe("attestation check in a terminal", () => {
     const noise = await at.check(await at.put("noise.txt", "not base64!"), "--at", genoa.at);
     expect(noise.said).toMatch(/^Could not verify: the raw report is not base64 or hex\./);
     expect([expired.code, unpinned.code, noise.code]).toEqual([2, 2, 2]);
+    for (const other of [readVectorFile(genoa.vek ?? ""), Buffer.from("89504e470d0a1a0a", "hex")])
+      expect((await at.check(await at.put("other", other), "--at", genoa.at)).said).toMatch(
+        /^Could not verify: the raw report is neither a TDX quote nor an SNP report\./,
+      );
+    const empty = await at.put("empty.json", JSON.stringify({ vm: "web-2", id: "0a".repeat(48) }));
+    expect((await at.check(empty, "--at", genoa.at)).said).toMatch(/is not base64 or hex\./);
   });
 
   it("judges AMD's firmware by a minimum", async () => {
