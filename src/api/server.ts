@@ -10,7 +10,7 @@ import { parseJson } from "../text/parse-json.ts";
 import { readBody } from "./read-body.ts";
 import { deadlineMs } from "../deadline.ts";
 
-/** A call that was received completely, with its body. Nothing in it has been checked. */
+/** A call as its headers tell it. Nothing in it has been checked. */
 export interface Call {
   method: string;
   path: string;
@@ -18,12 +18,23 @@ export interface Call {
   headers: IncomingMessage["headers"];
   /** The address at the other end of the connection: the caller's, or a proxy's. */
   from: string;
-  body: Buffer;
+  /** Reads the whole body, once. Throws ApiProblem when it is too large, too slow, or cut. */
+  readBody(limits?: BodyLimits): Promise<Buffer>;
   /**
    * Aborted when the caller disconnects or the process stops. A route that waits then answers with
    * what is known.
    */
   signal: AbortSignal;
+}
+
+export interface BodyLimits {
+  /** The largest body that is read (bytes). By default 256 KB. */
+  mostBytes?: number;
+  /**
+   * Whether the caller has proved who it is. What others send beyond 256 KB shares one small
+   * amount of memory.
+   */
+  isProven?: boolean;
 }
 
 export interface Answered {
@@ -82,12 +93,21 @@ export class ApiProblem extends Error {
   }
 }
 
+/** The sender disconnected before the end of its body, so nobody reads this answer. */
+export class CutBody extends ApiProblem {
+  constructor() {
+    super(400, "The body was cut.");
+  }
+}
+
 /** The answer is the same for a wrong secret, no secret, and an unknown name. */
 export const unauthorized = () =>
   new ApiProblem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" });
 
-/** PagerDuty's largest body, and the limit for all (bytes). */
-const maxBytes = 256 * 1024;
+/** PagerDuty's largest body, and the limit for all but proven sources of alerts (bytes). */
+const usualBytes = 256 * 1024;
+/** How much of larger bodies is held together for callers that haven't proved who they are (bytes). */
+const unprovenBytes = 16 * 1024 * 1024;
 /** PagerDuty waits for 5 s, Alertmanager for 10 s. */
 const bodyWithinMs = 4_000;
 
@@ -118,6 +138,7 @@ const usualOutcomes = ["ok", "401", "429", "500", "503"];
  */
 export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: ApiOptions) {
   const stopping = new AbortController();
+  const readBodyOf = bodyReader();
   for (const { name } of routes)
     for (const outcome of usualOutcomes) telemetry.apiCalls.inc({ route: name, outcome }, 0);
 
@@ -145,13 +166,20 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
     try {
       if (fitting.length === 0) throw new ApiProblem(404, "There is nothing at this address.");
       if (!route) throw notAllowed(fitting);
-      const body = await bodyOf(request);
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const signal = AbortSignal.any([gone.signal, stopping.signal]);
       const from = request.socket.remoteAddress ?? "";
       const answered = await route.handle(
-        { method, path: pathname, query, headers, from, body, signal },
+        {
+          method,
+          path: pathname,
+          query,
+          headers,
+          from,
+          signal,
+          readBody: async (limits) => readBodyOf(request, limits),
+        },
         named,
       );
       const { status } = answered;
@@ -212,29 +240,48 @@ function notAllowed(fitting: readonly Route[]): ApiProblem {
 }
 
 const bodyProblems = {
-  "too-large": [413, "The body is larger than 256 KB."],
-  slow: [408, "The body took too long to arrive."],
-} as const;
+  "too-large": (mostBytes: number) =>
+    new ApiProblem(413, `The body is larger than ${sizeInWords(mostBytes)}.`),
+  slow: () => new ApiProblem(408, "The body took too long to arrive."),
+  "no-room": () =>
+    new ApiProblem(503, "Too many large bodies at once.", "Wait, then repeat the call."),
+};
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const [status, title] = bodyProblems["too-large"];
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes)
-    throw new ApiProblem(status, title);
-  const body = await readBody(request, { withinMs: deadlineMs(bodyWithinMs), maxBytes }).catch(
-    () => {
-      throw new ApiProblem(400, "The body was cut.");
-    },
-  );
-  if (typeof body !== "string") return body;
-  const [code, why] = bodyProblems[body];
-  throw new ApiProblem(code, why);
+const sizeInWords = (bytes: number) =>
+  bytes < 1024 ** 2 ? `${bytes / 1024} KB` : `${bytes / 1024 ** 2} MB`;
+
+/** Reads bodies, and bounds what callers that haven't proved who they are make it hold together. */
+function bodyReader() {
+  let held = 0;
+  return async (
+    request: IncomingMessage,
+    { mostBytes = usualBytes, isProven = false }: BodyLimits = {},
+  ): Promise<Buffer> => {
+    if (Number(request.headers["content-length"] ?? 0) > mostBytes)
+      throw bodyProblems["too-large"](mostBytes);
+    let own = 0;
+    const mayHold = (size: number) => {
+      const beyond = isProven ? 0 : Math.max(0, size - usualBytes);
+      held += beyond - own;
+      own = beyond;
+      return held <= unprovenBytes;
+    };
+    const limits = { withinMs: deadlineMs(bodyWithinMs), maxBytes: mostBytes, mayHold };
+    const body = await readBody(request, limits)
+      .catch(() => {
+        throw new CutBody();
+      })
+      .finally(() => mayHold(0));
+    if (typeof body !== "string") return body;
+    throw bodyProblems[body](mostBytes);
+  };
 }
 
 /**
  * When something can't be stored now, the caller repeats the call. If Redis stored it and only its
  * answer was lost, the repetition changes nothing.
  */
-function problemOf(error: unknown): ApiProblem {
+export function problemOf(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error;
   if (error instanceof CannotTell) return new ApiProblem(503, error.message, error.hint);
   const trouble = redisTrouble(error);

@@ -4,8 +4,8 @@ import { defineScript, type Keys, type RedisClient, redisTimeLua } from "../redi
 import { pinOf } from "../verifier/appraisal-policy.ts";
 import type { AppraisalOptions } from "../verifier/attestation-result.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
+import { bytesInText } from "../verifier/saved-bytes.ts";
 import {
-  decodeEvidence,
   type Endorsements,
   endorsementsNeeded,
   Newest,
@@ -81,7 +81,7 @@ export function createAppraiser(by: AppraiserOptions) {
   const newest = new Newest();
 
   async function verify(raw: string | undefined, folder: string | undefined) {
-    const bytes = decodeEvidence(raw ?? "");
+    const bytes = bytesInText(raw ?? "");
     const needed = bytes && endorsementsNeeded(bytes);
     if (needed) await by.refresher?.ensure(needed);
     const verifiedBy = (these: Endorsements, among?: Newest) =>

@@ -1,5 +1,6 @@
 import type { AttestationReport } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
+import { hexDigits } from "../text/hex-digits.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { fingerprint, isSignature, keyDigest } from "../text/signed-text.ts";
@@ -244,8 +245,8 @@ function signerProblem(
  * for anything else.
  */
 export function signerNamed(text: string): string {
-  const hex = text.toLowerCase().replaceAll(/[\s:]/g, "");
-  if (/^([0-9a-f]{16}|[0-9a-f]{64})$/.test(hex)) return hex;
+  const hex = hexDigits(text);
+  if (hex !== undefined && [16, 64].includes(hex.length)) return hex;
   const base64 = text.replaceAll(/-----[A-Z ]+-----|\s/g, "");
   // Ed25519, SPKI.
   if (/^[A-Za-z0-9+/]{58}==?$|^[A-Za-z0-9+/]{59}=$/.test(base64)) return base64;

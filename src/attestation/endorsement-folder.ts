@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { codeOf } from "../errors.ts";
 import { FileRefusedError, readRegular } from "../regular-file.ts";
 import { dayOf } from "../verifier/appraise-evidence.ts";
-import { decodeAnswer, decodeChain, decodeDer } from "../verifier/endorsement-form.ts";
+import { decodeAnswer, decodeChain, decodeDer, decodeVek } from "../verifier/endorsement-form.ts";
 import { isOlder } from "../verifier/examination.ts";
 import {
   chainNameOf,
@@ -149,7 +149,7 @@ export async function readEndorsement(
 /** A list, a certificate, or an answer in the folder, in the form that the verifier reads. */
 function decodeNamed(name: string, content: Buffer): Buffer {
   if (name.endsWith(".crl")) return decodeDer(content, "X509 CRL");
-  if (name.endsWith(".der")) return decodeDer(content, "CERTIFICATE");
+  if (name.endsWith(".der")) return decodeVek(content);
   return content;
 }
 

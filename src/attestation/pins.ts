@@ -2,7 +2,8 @@ import type { AppraisalRule } from "../config/policy-schema.ts";
 import type { Pin } from "../config/policy-file.ts";
 import { matchesGlob } from "../text/glob.ts";
 import { type AppraisalPolicy, strictPolicy } from "../verifier/appraisal-policy.ts";
-import { decodeEvidence } from "../verifier/verify-evidence.ts";
+import { hexDigits } from "../text/hex-digits.ts";
+import { bytesInText } from "../verifier/saved-bytes.ts";
 import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineMark, type Keys, type RedisClient } from "../redis/redis.ts";
@@ -106,10 +107,9 @@ export const measuredDigits = 96;
  * anything else is returned as it is.
  */
 export function normalize(measurement: string): string {
-  const bare = measurement.trim().replaceAll(/[\s:]/g, "");
-  const hex = bare.replace(/^0x/i, "").toLowerCase();
-  if (/^([0-9a-f]{2})+$/.test(hex)) return hex;
-  const bytes = decodeEvidence(bare);
+  const hex = hexDigits(measurement);
+  if (hex !== undefined) return hex;
+  const bytes = bytesInText(measurement.replaceAll(":", ""));
   return bytes && [32, 48, 64].includes(bytes.length) ? bytes.toString("hex") : measurement.trim();
 }
 

@@ -5,7 +5,6 @@ import { measurement } from "../config/policy-values.ts";
 import { UserError } from "../errors.ts";
 import { readRegularSync } from "../regular-file.ts";
 import { compareNames } from "../text/compare-names.ts";
-import { parseJson } from "../text/parse-json.ts";
 import { type Given, printableLine, runProgram, UsageError } from "../text/terminal.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence, dayMs, dayOf } from "../verifier/appraise-evidence.ts";
@@ -13,7 +12,9 @@ import { exactTime } from "../verifier/der.ts";
 import { type By, endorsementNamed } from "../verifier/inspect-endorsement.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { tcbPartNames } from "../verifier/snp/report.ts";
-import { decodeEvidence, endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
+import { decodeVek } from "../verifier/endorsement-form.ts";
+import { bytesInFile, bytesInText } from "../verifier/saved-bytes.ts";
+import { endorsementsNeeded, verifyEvidence } from "../verifier/verify-evidence.ts";
 import type { Verdict } from "../attestation/appraise.ts";
 import { judgeBundle, readBundle, signerNamed } from "../attestation/bundle.ts";
 import {
@@ -26,7 +27,8 @@ import {
 import { jsonValue, resultLines } from "../attestation/render-attestation.ts";
 
 export const attestationUsage = `usage: node gatehouse.mjs attestation check <file>
-  a raw TDX quote or SNP report (binary, base64, or hex), or the file that vm attest attaches; a bundle of
+  a raw TDX quote or SNP report (binary, base64, hex, or JSON with one of these), an HCL report of Azure with
+  an SNP report in it, or the file that vm attest attaches; a bundle of
   vm attest --evidence, of one VM or of a fleet, is judged by its own clock, endorsements, pins, and policy, with the
   first of these options alone
       --signer <key>            whose bundles count: the fingerprint of Gatehouse's key (16 hex digits), its SHA-256, or the key
@@ -34,7 +36,7 @@ export const attestationUsage = `usage: node gatehouse.mjs attestation check <fi
       --endorsements <folder>   what Intel and AMD have signed (docs/attestation.md); else attestation.endorsements
       --pin <hex>               the MEASUREMENT or MRTD expected; MRTD,RTMR0,RTMR1,RTMR2 for TDX; repeatable
       --at <time>               judge by this clock, like 2026-03-01T00:00:00Z; now without it
-      --vek <file>              the VCEK or VLEK, where it is not in the folder
+      --vek <file>              the VCEK or VLEK (DER, PEM, base64, or hex), where it is not in the folder
       --accept <status>:<day>[:<advisory>,…]   a TCB status of Intel's, until the end of that day
       --minimum <product>:<part>=<n>,…   the least AMD firmware: ${tcbPartNames.join(", ")}
       --allow <name>            ${allowances.join(", ")}
@@ -106,16 +108,17 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
     tell(lines);
     return verdict;
   }
-  const bytes = evidenceIn(file);
+  const bytes = bytesInFile(file);
   const { endorsements, absent } = await findEndorsements(
     folder(),
     bytes && endorsementsNeeded(bytes),
   );
   if (values.vek !== undefined)
-    endorsements.amd = { ...endorsements.amd, vek: readRegularSync(values.vek, mostBytes) };
-  const expectedReportData = values["report-data"]?.replace(/^0x/i, "").toLowerCase();
-  if (expectedReportData !== undefined && !/^[0-9a-f]{128}$/.test(expectedReportData))
-    throw new UserError(`${expectedReportData.slice(0, 200)} is not 64 bytes in hex`);
+    endorsements.amd = {
+      ...endorsements.amd,
+      vek: decodeVek(readRegularSync(values.vek, mostBytes)),
+    };
+  const expectedReportData = reportDataOf(values["report-data"]);
   const result = appraiseEvidence(verifyEvidence(bytes, endorsements, by), {
     policy: policyOf(values),
     references: (values.pin ?? []).map((text) => pinOf(text)),
@@ -146,26 +149,17 @@ const flags = {
 
 type Words = Given<typeof flags>["values"];
 
-/**
- * The evidence in a file: raw bytes, or text in hex, base64, or JSON with the report as the compute
- * service returned it.
- */
-function evidenceIn(file: Buffer): Buffer | undefined {
-  const isText = file.every((byte) => byte === 9 || byte === 10 || byte === 13 || byte >= 32);
-  if (!isText || file.length === 0) return file;
-  const text = file.toString("utf8").trim();
-  if (/^([0-9a-fA-F]{2})+$/.test(text)) return Buffer.from(text, "hex");
-  let raw: unknown = text.startsWith("{") ? (parseJson(text) ?? text) : text;
-  // Finds `{report}`, also inside `{report: {report}}` and the like.
-  for (let depth = 0; depth <= 3 && typeof raw === "object" && raw !== null; depth += 1)
-    raw = ("report" in raw ? raw.report : undefined) ?? ("attestation" in raw && raw.attestation);
-  return typeof raw === "string" ? decodeEvidence(raw) : undefined;
-}
-
 function timeOf(text: string): number {
   const at = exactTime(text.replace(/\.\d+Z$/, "Z"));
   if (at === undefined) throw new UserError(`${text} is not a time`, "like 2026-03-01T00:00:00Z");
   return at;
+}
+
+function reportDataOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const bytes = bytesInText(text);
+  if (bytes?.length !== 64) throw new UserError(`${text.slice(0, 200)} is not 64 bytes in hex`);
+  return bytes.toString("hex");
 }
 
 function pinOf(text: string): string {

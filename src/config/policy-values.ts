@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { hexDigits } from "../text/hex-digits.ts";
 import { parseDuration } from "./durations.ts";
 
 /**
@@ -69,18 +70,19 @@ export const timeOfDay = matching(
 );
 
 /**
- * One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM. It is converted to lower case without `0x` and
- * spaces.
+ * One value, or MRTD,RTMR0,RTMR1,RTMR2 of a TDX VM, in hex as tools write it. It is converted to
+ * lower-case digits.
  */
-export const measurement = matching(
-  /^\s*(0x)?[0-9a-fA-F]{96}(\s*,\s*(0x)?[0-9a-fA-F]{96}){0,3}\s*$/,
-  'must be 48 bytes, which are 96 hex digits, or four such values with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
-)
-  .refine(
-    (text) => [1, 4].includes(text.split(",").length),
-    "must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2",
-  )
-  .transform((text) => text.toLowerCase().replaceAll(/\s|0x/g, ""));
+export const measurement = z.string().transform((text, context) => {
+  const values = text.split(",").map((value) => hexDigits(value) ?? "");
+  if (values.length > 4 || values.some((digits) => digits.length !== 96))
+    context.addIssue(
+      'must be 48 bytes, which are 96 hex digits, or four such values with commas (MRTD,RTMR0,RTMR1,RTMR2); put it in quotes ("…") so that YAML reads it as text',
+    );
+  else if (![1, 4].includes(values.length))
+    context.addIssue("must be one value, or four with commas: MRTD,RTMR0,RTMR1,RTMR2");
+  return values.join(",");
+});
 
 export const timezone = z
   .string()

@@ -1,7 +1,7 @@
 import { unescape } from "node:querystring";
-import { gunzipSync } from "node:zlib";
 import { parseJson } from "../text/parse-json.ts";
 import { parseCertificate } from "./certificate.ts";
+import { bytesInText, isGzip, notText, textIn, unpacked } from "./saved-bytes.ts";
 
 /**
  * Decodes what vendors sign, in the forms in which people and tools save it: PEM, base64, hex,
@@ -19,10 +19,24 @@ export function decodeDer(given: Buffer, label: Label): Buffer {
   const plain = withoutPercents(text);
   const [only, ...more] = blocksIn(plain, label);
   if (only) return more.length === 0 ? only : bytes;
-  const bare = plain.replaceAll(/\s/g, "");
-  const der = /^([0-9a-fA-F]{2})+$/.test(bare) ? Buffer.from(bare, "hex") : fromBase64(bare);
+  // A block with another label is named as what it is.
+  if (plain.includes("-----BEGIN ") && !/^\s*[{["]/.test(plain)) return bytes;
+  const der = bytesInText(plain);
   return der?.[0] === sequence ? der : bytes;
 }
+
+/**
+ * The VCEK or VLEK inside, as `decodeDer` reads it, or as the one certificate of a chain that can
+ * sign reports.
+ */
+export function decodeVek(given: Buffer): Buffer {
+  const text = textIn(unpacked(given));
+  const blocks = text === undefined ? [] : blocksIn(withoutPercents(text), "CERTIFICATE");
+  return blocks.find(isVek) ?? decodeDer(given, "CERTIFICATE");
+}
+
+const isVek = (der: Buffer) =>
+  ["SEV-VCEK", "SEV-VLEK"].includes(parseCertificate(der)?.commonName ?? "");
 
 /**
  * The chain in the form that `readPem` accepts. A text without a certificate is returned unchanged.
@@ -91,30 +105,6 @@ function formOfBinary(bytes: Buffer): string | undefined {
   const end = 2 + more + (more === 0 ? first : bytes.readUIntBE(2, more));
   if (bytes.length < end) return "cut short";
   return bytes.length > end ? "longer than it says" : undefined;
-}
-
-/** Undefined for bytes that aren't text. */
-function textIn(bytes: Buffer): string | undefined {
-  const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
-  const text = bytes.toString(isUtf16 ? "utf16le" : "utf8").replace(/^\uFEFF/, "");
-  return notText.test(text) ? undefined : text;
-}
-
-// oxlint-disable-next-line no-control-regex -- they tell bytes from text
-const notText = /[\0-\x08\x0e-\x1f\uFFFD]/;
-
-const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
-/** Far more than any list or statement has. */
-const mostBytes = 1024 * 1024;
-
-/** Unpacks a file that was saved while still compressed for transfer. */
-function unpacked(bytes: Buffer): Buffer {
-  if (!isGzip(bytes)) return bytes;
-  try {
-    return gunzipSync(bytes, { maxOutputLength: mostBytes });
-  } catch {
-    return bytes;
-  }
 }
 
 /** Decodes the value of a header. When spaces are written as `+`, each `+` of base64 is `%2B`. */

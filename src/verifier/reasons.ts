@@ -14,8 +14,11 @@ const tampered = (says: Says) => ({ standing: "tampered" as const, says });
 const reasons = {
   clock: missing(() => "the clock of this machine is missing or wrong"),
   "evidence-missing": missing(() => "there is no raw report"),
-  "evidence-encoding": missing(() => "the raw report is not base64"),
+  "evidence-encoding": missing(() => "the raw report is not base64 or hex"),
   "evidence-too-long": missing((about) => `the raw report is too long: ${about}`),
+  "evidence-td-report": missing(
+    () => "it is a TD report, which only its own processor can check; have a quote made of it",
+  ),
   "evidence-unknown": missing(() => "the raw report is neither a TDX quote nor an SNP report"),
 
   "quote-truncated": missing((about) => `the quote is cut short: ${about}`),

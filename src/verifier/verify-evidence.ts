@@ -1,7 +1,9 @@
 import { type Certificate, parseCertificates } from "./certificate.ts";
+import { isTdReport, unwrapHclReport } from "./hcl-report.ts";
 import { Examination, isClock, Newest } from "./examination.ts";
 import { type Problem, problem } from "./reasons.ts";
 import { type TrustedRoots, vendorRoots, type Product } from "./roots.ts";
+import { bytesInText } from "./saved-bytes.ts";
 import { productOf, readReport } from "./snp/report.ts";
 import { type AmdEndorsements, verifyReport } from "./snp/verify-report.ts";
 import type { IntelEndorsements } from "./tdx/collateral.ts";
@@ -18,15 +20,19 @@ export interface Endorsements {
 export { Newest };
 
 const mostBytes = 64 * 1024;
+/** Intel counts versions of quotes one by one. What begins otherwise is something else. */
+const highestVersion = 99;
 
 /**
  * Tells quotes and reports apart: a quote has its key type where a report has the zero bytes of its
  * version.
  */
 function teeOf(bytes: Buffer): "tdx" | "snp" | Problem {
+  if (isTdReport(bytes)) return problem("evidence-td-report");
   if (bytes.length > mostBytes) return problem("evidence-too-long", `${bytes.length} bytes`);
   if (bytes.length < 4) return problem("evidence-unknown");
-  return bytes.readUInt16LE(2) === 0 ? "snp" : "tdx";
+  if (bytes.readUInt16LE(2) === 0) return "snp";
+  return bytes.readUInt16LE(0) <= highestVersion ? "tdx" : problem("evidence-unknown");
 }
 
 interface By {
@@ -39,14 +45,15 @@ interface By {
 
 /**
  * Verifies the raw report of a VM, without network access or side effects other than `newest`, and
- * never throws. `bytes` is undefined when the report couldn't be decoded.
+ * never throws. `given` is undefined when the report couldn't be decoded.
  */
 export function verifyEvidence(
-  bytes: Buffer | undefined,
+  given: Buffer | undefined,
   endorsements: Endorsements,
   { now, roots = vendorRoots, newest }: By,
 ): Verification {
-  if (bytes === undefined) return notReadable(problem("evidence-encoding"));
+  if (given === undefined) return notReadable(problem("evidence-encoding"));
+  const bytes = unwrapHclReport(given);
   const tee = teeOf(bytes);
   if (typeof tee !== "string") return notReadable(tee);
   if (!isClock(now)) return notReadable(problem("clock"));
@@ -56,14 +63,14 @@ export function verifyEvidence(
     : verifyQuote(bytes, endorsements.intel ?? {}, roots, exam);
 }
 
-/** Verifies a report as the compute service returns it: base64, or nothing at all. */
+/** Verifies a report as the compute service returns it: a text, or nothing at all. */
 export function verifyEncoded(
   report: string | undefined,
   endorsements: Endorsements,
   options: By,
 ): Verification {
   if (report === undefined || report.trim() === "") return notReadable(problem("evidence-missing"));
-  return verifyEvidence(decodeEvidence(report), endorsements, options);
+  return verifyEvidence(bytesInText(report), endorsements, options);
 }
 
 /**
@@ -80,7 +87,8 @@ export type Needed =
     }
   | { tee: "snp"; product?: Product; signer: "VCEK" | "VLEK"; chipId: string; reportedTcb: string };
 
-export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
+export function endorsementsNeeded(given: Buffer): Needed | undefined {
+  const bytes = unwrapHclReport(given);
   const tee = teeOf(bytes);
   if (tee === "snp") {
     const report = readReport(bytes);
@@ -96,15 +104,4 @@ export function endorsementsNeeded(bytes: Buffer): Needed | undefined {
   const pck = leaf && readPck(leaf);
   const ca = issuer && pckCaOf(issuer);
   return pck && !("reason" in pck) && ca ? { tee, fmspc: pck.fmspc, ca, chain } : undefined;
-}
-
-/**
- * Decodes base64 as the compute service returns it, including the URL alphabet, spaces, and missing
- * padding. Undefined for anything else.
- */
-export function decodeEvidence(text: string): Buffer | undefined {
-  const bare = text.replaceAll(/\s/g, "").replace(/={0,2}$/, "");
-  if (bare === "" || bare.length % 4 === 1) return undefined;
-  if (!/^[A-Za-z0-9+/]*$|^[A-Za-z0-9_-]*$/.test(bare)) return undefined;
-  return Buffer.from(bare, "base64");
 }

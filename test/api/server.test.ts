@@ -24,10 +24,10 @@ async function openApi(redis: Awaited<ReturnType<typeof testRedis>>) {
   const log = createLog({ level: "debug", write: (line) => lines.push(line) });
   const keep =
     (perMinute: number): Route["handle"] =>
-    async ({ headers, body }, named) => {
+    async ({ headers, readBody }, named) => {
       if (headers.authorization !== secret) throw unauthorized();
       await named("prometheus", perMinute);
-      const read = kind.safeParse(jsonOf(body));
+      const read = kind.safeParse(jsonOf(await readBody()));
       if (!read.success)
         throw new ApiProblem(400, "A name is missing.", "Send a name.", { field: "name" });
       await client.set(key("kept"), read.data.name);

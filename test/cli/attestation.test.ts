@@ -1,8 +1,10 @@
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { runAttestation } from "../../src/cli/attestation.ts";
+import { vendorRoots } from "../../src/verifier/roots.ts";
 import { evidenceOf, intelOf, readVectorFile, vectorOf } from "../verifier/vectors.ts";
 
 const vectorFolder = join(import.meta.dirname, "../verifier/vectors");
@@ -47,6 +49,53 @@ async function terminal() {
   };
 }
 
+const inLines = (text: string, length: number, eol = "\n") =>
+  text.replaceAll(new RegExp(`.{${length}}`, "g"), `$&${eol}`) + eol;
+
+const separated = (bytes: Buffer, by: string, before = "") =>
+  [...bytes].map((byte) => `${before}${byte.toString(16).padStart(2, "0")}`).join(by);
+
+type DumpLine = (offset: string, bytes: Buffer, text: string) => string;
+const xxdLine: DumpLine = (offset, bytes, text) =>
+  `${offset}: ${(bytes.toString("hex").match(/.{1,4}/g) ?? []).join(" ")}  ${text}`;
+const hexdumpLine: DumpLine = (offset, bytes, text) =>
+  `${offset}  ${separated(bytes.subarray(0, 8), " ")}  ${separated(bytes.subarray(8), " ")}  |${text}|`;
+const odLine: DumpLine = (offset, bytes) => `${offset.slice(2)} ${separated(bytes, " ")}`;
+
+/** Lines of 16 bytes; those that repeat the one before are one `*`, as hexdump and od write it. */
+function dump(bytes: Buffer, line: DumpLine): string {
+  const rows = Array.from({ length: bytes.length / 16 }, (_, n) =>
+    bytes.subarray(16 * n, 16 * n + 16),
+  );
+  const lines = rows.map((row, n) => {
+    const text = row.toString("latin1").replaceAll(/[^ -~]/g, ".");
+    const isRepeated = line !== xxdLine && n > 0 && row.equals(rows[n - 1] ?? row);
+    return isRepeated ? "*" : line((16 * n).toString(16).padStart(8, "0"), row, text);
+  });
+  return `${lines.filter((one, n) => one !== "*" || lines[n - 1] !== "*").join("\n")}\n`;
+}
+
+/** The wrapper around the hardware's report, with the data behind it that the report is bound to. */
+function hclReport(report: Buffer): Buffer {
+  const header = Buffer.alloc(32);
+  header.write("HCLA", "latin1");
+  header.writeUInt32LE(2, 4);
+  header.writeUInt32LE(2_600, 8);
+  const room = Buffer.concat([report, Buffer.alloc(1_184)]).subarray(0, 1_184);
+  return Buffer.concat([
+    header,
+    room,
+    Buffer.alloc(20),
+    Buffer.from('{"keys":[]}'),
+    Buffer.alloc(900),
+  ]);
+}
+
+const pemOf = (der: Buffer) =>
+  `-----BEGIN CERTIFICATE-----\n${inLines(der.toString("base64"), 64)}-----END CERTIFICATE-----\n`;
+const { ark, ask } = vendorRoots.amd.Genoa;
+const chain = pemOf(ask) + pemOf(ark);
+
 describe("attestation check in a terminal", () => {
   it("ends with 0 for a genuine, pinned report, and says what was checked and until when it holds", async () => {
     await using at = await terminal();
@@ -75,6 +124,101 @@ describe("attestation check in a terminal", () => {
     for (const { code, said } of ended) {
       expect(said).toContain("Verified: Intel's signature holds; the firmware is current;");
       expect(code).toBe(0);
+    }
+  });
+
+  it.each<[string, (bytes: Buffer) => Buffer | string]>([
+    ["hex in lines, as xxd -p writes it", (bytes) => inLines(bytes.toString("hex"), 60)],
+    ["hex in lines of Windows", (bytes) => inLines(bytes.toString("hex"), 60, "\r\n")],
+    ["hex in upper case with 0x", (bytes) => `0X${bytes.toString("hex").toUpperCase()}`],
+    ["hex with colons", (bytes) => separated(bytes, ":")],
+    ["hex with spaces", (bytes) => separated(bytes, " ")],
+    ["an array of C", (bytes) => `{ ${separated(bytes, ", ", "0x")} }`],
+    [
+      "what xxd -i writes",
+      (bytes) =>
+        `unsigned char report[] = {\n  ${separated(bytes, ", ", "0x")}\n};\nunsigned int report_len = 1184;\n`,
+    ],
+    ["what xxd shows", (bytes) => dump(bytes, xxdLine)],
+    ["what hexdump -C shows", (bytes) => `${dump(bytes, hexdumpLine)}000004a0\n`],
+    ["what od shows", (bytes) => `${dump(bytes, odLine)}0004a0\n`],
+    ["hex in a JSON string", (bytes) => JSON.stringify(bytes.toString("hex"))],
+    ["hex in JSON", (bytes) => JSON.stringify({ report: inLines(bytes.toString("hex"), 60) })],
+    [
+      "JSON with another name",
+      (bytes) => JSON.stringify({ id: "7", raw: bytes.toString("base64") }),
+    ],
+    ["a list of bytes", (bytes) => JSON.stringify([...bytes])],
+    ["a Buffer of Node.js", (bytes) => JSON.stringify(bytes)],
+    ["base64 in lines", (bytes) => inLines(bytes.toString("base64"), 76)],
+    ["base64 for addresses", (bytes) => bytes.toString("base64url")],
+    [
+      "PEM",
+      (bytes) =>
+        `-----BEGIN SNP REPORT-----\n${bytes.toString("base64")}\n-----END SNP REPORT-----\n`,
+    ],
+    [
+      "a text of PowerShell",
+      (bytes) => Buffer.from(`\uFEFF${bytes.toString("hex")}\r\n`, "utf16le"),
+    ],
+    ["a gzip archive", gzipSync],
+    ["what Azure keeps in the vTPM", hclReport],
+    ["the same in base64", (bytes) => hclReport(bytes).toString("base64")],
+  ])("reads evidence in other forms of the same bytes: %s", async (_, change) => {
+    await using at = await terminal();
+    const file = await at.put("evidence", change(evidenceOf(genoa)));
+    const { code, said } = await at.check(file, "--at", genoa.at, "--pin", pinOf(genoa));
+    expect(said).toMatch(/^Verified: /);
+    expect(code).toBe(0);
+  });
+
+  it("says what to do about a TD report, alone or as Azure keeps it", async () => {
+    await using at = await terminal();
+    const report = Buffer.alloc(1024);
+    report[0] = 0x81;
+    for (const bytes of [report, hclReport(report)]) {
+      const { code, said } = await at.check(await at.put("td", bytes), "--at", genoa.at);
+      expect(said).toMatch(/^Could not verify: it is a TD report, .* have a quote made of it\./);
+      expect(code).toBe(2);
+    }
+    const short = hclReport(evidenceOf(genoa)).subarray(0, 600);
+    const cut = await at.check(await at.put("cut", short), "--at", genoa.at);
+    expect(cut.said).toMatch(/^Could not verify: the report is cut short/);
+  });
+
+  it.each<[string, (der: Buffer) => Buffer | string]>([
+    ["DER", (der) => der],
+    ["PEM", pemOf],
+    ["PEM with its chain", (der) => `${chain}${pemOf(der)}`],
+    ["base64", (der) => inLines(der.toString("base64"), 64)],
+    ["hex", (der) => inLines(der.toString("hex"), 60)],
+    ["hex with colons", (der) => separated(der, ":")],
+    [
+      "the JSON of Azure's THIM",
+      (der) => JSON.stringify({ vcekCert: pemOf(der), certificateChain: chain }),
+    ],
+    ["JSON with DER in base64", (der) => JSON.stringify({ vcek: der.toString("base64") })],
+  ])("takes the certificate of --vek as %s", async (_, change) => {
+    await using at = await terminal();
+    await rm(join(at.folder, "amd/Genoa/vcek"), { recursive: true });
+    const vek = await at.put("vek", change(readVectorFile(genoa.vek ?? "")));
+    const file = join(vectorFolder, genoa.evidence);
+    const { said } = await at.check(file, "--at", genoa.at, "--pin", pinOf(genoa), "--vek", vek);
+    expect(said).toMatch(/^Verified: /);
+  });
+
+  it("takes the values of --pin and --report-data in hex as tools write it", async () => {
+    await using at = await terminal();
+    const file = join(vectorFolder, genoa.evidence);
+    const pin = Buffer.from(pinOf(genoa), "hex");
+    const data = evidenceOf(genoa).subarray(0x50, 0x90);
+    for (const written of [
+      (bytes: Buffer) => `0x${bytes.toString("hex").toUpperCase()}`,
+      (bytes: Buffer) => separated(bytes, ":"),
+      (bytes: Buffer) => inLines(bytes.toString("hex"), 60),
+    ]) {
+      const words = ["--pin", written(pin), "--report-data", written(data)];
+      expect((await at.check(file, "--at", genoa.at, ...words)).said).toMatch(/^Verified: /);
     }
   });
 
@@ -125,8 +269,14 @@ describe("attestation check in a terminal", () => {
     const unpinned = await at.check(late, "--at", genoa.at);
     expect(unpinned.said).toMatch(/^Could not verify: no measurement is pinned for this VM\./);
     const noise = await at.check(await at.put("noise.txt", "not base64!"), "--at", genoa.at);
-    expect(noise.said).toMatch(/^Could not verify: the raw report is not base64\./);
+    expect(noise.said).toMatch(/^Could not verify: the raw report is not base64 or hex\./);
     expect([expired.code, unpinned.code, noise.code]).toEqual([2, 2, 2]);
+    for (const other of [readVectorFile(genoa.vek ?? ""), Buffer.from("89504e470d0a1a0a", "hex")])
+      expect((await at.check(await at.put("other", other), "--at", genoa.at)).said).toMatch(
+        /^Could not verify: the raw report is neither a TDX quote nor an SNP report\./,
+      );
+    const empty = await at.put("empty.json", JSON.stringify({ vm: "web-2", id: "0a".repeat(48) }));
+    expect((await at.check(empty, "--at", genoa.at)).said).toMatch(/is not base64 or hex\./);
   });
 
   it("judges AMD's firmware by a minimum", async () => {

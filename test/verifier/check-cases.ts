@@ -527,6 +527,12 @@ export function checkCases(mints: Mints): readonly Case[] {
       genuine("tdx-v5-uptodate", { evidence: flipped(48, 3) }),
     ),
     cannot("evidence-unknown", "no byte", snp({}, { evidence: () => Buffer.alloc(0) })),
+    cannot(
+      "evidence-td-report",
+      "TDX: a report that nobody made a quote of",
+      tdx({}, { evidence: () => Buffer.concat([Buffer.from([0x81]), Buffer.alloc(1_023)]) }),
+    ),
+    good("base16", tdx({}, { encoded: (bytes) => bytes.toString("hex") })),
 
     // The chain of a report
     fail("chain-leaf", "SNP: VCEK on P-256", snp({ vek: { keys: intel.pck } })),

@@ -1,6 +1,12 @@
 import { isBeforeSetBack } from "../../redis/redis.ts";
 import { compareNames } from "../../text/compare-names.ts";
-import { type Alert, type Delivery, type Detail, shortHash } from "./read-alerts.ts";
+import {
+  type Alert,
+  type Delivery,
+  type Detail,
+  type UnreadableAlerts,
+  shortHash,
+} from "./read-alerts.ts";
 
 /**
  * One alert as far as it is known (times in ms by its source's clock). An alert without `detail` is
@@ -32,6 +38,8 @@ export interface AlertGroup {
    * Number of alerts that the newest delivery left out because there were too many. They may fire.
    */
   omitted: number;
+  /** Set if alerts of the newest delivery couldn't be read. */
+  unreadable?: UnreadableAlerts | undefined;
   told?: Told;
   /** Held deliveries in the order of arrival, at most one for each sender. */
   held?: readonly Held[];
@@ -68,7 +76,7 @@ const nothingTold: Told = { heardAt: 0, states: [], senders: {} };
 export const emptyGroup: AlertGroup = { alerts: {}, omitted: 0 };
 
 const mostDetailed = 100;
-const mostKnown = 1_000;
+const mostKnown = 4_000;
 const mostStates = 8;
 const mostSenders = 8;
 /** Alerts that ended longer ago are dropped first (ms). */
@@ -166,7 +174,8 @@ function afterDelivery(
     const before = all.get(alert.key);
     const opensAt = before && !isCertain ? opensFrom(before, alert) : 0;
     if (opensAt > now) doubts.push(opensAt);
-    else all.set(alert.key, afterTelling(before, alert, { now, isListedFirst: group.omitted > 0 }));
+    else
+      all.set(alert.key, afterTelling(before, alert, { now, isListedFirst: unknownIn(group) > 0 }));
   }
   const listed = new Set(delivery.alerts.map(({ key }) => key));
   const unlisted = [...all].filter(([key, known]) => isFiring(known) && !listed.has(key));
@@ -174,10 +183,13 @@ function afterDelivery(
   if (dropsFrom <= now)
     for (const [key, known] of unlisted) all.set(key, { ...known, endedAt: now, isMissing: true });
   else if (unlisted.length > 0 && dropsFrom < Infinity) doubts.push(dropsFrom);
+  const kept = Object.fromEntries(keptOf(all, now));
+  const unkept = [...all].filter(([key, known]) => isFiring(known) && !Object.hasOwn(kept, key));
   const after = {
-    alerts: Object.fromEntries(keptOf(all, now)),
+    alerts: kept,
     // Known firing alerts that aren't listed are among those that the source left out.
-    omitted: Math.max(0, delivery.omitted - unlisted.length),
+    omitted: Math.max(0, delivery.omitted - unlisted.length) + unkept.length,
+    ...unreadableIn(delivery, unlisted.length),
     told: afterState(told, state, delivery, now),
   };
   // A sender that repeats the present state brings no news, so deliveries held for other senders
@@ -188,10 +200,19 @@ function afterDelivery(
   return withHeld(after, doubts.length > 0 ? [...stillHeld, { from, delivery }] : stillHeld);
 }
 
+/** Known firing alerts that a delivery doesn't list are among those of it that can't be read. */
+const unreadableIn = ({ unreadable, omitted }: Delivery, unlisted: number) =>
+  unreadable && {
+    unreadable: {
+      ...unreadable,
+      open: Math.max(0, unreadable.open - Math.max(0, unlisted - omitted)),
+    },
+  };
+
 /** A hash of what a delivery says. A retry and a peer's copy have the same hash. */
-const stateOf = ({ alerts, omitted }: Delivery): string =>
+const stateOf = ({ alerts, omitted, unreadable }: Delivery): string =>
   shortHash(
-    String(omitted),
+    [omitted, ...(unreadable ? [unreadable.count, unreadable.open] : [])].join(" "),
     ...alerts.map(({ key, at, endedAt = "" }) => `${key} ${at} ${endedAt}`).toSorted(),
   );
 
@@ -344,21 +365,27 @@ export function endAll(group: AlertGroup, now: number): AlertGroup {
     key,
     isFiring(known) ? { ...known, endedAt: now, isMissing: true } : known,
   ]);
-  return { ...group, alerts: Object.fromEntries(alerts), omitted: 0 };
+  const { unreadable: _unreadable, ...known } = group;
+  return { ...known, alerts: Object.fromEntries(alerts), omitted: 0 };
 }
+
+const statesOf = ({ alerts, omitted, unreadable }: AlertGroup) => [alerts, omitted, unreadable];
 
 /** Whether two groups have the same alerts, ignoring who told of them. */
 export const saysTheSame = (one: AlertGroup, other: AlertGroup): boolean =>
-  JSON.stringify([one.alerts, one.omitted]) === JSON.stringify([other.alerts, other.omitted]);
+  JSON.stringify(statesOf(one)) === JSON.stringify(statesOf(other));
 
 export const isFiring = ({ endedAt }: { endedAt?: number | undefined }) => endedAt === undefined;
 
-/** Whether the group fires. Alerts that were left out may fire, so they count as firing. */
-export const fires = ({ alerts, omitted }: AlertGroup): boolean =>
-  omitted > 0 || Object.values(alerts).some(isFiring);
+/** Number of alerts that may fire, though nothing else is known of them. */
+export const unknownIn = ({ omitted, unreadable }: AlertGroup): number =>
+  omitted + (unreadable?.open ?? 0);
 
-export const firingIn = ({ alerts, omitted }: AlertGroup): number =>
-  Object.values(alerts).filter(isFiring).length + omitted;
+/** Whether the group fires. Alerts that may fire count as firing. */
+export const fires = (group: AlertGroup): boolean => firingIn(group) > 0;
+
+export const firingIn = (group: AlertGroup): number =>
+  Object.values(group.alerts).filter(isFiring).length + unknownIn(group);
 
 export interface ShownAlert extends Detail {
   endedAt: number | undefined;

@@ -7,12 +7,15 @@ import { createAlerts } from "./alerts.ts";
 import { judgeSources } from "./judge-sources.ts";
 import { pressAlert } from "./press-alert.ts";
 import { alertRoute } from "./receive-alerts.ts";
+import { createRefusals } from "./refusals.ts";
 import { type AlertSources, sourcesSection } from "./sources.ts";
 import { alertsAtHome, alertsExplain, alertsInDigests } from "./tell-alerts.ts";
 import { alertsAtNight } from "./tell-night.ts";
 
 /** How often Gatehouse looks for alerts whose source went silent (ms). */
 const unheardEveryMs = 60_000;
+/** How often a process tries again to store which deliveries it refused (ms). */
+const reportEveryMs = 5_000;
 
 /**
  * Shows alerts of Alertmanager, Grafana, PagerDuty and other sources in Slack, with buttons that
@@ -32,12 +35,17 @@ export const alerts = defineFeature({
     "compute",
     "commands",
     "attestationNote",
+    "announce",
+    "owed",
+    "repeat",
     "running",
     "editMs",
   ],
   start(on) {
     const { config, redis, key } = on;
     const groups = createAlerts(redis, key);
+    const refusals = createRefusals(on);
+    on.repeat("alert-refusals", reportEveryMs, refusals.report);
     const remedies = () => on.running().find((feature) => feature.remedies)?.remedies;
 
     /** The sources of the policy in force; undefined where this process can't read it. */
@@ -75,7 +83,8 @@ export const alerts = defineFeature({
       // The last change of its VM is on the message of an alert.
       afterResult: ({ record }) => groups.touchOn(record.target.id),
       afterFreeze: groups.refresh,
-      routes: (behind) => [alertRoute(groups, behind)],
+      status: [{ name: "Alerts", find: refusals.find }],
+      routes: (behind) => [alertRoute(groups, refusals, behind)],
     };
   },
 });

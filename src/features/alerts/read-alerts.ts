@@ -38,6 +38,8 @@ export interface Delivery {
   alerts: readonly Alert[];
   /** Number of alerts of the group that the source left out, firing or not. */
   omitted: number;
+  /** Set if alerts couldn't be read. The others count. */
+  unreadable?: UnreadableAlerts;
   /** True if it lists all alerts of its group, so that a missing one is no longer reported. */
   isWhole?: boolean;
   /** Distinguishes the peers of a source. */
@@ -46,6 +48,15 @@ export interface Delivery {
   sentAt?: number;
   /** When it arrived (ms by Redis). */
   arrivedAt?: number;
+}
+
+/** Alerts of a delivery that aren't as their format says. */
+export interface UnreadableAlerts {
+  count: number;
+  /** How many of them don't say that they have ended, so they may fire. */
+  open: number;
+  /** What is wrong with the first one. */
+  why: string;
 }
 
 /** What is wrong and in which field. It never contains the field's value. */
@@ -61,28 +72,31 @@ const time = z.string().transform((text, context) => {
   if (at === undefined) context.addIssue("must be a time like 2026-11-25T03:12:00Z");
   return at ?? 0;
 });
+/** A field that may be missing. Senders also write null or an empty text for that. */
+const optional = <Type extends z.ZodType>(type: Type) =>
+  z.preprocess((value) => (value === null || value === "" ? undefined : value), type.optional());
+
 const words = z.string().min(1);
 const labels = z.record(z.string(), z.unknown());
 const status = z.enum(["firing", "resolved"]);
 
 const grouped = z.object({
   groupKey: words,
-  status: status.optional(),
-  externalURL: z.string().optional(),
-  truncatedAlerts: z.number().int().min(0).max(1_000_000).nullish(),
-  alerts: z.array(
-    z.object({
-      status,
-      labels,
-      annotations: labels.nullish(),
-      startsAt: time,
-      endsAt: time.optional(),
-      fingerprint: words.optional(),
-      generatorURL: z.unknown().optional(),
-      dashboardURL: z.unknown().optional(),
-      panelURL: z.unknown().optional(),
-    }),
-  ),
+  status: optional(status),
+  externalURL: optional(z.string()),
+  truncatedAlerts: optional(z.number().int().min(0).max(1_000_000)),
+  alerts: z.array(z.unknown()),
+});
+const groupedAlert = z.object({
+  status,
+  labels: optional(labels),
+  annotations: optional(labels),
+  startsAt: time,
+  endsAt: optional(time),
+  fingerprint: optional(words),
+  generatorURL: z.unknown().optional(),
+  dashboardURL: z.unknown().optional(),
+  panelURL: z.unknown().optional(),
 });
 
 /**
@@ -95,56 +109,88 @@ const grouped = z.object({
 const readGrouped =
   (version: string): Read =>
   (body, source) =>
-    readDelivery(grouped.extend({ version: z.literal(version) }), body, (group) => ({
-      groupKey: group.groupKey,
-      omitted: group.truncatedAlerts ?? 0,
-      isWhole:
-        !group.truncatedAlerts &&
-        (group.status !== "firing" || group.alerts.some((alert) => alert.status === "firing")),
-      sender: shortHash(group.externalURL ?? ""),
-      alerts: group.alerts.map((alert) => {
-        const { labels: all, startsAt: at, endsAt = 0 } = alert;
-        const notes = alert.annotations ?? {};
-        const { summary, description, message } = notes;
-        return {
-          key: shortHash(
-            alert.fingerprint ??
-              JSON.stringify(Object.entries(all).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-          ),
-          at,
-          ...(alert.status === "resolved" ? { endedAt: Math.max(0, endsAt) } : {}),
-          ...texts(all["alertname"], summary ?? description ?? message, all["severity"]),
-          ...extras({
-            description: summary === undefined ? undefined : description,
-            runbook: [notes["runbook_url"], notes["runbook"]],
-            graph: [
-              alert.panelURL,
-              alert.dashboardURL,
-              notes["dashboard_url"],
-              notes["dashboard"],
-              alert.generatorURL,
-            ],
-          }),
-          vm: vmIn(all, source),
-          since: at,
-        };
-      }),
-    }));
+    readDelivery(grouped.extend({ version: z.literal(version) }), body, (group) =>
+      readEach(groupedAlert, group.alerts, (alerts) => ({
+        groupKey: group.groupKey,
+        omitted: group.truncatedAlerts ?? 0,
+        isWhole:
+          !group.truncatedAlerts &&
+          (group.status !== "firing" || alerts.some((alert) => alert.status === "firing")),
+        sender: shortHash(group.externalURL ?? ""),
+        alerts: alerts.map((alert) => alertInGroup(alert, source)),
+      })),
+    );
 
-const text = z.string().nullish();
-const named = z.object({ summary: text }).nullish();
+function alertInGroup(alert: z.output<typeof groupedAlert>, source: AlertSource): Alert {
+  const { labels: all = {}, annotations: notes = {}, startsAt: at, endsAt = 0 } = alert;
+  return {
+    key: shortHash(
+      alert.fingerprint ??
+        JSON.stringify(Object.entries(all).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    ),
+    at,
+    ...(alert.status === "resolved" ? { endedAt: Math.max(0, endsAt) } : {}),
+    ...titleOf(all, notes, alert.status),
+    ...extras({
+      description: isGiven(notes["summary"]) ? notes["description"] : undefined,
+      runbook: [notes["runbook_url"], notes["runbook"]],
+      graph: [
+        alert.panelURL,
+        alert.dashboardURL,
+        notes["dashboard_url"],
+        notes["dashboard"],
+        alert.generatorURL,
+      ],
+    }),
+    vm: vmIn(all, source),
+    since: at,
+  };
+}
+
+/**
+ * What the alert is called, and says. Grafana gives the rules that it can't evaluate one name for
+ * all, and puts the rule's own in a label. A rule may also be set to alert under its own name then
+ * (https://grafana.com/docs/grafana/latest/alerting/fundamentals/alert-rule-evaluation/nodata-and-error-states/).
+ */
+function titleOf(all: Labels, notes: Labels, state: z.output<typeof status>) {
+  const { summary, description, message, Error: why } = notes;
+  const usual = [summary, description, message].find(isGiven);
+  const { alertname, severity } = all;
+  const shared = troubleOfRules.get(alertname);
+  const own =
+    state === "firing"
+      ? troubleOfRules.get(`Datasource${String(notes["grafana_state_reason"])}`)
+      : undefined;
+  const rule = short(shared === undefined ? alertname : all["rulename"]);
+  const trouble = shared ?? own;
+  if (trouble === undefined || rule === "") return texts(alertname, usual, severity);
+  return texts(`${rule} ${trouble}`, [why, usual].find(isGiven), severity);
+}
+
+type Labels = Readonly<Record<string, unknown>>;
+
+const troubleOfRules: ReadonlyMap<unknown, string> = new Map([
+  ["DatasourceError", "can't be evaluated"],
+  ["DatasourceNoData", "has no data"],
+]);
+
+const isGiven = (value: unknown) => typeof value === "string" && value.trim() !== "";
+
+const text = optional(z.string());
+const named = optional(z.object({ summary: text }));
+const link = z.object({ href: z.unknown().optional(), text });
 const incident = z.object({
   type: z.literal("incident"),
   id: words,
   status: words,
-  title: z.string(),
-  created_at: time,
+  title: text,
+  created_at: optional(time),
   incident_key: text,
   urgency: text,
   priority: named,
   service: named,
-  links: z.array(z.object({ href: z.unknown().optional(), text })).nullish(),
-  body: z.object({ details: z.unknown().optional() }).nullish(),
+  links: optional(z.array(optional(link))),
+  body: optional(z.object({ details: z.unknown().optional() })),
 });
 const event = z.object({ event: z.object({ occurred_at: time, data: incident }) });
 /** A ping or a note: an event that neither fires nor ends. */
@@ -158,11 +204,10 @@ const otherEvent = z.object({ event: z.object({ data: otherType }) });
 const readIncident: Read = (body, source) => {
   if (otherEvent.safeParse(body).success) return { groupKey: "", alerts: [], omitted: 0 };
   return readDelivery(event, body, ({ event: { occurred_at: at, data } }) => {
-    const { id, title, incident_key, urgency } = data;
+    const { id, title = "", incident_key, urgency } = data;
     const [service, priority] = [data.service?.summary, data.priority?.summary];
-    const isRunbook = (link: { text?: string | null | undefined }) =>
-      /runbook/i.test(link.text ?? "");
-    const links = Map.groupBy(data.links ?? [], isRunbook);
+    const given = (data.links ?? []).filter((one) => one !== undefined);
+    const links = Map.groupBy(given, (one) => /runbook/i.test(one.text ?? ""));
     const addresses = (isOne: boolean) => (links.get(isOne) ?? []).map(({ href }) => href);
     const alert = {
       key: shortHash(id),
@@ -175,7 +220,7 @@ const readIncident: Read = (body, source) => {
         graph: addresses(false),
       }),
       vm: vmIn({ title, service, incident_key, urgency, priority }, source),
-      since: data.created_at,
+      since: data.created_at ?? at,
     };
     return { groupKey: id, alerts: [alert], omitted: 0, sentAt: at };
   });
@@ -184,40 +229,50 @@ const readIncident: Read = (body, source) => {
 const simple = z
   .object({
     name: words,
-    status: status.default("firing"),
-    vm: z.string().default(""),
+    status: optional(status),
+    vm: text,
     summary: text,
     severity: text,
     description: text,
     runbook: z.unknown().optional(),
     graph: z.unknown().optional(),
-    startsAt: time.optional(),
-    endsAt: time.optional(),
-    id: words.optional(),
+    startsAt: optional(time),
+    endsAt: optional(time),
+    id: optional(words),
   })
   .refine((one) => one.startsAt ?? (one.status === "resolved" && one.endsAt), {
     path: ["startsAt"],
     message: "must be there; one that is resolved can have `endsAt` instead",
   });
 
+const simpleGroup = z.object({ group: optional(words), alerts: z.array(z.unknown()) });
+
 /** Reads Gatehouse's own format, for sources that speak none of the others. */
 const readSimple: Read = (body) =>
-  readDelivery(z.object({ group: words.optional(), alerts: z.array(simple) }), body, (group) => ({
-    groupKey: group.group ?? group.alerts[0]?.name ?? "",
-    omitted: 0,
-    alerts: group.alerts.map(({ name, vm, startsAt, endsAt, ...one }) => {
-      const at = startsAt ?? endsAt ?? 0;
-      const ended = one.status === "resolved" ? { endedAt: Math.max(0, endsAt ?? 0) } : {};
-      const { description, runbook, graph } = one;
-      const detail = {
-        ...texts(name, one.summary, one.severity),
-        ...extras({ description, runbook: [runbook], graph: [graph] }),
-        vm: short(vm),
-        since: at,
-      };
-      return { key: shortHash(one.id ?? `${name} ${vm}`), at, ...ended, ...detail };
-    }),
-  }));
+  readDelivery(simpleGroup, body, (group) =>
+    readEach(simple, group.alerts, (alerts) => ({
+      groupKey: group.group ?? nameIn(group.alerts[0]) ?? alerts[0]?.name ?? "",
+      omitted: 0,
+      alerts: alerts.map(simpleAlert),
+    })),
+  );
+
+/** The name of an alert that may be unreadable otherwise. */
+const nameIn = (alert: unknown) => z.object({ name: words }).safeParse(alert).data?.name;
+
+function simpleAlert({ name, vm = "", ...one }: z.output<typeof simple>): Alert {
+  const { startsAt, endsAt, description, runbook, graph } = one;
+  const at = startsAt ?? endsAt ?? 0;
+  return {
+    key: shortHash(one.id ?? `${name} ${vm}`),
+    at,
+    ...(one.status === "resolved" ? { endedAt: Math.max(0, endsAt ?? 0) } : {}),
+    ...texts(name, one.summary, one.severity),
+    ...extras({ description, runbook: [runbook], graph: [graph] }),
+    vm: short(vm),
+    since: at,
+  };
+}
 
 const readers: Readonly<Record<AlertSource["format"], Read>> = {
   alertmanager: readGrouped("4"),
@@ -229,12 +284,45 @@ const readers: Readonly<Record<AlertSource["format"], Read>> = {
 /** Reads a delivery in the source's format. Pure. */
 export const readAlerts: Read = (body, source) => readers[source.format](body, source);
 
-function readDelivery<T>(schema: z.ZodType<T>, body: unknown, then: (read: T) => Delivery) {
+function readDelivery<T>(
+  schema: z.ZodType<T>,
+  body: unknown,
+  then: (read: T) => Delivery | Unreadable,
+): Delivery | Unreadable {
   const { data, error } = schema.safeParse(body);
-  if (data !== undefined) return then(data);
+  return data === undefined ? problemIn(error) : then(data);
+}
+
+/**
+ * Reads the alerts of a delivery one by one, so that one that can't be read takes no other with it.
+ * A delivery of which no alert can be read is refused.
+ */
+function readEach<T>(
+  schema: z.ZodType<T>,
+  alerts: readonly unknown[],
+  then: (read: readonly T[]) => Delivery,
+): Delivery | Unreadable {
+  const all = alerts.map((alert) => ({ alert, ...schema.safeParse(alert) }));
+  const read = all.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  const [first, ...others] = all.flatMap(({ alert, error }, n) =>
+    error ? [{ alert, error, n }] : [],
+  );
+  if (!first) return then(read);
+  const problem = problemIn(first.error, ["alerts", first.n]);
+  if (read.length === 0) return problem;
+  const open = [first, ...others].filter(({ alert }) => !hasEnded.safeParse(alert).success);
+  const why = `${problem.field}: ${problem.text}`;
+  const unreadable = { count: 1 + others.length, open: open.length, why };
+  // What can't be read isn't missing, so a list with it is no complete one.
+  return { ...then(read), isWhole: false, unreadable };
+}
+
+const hasEnded = z.object({ status: z.literal("resolved") });
+
+function problemIn(error: z.ZodError | undefined, above: readonly PropertyKey[] = []): Unreadable {
   const [issue] = error?.issues ?? [];
-  const field = short(issue?.path.map(String).join(".")) || "the body";
-  return { field, text: issue?.message ?? "is not as the format says" };
+  const field = short([...above, ...(issue?.path ?? [])].map(String).join("."));
+  return { field: field || "the body", text: issue?.message ?? "is not as the format says" };
 }
 
 const short = (value: unknown, most = 200) => plain(typeof value === "string" ? value : "", most);

@@ -44,7 +44,14 @@ import { deedOf, frozenWords } from "../../core/cards/asking.ts";
 import { obstacleTo } from "../../core/cards/offered-change.ts";
 import type { Member } from "../../core/cards/render-card.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
-import { type AlertEvent, detailsOf, firingIn, isFiring, type StoredAlert } from "./alerts.ts";
+import {
+  type AlertEvent,
+  type StoredAlert,
+  detailsOf,
+  firingIn,
+  isFiring,
+  unknownIn,
+} from "./alerts.ts";
 import { sentAtOf } from "../../core/request/stored-request.ts";
 import { type Advice, isRemedy } from "../alert-part.ts";
 import type { LastChange } from "./last-change.ts";
@@ -183,6 +190,7 @@ export function renderAlert(view: View, called: readonly string[] = []): Message
     ...(isInRows ? [] : [...summariesOf(shown, hasSeveralNames(shown)), descriptionOf(shown)]),
     timesLine(alert, shown),
     omittedLine(alert),
+    unreadableLine(alert),
     missingLine(view, shown),
     silenceLine(alert),
     only && statusLine(only, view),
@@ -278,7 +286,7 @@ function signOf({ state, record: { group, silence } }: StoredAlert): string {
 /** `40 alerts`; empty for one. */
 function countedOf(alert: StoredAlert, shown: ReturnType<typeof shownOf>): string {
   const { group } = alert.record;
-  const many = alert.state === "firing" ? firingIn(group) - group.omitted : shown.length;
+  const many = alert.state === "firing" ? firingIn(group) - unknownIn(group) : shown.length;
   return many > 1 ? counted(many, "alert") : "";
 }
 
@@ -289,7 +297,7 @@ function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>): Markd
   const all = countedOf(alert, shown);
   const since = timeOn(alert, first.since);
   if (alert.state === "firing") {
-    const isAllEnded = firingIn(alert.record.group) === alert.record.group.omitted;
+    const isAllEnded = firingIn(alert.record.group) === unknownIn(alert.record.group);
     if (isAllEnded) return undefined;
     return all === "" ? undefined : md`${all} firing, since ${since}`;
   }
@@ -311,6 +319,15 @@ function omittedLine({ record: { group, source } }: StoredAlert): Markdown | und
   return isAllEnded
     ? md`Those listed have ended. ${more}: ${source} doesn't say whether they fire.`
     : md`${more} by ${source}.`;
+}
+
+/** Counts the alerts that couldn't be read, and says what was wrong with the first of them. */
+function unreadableLine({ record: { group, source } }: StoredAlert): Markdown | undefined {
+  const { unreadable } = group;
+  if (unreadable === undefined) return undefined;
+  const { count, open, why } = unreadable;
+  const may = open > 0 ? ` ${open > 1 ? "They" : "It"} may fire.` : "";
+  return md`⚠️ ${counted(count, "alert")} of ${source} can't be read (${why}).${may}`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { pinChange } from "../../attestation/pins.ts";
+import { measurement } from "../../config/policy-values.ts";
 import { md } from "../../messages/message.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { pinRequest, reason } from "./pins-propose.ts";
@@ -35,7 +36,7 @@ export const pinsDrop = defineCommand({
         const where = from === "gatehouse.yml" ? `; gatehouse.yml pins it${line}` : "";
         return { is: "no", why: { text: `there is no approved pin for ${vm.name}${where}` } };
       }
-      if (expected !== undefined && expected !== kept.values)
+      if (expected !== undefined && measurement.safeParse(expected).data !== kept.values)
         return {
           is: "no",
           why: { text: `the pin of ${vm.name} has changed`, hint: kept.values },

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { normalize, pinChange, short } from "../../attestation/pins.ts";
+import { pinChange, short } from "../../attestation/pins.ts";
+import { measurement } from "../../config/policy-values.ts";
 import { md } from "../../messages/message.ts";
 import { dayNear } from "../../text/time-words.ts";
 import { target, defineCommand } from "../../registry/define.ts";
@@ -35,7 +36,7 @@ export const pinsPropose = defineCommand({
     why: reason,
     values: z
       .string()
-      .regex(/^[0-9a-fA-F]{96}(,[0-9a-fA-F]{96}){0,3}$/, {
+      .refine((text) => measurement.safeParse(text).success, {
         error: "must be 96 hex digits, or four times that with commas",
       })
       .optional()
@@ -56,15 +57,15 @@ export const pinsPropose = defineCommand({
     async prepare(vm, { values: expected }, { appraiser }) {
       const before = await appraiser.pinsOf(vm);
       const { appraisal } = await appraiser.attest(vm, { asIfPinned: true });
-      const { evidence, validUntil, reasons, measurement } = appraisal;
-      const values = measurement.evidence;
+      const { evidence, validUntil, reasons, measurement: measured } = appraisal;
+      const values = measured.evidence;
       if (appraisal.verdict !== "verified" || values === undefined) {
         const text = `what ${vm.name} measures can't be pinned: ${reasons.join("; ")}`;
         const hint = "Only a VM that verifies but for its pin can be pinned from here.";
         const why = { text, hint };
         return appraisal.verdict === "could not verify" ? { is: "later", why } : { is: "no", why };
       }
-      if (expected !== undefined && expected.split(",").map(normalize).join(",") !== values)
+      if (expected !== undefined && measurement.parse(expected) !== values)
         return {
           is: "no",
           why: { text: `the measurements of ${vm.name} are not these values`, hint: values },

@@ -46,12 +46,13 @@ export async function answerAgent(
   const { origin, host } = call.headers;
   if (origin !== undefined && URL.parse(origin)?.host !== host)
     throw new ApiProblem(403, "A page of another origin may not call this.");
-  const caller = await callerOf(call, named, behind);
-  const message = jsonOf(call.body);
+  const body = await call.readBody();
+  const caller = await callerOf(call, body, named, behind);
+  const message = jsonOf(body);
   // A batch, as revisions before 2025-06-18 allow, would count as one call and could wait for a
   // call that the same batch cancels.
   if (Array.isArray(message)) throw new ApiProblem(400, "A batch isn't taken.", "Send each alone.");
-  const request = webRequest(call);
+  const request = webRequest(call, body);
   const server = serverFor(caller, behind, call);
   // Subscriptions are off: nothing can be subscribed to, and a stream has no end.
   const modern = createMcpHandler(() => server, { legacy: "reject", maxSubscriptions: 0 });
@@ -62,7 +63,7 @@ export async function answerAgent(
   return answered(await transport.handleRequest(request, { parsedBody: message }));
 }
 
-function webRequest({ headers, body, signal }: Call): Request {
+function webRequest({ headers, signal }: Call, body: Buffer): Request {
   const own = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === "string" ? [[name, value] as const] : [],
   );
@@ -85,6 +86,7 @@ async function answered(response: Response) {
  */
 async function callerOf(
   call: Call,
+  body: Buffer,
   named: Parameters<Handle>[1],
   { config, gatewayNow }: Behind,
 ): Promise<Caller | undefined> {
@@ -92,10 +94,10 @@ async function callerOf(
   if (call.headers["x-slack-signature"] === undefined) return serviceOf(call, named, gateway);
   const secret = config.api?.signingSecret();
   const signed = readSignature(call.headers, gateway.now());
-  if (!secret || typeof signed === "string" || !isSignedBy(secret, signed, call.body))
+  if (!secret || typeof signed === "string" || !isSignedBy(secret, signed, body))
     throw unauthorized();
   // https://docs.slack.dev/ai/slackbot-mcp-client
-  const slack = at(jsonOf(call.body), "params", "_meta", "slack");
+  const slack = at(jsonOf(body), "params", "_meta", "slack");
   if (slack === undefined) {
     await named("Slackbot", perSlackbotMinute);
     return undefined;

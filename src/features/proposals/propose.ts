@@ -353,8 +353,8 @@ const text = (most: number) =>
 const wanted = z.object({ command: text(4_000), reason: text(300) }, "must be a JSON object");
 const keyShape = /^[\x21-\x7e]{1,200}$/;
 
-function wantedIn({ headers, body }: Call): Wanted {
-  const read = wanted.safeParse(jsonOf(body), { reportInput: false });
+async function wantedIn({ headers, readBody }: Call): Promise<Wanted> {
+  const read = wanted.safeParse(jsonOf(await readBody()), { reportInput: false });
   if (!read.success) {
     const [issue] = read.error.issues;
     const field = String(issue?.path[0] ?? "body");
@@ -377,7 +377,7 @@ export function proposalRoutes(behind: Behind): readonly Route[] {
     serviceOf(call, named, behind.gatewayNow());
   const onPost: Handle = async (call, named) => {
     const caller = await known(call, named);
-    const state = await propose(caller, wantedIn(call), behind);
+    const state = await propose(caller, await wantedIn(call), behind);
     const url = ["/v1/requests", state.id].join("/");
     return { status: 202, headers: { location: url }, body: { ...state, url } };
   };

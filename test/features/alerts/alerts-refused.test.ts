@@ -1,4 +1,5 @@
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { writeFile, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,7 +53,7 @@ describe("a delivery to the API for alerts", () => {
   });
 
   it.each<[string, number, string | Buffer | object]>([
-    ["larger than 256 KB", 413, "x".repeat(256 * 1024 + 1)],
+    ["larger than 4 MB", 413, "x".repeat(4 * 1024 ** 2 + 1)],
     ["too deep", 400, `${"[".repeat(5_000)}${"]".repeat(5_000)}`],
     ["cut", 400, JSON.stringify(alertmanagerBody([{}])).slice(0, 200)],
     ["empty", 400, ""],
@@ -68,6 +69,23 @@ describe("a delivery to the API for alerts", () => {
     expect(sent.body).toMatchObject({ type: "about:blank", status, title: expect.any(String) });
     expect(sent.text.length).toBeLessThan(500);
     if (status === 422) expect(sent.body["field"]).toEqual(expect.any(String));
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ["without a secret", {}],
+    ["with a wrong one", bearer("test-secret-two")],
+  ])("is answered before its body is read, %s", async (_what, headers) => {
+    const waiting = request({
+      port: world.processes[0]?.apiPort,
+      path: "/alerts/prometheus",
+      method: "POST",
+      headers: { ...headers, "content-length": "3000000" },
+    });
+    waiting.on("error", () => undefined);
+    waiting.flushHeaders();
+    const [answer] = (await once(waiting, "response")) as [IncomingMessage];
+    expect(answer.statusCode).toBe(401);
+    waiting.destroy();
   });
 
   it("is taken with basic authorization, whatever the name", async () => {

@@ -218,6 +218,122 @@ describe("the format of a delivery", () => {
     });
   });
 
+  /** Each of these ways to leave a field out means the same. */
+  const left = [undefined, null, ""];
+  const [prometheusAlert] = alertmanagerBody([{}]).alerts;
+
+  it.each([
+    ["alertmanager", ["status", "externalURL", "truncatedAlerts"]],
+    ["grafana", ["status", "externalURL", "truncatedAlerts"]],
+    ["plain", ["group"]],
+  ] as const)(
+    "lets what is optional of a group be absent, null, or empty: %s",
+    (format, fields) => {
+      const bodies = {
+        alertmanager: alertmanagerBody([{}]),
+        grafana: grafanaBody,
+        plain: { alerts: [{ name: "DiskFull", vm: "db-1", startsAt: minute(0) }] },
+      };
+      for (const field of fields)
+        for (const value of left)
+          expect(problem({ ...bodies[format], [field]: value }, sourceOf(format)), field).toBe(
+            "none",
+          );
+    },
+  );
+
+  it.each([
+    ["alertmanager", ["annotations", "endsAt", "fingerprint", "generatorURL", "panelURL"]],
+    ["grafana", ["annotations", "endsAt", "fingerprint", "dashboardURL", "values"]],
+    [
+      "plain",
+      ["status", "vm", "summary", "severity", "description", "runbook", "graph", "endsAt", "id"],
+    ],
+  ] as const)(
+    "lets what is optional of an alert be absent, null, or empty: %s",
+    (format, fields) => {
+      const simple = { name: "DiskFull", vm: "db-1", startsAt: minute(0) };
+      const body =
+        format === "plain"
+          ? {}
+          : { ...alertmanagerBody([]), version: format === "grafana" ? "1" : "4" };
+      for (const field of fields)
+        for (const value of left) {
+          const alert = { ...(format === "plain" ? simple : prometheusAlert), [field]: value };
+          const read = readOne({ ...body, alerts: [alert] }, sourceOf(format));
+          expect(isFiring(read), field).toBe(true);
+          expect(read.at, field).toBe(Date.parse(minute(0)));
+        }
+    },
+  );
+
+  it("lets what is optional of an incident be absent, null, or empty", () => {
+    const { event } = pagerdutyBody();
+    const fields = [
+      "title",
+      "created_at",
+      "incident_key",
+      "urgency",
+      "priority",
+      "service",
+      "links",
+      "body",
+    ];
+    for (const field of fields)
+      for (const value of left) {
+        const body = { event: { ...event, data: { ...event.data, [field]: value } } };
+        expect(problem(body, sourceOf("pagerduty")), field).toBe("none");
+      }
+    const data = { ...event.data, links: [null, { href: null, text: null }] };
+    expect(problem({ event: { ...event, data } }, sourceOf("pagerduty"))).toBe("none");
+  });
+
+  it("takes the alerts that can be read, and counts the others", () => {
+    const [good] = alertmanagerBody([{}]).alerts;
+    const [ended] = alertmanagerBody([{ status: "resolved", vm: "db-1" }]).alerts;
+    const alerts = [good, null, { ...good, startsAt: "then" }, { ...ended, startsAt: "then" }];
+    expect(readAlerts({ ...alertmanagerBody([]), alerts }, sourceOf("alertmanager"))).toMatchObject(
+      {
+        alerts: [{ name: "HighCpu" }],
+        isWhole: false,
+        unreadable: { count: 3, open: 2, why: expect.stringMatching(/^alerts\.1: /) },
+      },
+    );
+    const simple = { name: "DiskFull", vm: "db-1", startsAt: minute(0) };
+    expect(readAlerts({ alerts: [{}, simple] }, sourceOf("plain"))).toMatchObject({
+      alerts: [{ name: "DiskFull" }],
+      unreadable: { count: 1, open: 1, why: expect.stringMatching(/^alerts\.0\.name: /) },
+    });
+  });
+
+  it.each([
+    [
+      "DatasourceError",
+      { Error: "failed to build query A: data source not found" },
+      "PaymentsLatency can't be evaluated",
+    ],
+    ["DatasourceNoData", { summary: "p95 above 500 ms" }, "PaymentsLatency has no data"],
+  ])("names the rule that Grafana calls %s, and says why", (alertname, notes, name) => {
+    const labels = { alertname, rulename: "PaymentsLatency", severity: "page" };
+    const [alert] = grafanaBody.alerts;
+    const body = { ...grafanaBody, alerts: [{ ...alert, labels, annotations: notes }] };
+    const [summary] = Object.values(notes);
+    expect(readOne(body, sourceOf("grafana"))).toMatchObject({ name, summary, severity: "page" });
+    const { rulename: _, ...unnamed } = labels;
+    const plain = { ...body, alerts: [{ ...alert, labels: unnamed, annotations: notes }] };
+    expect(readOne(plain, sourceOf("grafana")).name).toBe(alertname);
+  });
+
+  it("says of a rule that alerts because Grafana can't evaluate it that this is why", () => {
+    const [alert] = grafanaBody.alerts;
+    const annotations = { summary: "High", Error: "timeout", grafana_state_reason: "Error" };
+    const body = { ...grafanaBody, alerts: [{ ...alert, annotations }] };
+    expect(readOne(body, sourceOf("grafana"))).toMatchObject({
+      name: "High memory usage can't be evaluated",
+      summary: "timeout",
+    });
+  });
+
   it("is refused with the name of the wrong field, and without its value", () => {
     const broken = alertmanagerBody([{ startsAt: "secret-time" }]);
     expect(problem(broken, sourceOf("alertmanager"))).toBe("alerts.0.startsAt");
@@ -583,7 +699,7 @@ describe("a group of alerts", () => {
   });
 
   it("keeps a hundred with details, and counts the rest", () => {
-    const alerts = Array.from({ length: 3_000 }, (_, n): Alert => ({
+    const alerts = Array.from({ length: 5_000 }, (_, n): Alert => ({
       key: `key-${n}`,
       at: now,
       name: "HighCpu",
@@ -594,7 +710,7 @@ describe("a group of alerts", () => {
     }));
     const group = merge(none, { groupKey: "g", alerts, omitted: 7 }, now);
     expect(detailsOf(group)).toHaveLength(100);
-    expect(firingIn(group)).toBe(1_007);
-    expect(JSON.stringify(group).length).toBeLessThan(100_000);
+    expect(firingIn(group)).toBe(5_007);
+    expect(JSON.stringify(group).length).toBeLessThan(300_000);
   });
 });
