@@ -1,4 +1,5 @@
-import { fold, globsOverlap, isGlob } from "../text/glob.ts";
+import { fold } from "../text/fold.ts";
+import { globsOverlap, isGlob } from "../text/glob.ts";
 import { durationWords } from "./durations.ts";
 import type { Pace, PolicyRules } from "./policy-schema.ts";
 import { type Nonsense, type Operation, type PolicyTerms, sectionOf } from "./policy-section.ts";

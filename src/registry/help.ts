@@ -1,3 +1,4 @@
+import { fold } from "../text/fold.ts";
 import {
   lines,
   Markdown,
@@ -65,7 +66,7 @@ export function renderHelp(
   inEmergency?: Markdown,
   withheld: readonly Withheld[] = [],
 ): Message {
-  const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
+  const wanted = fold(topic.trim()).replace(/^\/+/, "");
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
   const other = withheld.find(({ command }) => namesOf(command).includes(wanted));

@@ -11,6 +11,7 @@ import {
 } from "./define.ts";
 import { UserError } from "../errors.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
+import { fold } from "../text/fold.ts";
 
 /**
  * A person as Slack describes them now. Only a `member` (full, active, human, of this team) can
@@ -150,9 +151,9 @@ const openers: Readonly<Record<string, string>> = {
 const unseen = /[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069]/g;
 
 /** A hyphen, and what phones replace one or two with. */
-const dash = "[-‐‑–—−]";
+const dash = "[-‐‑‒–—―−－﹣]";
 const flagStart = new RegExp(`^${dash}{1,3}(?=\\p{L})`, "u");
-const flagBeforeQuote = new RegExp(`^${dash}{1,3}\\p{L}[\\p{L}\\p{N}-]*=$`, "u");
+const flagBeforeQuote = new RegExp(`^${dash}{1,3}\\p{L}[\\p{L}\\p{N}\\p{Pd}]*[=＝]$`, "u");
 
 /**
  * Splits command text into words. Quotes of every kind group words, but inside a word they are
@@ -230,9 +231,9 @@ export function typedOf(text: string): string {
 export function namesIn(words: readonly Word[]): string[] {
   return words.flatMap(({ text, isQuoted }) => {
     if (isQuoted) return text;
-    if (/^(and|&)$/i.test(text)) return [];
-    if (!text.includes(",")) return bare(text);
-    return text.split(",").flatMap((part) => (part === "" ? [] : [bare(part)]));
+    if (/^(and|&)$/.test(fold(text))) return [];
+    if (!anyComma.test(text)) return bare(text);
+    return text.split(anyComma).flatMap((part) => (part === "" ? [] : [bare(part)]));
   });
 }
 
@@ -241,28 +242,37 @@ export function nameIn({ isSeveral }: Pick<Argument, "isSeveral">, waiting: Word
   const first = waiting.shift();
   if (first === undefined || first.isQuoted) return first?.text ?? "";
   // Where several can be named, glob characters stay part of the name.
-  if (!isSeveral) return bare(first.text, ".,!:?`", /^([*_~]{1,3})([^*]+)\1$/);
+  if (!isSeveral) return bare(first.text, `${endings}?`, /^([*_~]{1,3})([^*]+)\1$/);
   const words = [first];
   while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting[0]))
     words.push(...waiting.splice(0, 1));
   return namesIn(words).join(",") || first.text;
 }
 
+/** The commas of keyboards all over the world. */
+const comma = "[,，﹐､、]";
+const anyComma = new RegExp(comma);
+const endsOpen = new RegExp(`${comma}$`);
+const beginsOpen = new RegExp(`^${comma}`);
+
 /** Whether a list continues: `web-1, web-2` and `web-1 ,web-2`. */
 function isOpen(last: Word | undefined, next: Word): boolean {
-  return last?.text.endsWith(",") === true || next.text.startsWith(",");
+  return endsOpen.test(last?.text ?? "") || beginsOpen.test(next.text);
 }
 
 /** Polite words that ask for nothing. A VM with such a name must be quoted. */
 export function isPolite({ text, isQuoted }: Word): boolean {
-  return !isQuoted && text.length < 12 && /^(please|pls|plz|thanks|thx)[.,!]*$/i.test(text);
+  return !isQuoted && text.length < 12 && /^(please|pls|plz|thanks|thx)[.,!]*$/.test(fold(text));
 }
+
+/** Punctuation after a name. A wide question mark is rather that than a glob's. */
+const endings = ".,!:`。．，、！：？";
 
 /**
  * Removes what surrounds a name: `db-1.`, `_db-1_`, and `http://db-1/`, which is how Slack links a
  * pasted name, become `db-1`. A pair of `*` is formatting only where a name can't be a glob.
  */
-function bare(text: string, signs = ".,!:`", marks = /^([_~]{1,3})([^*]+)\1$/): string {
+function bare(text: string, signs = endings, marks = /^([_~]{1,3})([^*]+)\1$/): string {
   const host = /^https?:\/\/([^/?#]+)\/?$/i.exec(text)?.[1] ?? text;
   let to = host.length;
   while (to > 0 && signs.includes(host.charAt(to - 1))) to -= 1;

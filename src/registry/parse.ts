@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { UserError } from "../errors.ts";
+import { fold, plainForm } from "../text/fold.ts";
 import { allNearest, nearest } from "../text/nearest.ts";
 import {
   type Command,
@@ -192,9 +193,9 @@ function findCommand(typed: readonly Word[], commands: readonly Command[]): Foun
   throw unknownVerb(root, words[1]?.text ?? "", rest, ofRoot, commands);
 }
 
-const rootOf = (text: string) => text.replace(/^\/+/, "").toLowerCase();
+const rootOf = (text: string) => fold(text).replace(/^\/+/, "");
 
-const isHelpFlag = ({ text, isQuoted }: Word) => text === "--help" && !isQuoted;
+const isHelpFlag = ({ text, isQuoted }: Word) => fold(text) === "--help" && !isQuoted;
 
 const plainWord = (text: string): Word => ({ text, isQuoted: false });
 
@@ -203,7 +204,7 @@ const under = (root: string, commands: readonly Command[]) =>
 
 /** Two words if they are a command (`pins drop`), otherwise one. */
 function verbIn(words: readonly Word[], commands: readonly Command[]) {
-  const [first = "", second = ""] = words.map(({ text }) => text.toLowerCase());
+  const [first = "", second = ""] = words.map(({ text }) => fold(text));
   const both = `${first} ${second}`;
   return answering(both, commands).length > 0
     ? { verb: both, rest: words.slice(2) }
@@ -261,9 +262,9 @@ function verbOfKind(
 ): FoundCommand | undefined {
   const kindAt = words.findIndex((word) => !isFiller(word, ["all", "the", "my", "our"]));
   const { text = "", isQuoted } = words[kindAt] ?? {};
-  const [, root] = /^(vm|project)s?$/i.exec(text) ?? [];
+  const [, root] = /^(vm|project)s?$/.exec(fold(text)) ?? [];
   if (root === undefined || isQuoted) return undefined;
-  const ofRoot = under(root.toLowerCase(), commands);
+  const ofRoot = under(root, commands);
   const [preposition, ...others] = words.slice(kindAt + 1);
   const isBetween = preposition !== undefined && isFiller(preposition, ["in", "of", "called"]);
   const rest = isBetween ? others : words.slice(kindAt + 1);
@@ -274,7 +275,7 @@ function verbOfKind(
 }
 
 const isFiller = ({ text, isQuoted }: Word, fillers: readonly string[]) =>
-  !isQuoted && fillers.includes(text.toLowerCase());
+  !isQuoted && fillers.includes(fold(text));
 
 function unknownRoot(
   typed: string,
@@ -289,16 +290,14 @@ function unknownRoot(
   const near = nearest(root, roots);
   if (near !== undefined) {
     const ofRoot = under(near, commands);
-    const [command] = answering(rest[0]?.text.toLowerCase() ?? "", ofRoot);
+    const [command] = answering(fold(rest[0]?.text ?? ""), ofRoot);
     const otherwise = `Did you mean \`/${near}\`?`;
     const guesses = command ? [{ command, rest: rest.slice(1) }] : [];
     return new Unclear(text, guesses, { otherwise, isLikeOne: true });
   }
   const [last] = rest.length === 1 ? rest : [];
   // `web-1 restart` has the name in place of the verb.
-  const turned = last
-    ? foundAs(answering(last.text.toLowerCase(), commands), [plainWord(typed)])
-    : [];
+  const turned = last ? foundAs(answering(fold(last.text), commands), [plainWord(typed)]) : [];
   const guesses = turned.length > 0 ? turned : namedLike(root, rest, commands);
   return new Unclear(text, guesses, { otherwise: all });
 }
@@ -310,7 +309,7 @@ function unknownVerb(
   ofRoot: readonly Command[],
   commands: readonly Command[],
 ): UserError {
-  const verb = typed.toLowerCase();
+  const verb = fold(typed);
   const suggested = suggestion(verb, `/${root} has no`, rest, ofRoot);
   if (suggested) return suggested;
   const text = `/${root} has no ${cut(typed)}.`;
@@ -319,7 +318,7 @@ function unknownVerb(
   const list = `\`/${root} help\` lists its commands.`;
   if (meant.length > 0) return new Unclear(text, meant, { otherwise: list, isLikeOne: true });
   // `/vm web-1 restart` and `/vm web-1` have a name in place of the verb.
-  const [next] = answering(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
+  const [next] = answering(fold(rest[0]?.text ?? "show"), ofRoot);
   const turned = next ? [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }] : [];
   return new Unclear(text, turned, { hint: list });
 }
@@ -390,7 +389,7 @@ function readArguments(command: Command, words: readonly Word[]): Input {
       positional.push(word);
       continue;
     }
-    const argument = all.find(({ key }) => flagName(key) === `--${flag.name.toLowerCase()}`);
+    const argument = all.find(({ key }) => flagName(key) === `--${fold(flag.name)}`);
     if (!argument) throw unknownFlag(command, all, flag.name);
     const shown = flagName(argument.key);
     if (Object.hasOwn(input, argument.key)) throw wrong(command, `${shown} is given twice.`);
@@ -406,14 +405,27 @@ function readArguments(command: Command, words: readonly Word[]): Input {
     }
     const needed = argument.choices ? `one of ${argument.choices.join(", ")}` : "a value";
     if (value === undefined) throw wrong(command, `${shown} needs ${needed}.`);
-    input[argument.key] = argument.isList ? value.split(",").filter(Boolean) : value;
+    input[argument.key] = argument.isList
+      ? value.split(",").filter(Boolean)
+      : readValue(command, argument, value);
   }
   place(command, positions, positional, input);
   return input;
 }
 
+/**
+ * The value as the command knows it: a choice in any case, and what is only looked up in its plain
+ * form. Names and texts that a change stores stay as they were typed.
+ */
+function readValue(command: Command, { choices, target, isGlobs }: Argument, text: string): string {
+  const choice = choices?.find((one) => fold(one) === fold(text));
+  if (choice !== undefined) return choice;
+  const isStored = command.kind === "change" || target !== undefined || isGlobs;
+  return isStored ? text : plainForm(text);
+}
+
 function flagIn(text: string): { name: string; value: string | undefined } | undefined {
-  const found = /^--(\p{L}[\p{L}\p{N}-]*)(?:=([\s\S]*))?$/u.exec(text);
+  const found = /^--(\p{L}[\p{L}\p{N}\p{Pd}]*)(?:[=＝]([\s\S]*))?$/u.exec(text);
   return found?.[1] === undefined ? undefined : { name: found[1], value: found[2] };
 }
 
@@ -439,7 +451,7 @@ function place(
     if (isRest) input[key] = asWritten(waiting.splice(0));
     else if (isList) input[key] = namesIn(waiting.splice(0));
     else if (target) input[key] = nameIn(argument, waiting);
-    else input[key] = waiting.shift()?.text;
+    else input[key] = readValue(command, argument, waiting.shift()?.text ?? "");
   }
   if (waiting.length > 0) {
     const count = waiting.length === 1 ? "one word" : `${waiting.length} words`;

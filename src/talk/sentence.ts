@@ -1,3 +1,4 @@
+import { fold } from "../text/fold.ts";
 import { Markdown, type Message, buttons, md, sentence } from "../messages/message.ts";
 import { isRunIn } from "../core/permit/refusal.ts";
 import { mayRun } from "../core/permit/permit.ts";
@@ -34,7 +35,7 @@ export async function meantBySentence(
 
 /** The read that answers this text about a VM. Nothing but a plain read is run on a guess. */
 function readFor(text: string, commands: readonly Command[]): ReadCommand | undefined {
-  const asked = text.toLowerCase();
+  const asked = fold(text);
   const isAsked = (question: string) =>
     asked.startsWith(question) && !/^[\p{L}\p{N}]/u.test(asked.slice(question.length));
   const reads = commands.filter(

@@ -9,6 +9,8 @@ function read(text: string) {
   return { command: parsed.command.name, input: parsed.input };
 }
 
+const nightly = { vm: "db-1", snapshot: "nightly", noSafety: true };
+
 /** What the buttons of a refusal would run. */
 function meant(text: string) {
   const said = read(text);
@@ -68,6 +70,33 @@ describe("words as people write them", () => {
     "vm stop https://evil.example/vm",
   ])("don't lose what no name has: %s", (text) => {
     expect(read(text)).toEqual({ command: "vm stop", input: { vms: [text.slice(8)] } });
+  });
+});
+
+describe("words from any keyboard", () => {
+  it.each([
+    ["ｖｍ　ｓｈｏｗ　web-2", "vm show", { vm: "web-2" }],
+    ["／vm ｌｉｓｔ －－ｓｔａｔｕｓ＝ＥＲＲＯＲ", "vm list", { status: "ERROR" }],
+    ["vm list ‒status error", "vm list", { status: "error" }],
+    ["vm list ――sort name", "vm list", { sort: "name" }],
+    ["vm list --sort ＮＡＭＥ", "vm list", { sort: "name" }],
+    ["vm list --sort Name", "vm list", { sort: "name" }],
+    ["gatehouse can‑i vm list", "gatehouse can-i", { command: "vm list" }],
+    ["vm restore db-1 nightly －－no‑safety", "vm restore", nightly],
+    ["vm restart web-2， web-1、db-1。", "vm restart", { vms: ["web-2", "web-1", "db-1"] }],
+    ["vm snapshot web-2，web-1 nightly", "vm snapshot", { vm: "web-2,web-1", name: "nightly" }],
+    ["vm restart web-2 ＆ web-1", "vm restart", { vms: ["web-2", "web-1"] }],
+    ["vm show web-2？", "vm show", { vm: "web-2" }],
+    ["restart web-2 ｐｌｅａｓｅ！", "vm restart", { vms: ["web-2"] }],
+    ["help ｖｍ", "gatehouse help", { command: "ｖｍ" }],
+  ])("are commands, flags, and lists: %s", (text, command, input) => {
+    expect(read(text)).toEqual({ command, input });
+  });
+
+  it("stay as they were typed where a change stores them", () => {
+    expect(read("vm snapshot db-1 ｎｉｇｈｔ‑１")).toMatchObject({
+      input: { name: "ｎｉｇｈｔ‑１" },
+    });
   });
 });
 
