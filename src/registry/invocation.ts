@@ -229,22 +229,30 @@ export function typedOf(text: string): string {
  * flags. A quoted word is the name itself, whatever it contains.
  */
 export function namesIn(words: readonly Word[]): string[] {
-  return words.flatMap(({ text, isQuoted }) => {
+  const spoken = inProjects(words.filter((word) => !isFiller(word)));
+  const named = spoken.filter((word, index) => index === 0 || !isKind(word));
+  return named.flatMap(({ text, isQuoted }) => {
     if (isQuoted) return text;
-    if (/^(and|&)$/.test(fold(text))) return [];
+    if (and.test(fold(text))) return [];
     if (!anyComma.test(text)) return bare(text);
     return text.split(anyComma).flatMap((part) => (part === "" ? [] : [bare(part)]));
   });
 }
 
 /** Takes the words of one target, or of several with commas between them, from `waiting`. */
-export function nameIn({ isSeveral }: Pick<Argument, "isSeveral">, waiting: Word[]): string {
+export function nameIn(
+  { isSeveral }: Pick<Argument, "isSeveral">,
+  waiting: Word[],
+): string | undefined {
+  while (waiting[0] && isFiller(waiting[0])) waiting.shift();
+  waiting.splice(0, 4, ...inProjects(waiting.slice(0, 4)));
   const first = waiting.shift();
-  if (first === undefined || first.isQuoted) return first?.text ?? "";
+  if (waiting[0] && !isSeveral && isKind(waiting[0])) waiting.shift();
+  if (first === undefined || first.isQuoted) return first?.text;
   // Where several can be named, glob characters stay part of the name.
   if (!isSeveral) return bare(first.text, `${endings}?`, /^([*_~]{1,3})([^*]+)\1$/);
   const words = [first];
-  while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting[0]))
+  while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting))
     words.push(...waiting.splice(0, 1));
   return namesIn(words).join(",") || first.text;
 }
@@ -255,9 +263,43 @@ const anyComma = new RegExp(comma);
 const endsOpen = new RegExp(`${comma}$`);
 const beginsOpen = new RegExp(`^${comma}`);
 
-/** Whether a list continues: `web-1, web-2` and `web-1 ,web-2`. */
-function isOpen(last: Word | undefined, next: Word): boolean {
-  return endsOpen.test(last?.text ?? "") || beginsOpen.test(next.text);
+const and = /^(?:and|&|plus)$/;
+
+/** Whether a list continues: `web-1, web-2`, `web-1 ,web-2`, and `web-1 and web-2`. */
+export function isOpen(last: Word | undefined, [next, after]: readonly Word[]): boolean {
+  if (!last || !next) return false;
+  const isAfterAnd = !last.isQuoted && and.test(fold(last.text));
+  const isAnd = and.test(fold(next.text)) && after !== undefined;
+  return isAfterAnd || isAnd || endsOpen.test(last.text) || beginsOpen.test(next.text);
+}
+
+/** Words around names in a sentence: `restart the db now`. A VM with such a name must be quoted. */
+const filler = /^(?:the|my|our|this|that|these|those|it|them|both|now|immediately|asap)[.,!]*$/;
+
+function isFiller({ text, isQuoted }: Word): boolean {
+  return !isQuoted && text.length < 16 && filler.test(fold(text));
+}
+
+/** What kind of thing is meant, after its name: `the web-2 vm`. */
+const isKind = ({ text, isQuoted }: Word) =>
+  !isQuoted && /^(?:vms?|project)[.,!]*$/.test(fold(text));
+
+/** `web-1 in payments`, as Gatehouse itself writes it, becomes `payments/web-1`. */
+function inProjects(words: readonly Word[]): Word[] {
+  const joined: Word[] = [];
+  const waiting = [...words];
+  for (let word = waiting.shift(); word; word = waiting.shift()) {
+    const [preposition, ...following] = waiting;
+    const project = following.find((one) => !isFiller(one));
+    const isPlaced = preposition && !preposition.isQuoted && fold(preposition.text) === "in";
+    if (!isPlaced || !project || word.text.includes("/") || and.test(fold(word.text))) {
+      joined.push(word);
+      continue;
+    }
+    joined.push({ text: `${bare(project.text)}/${bare(word.text)}`, isQuoted: word.isQuoted });
+    waiting.splice(0, waiting.indexOf(project) + 1);
+  }
+  return joined;
 }
 
 /** Polite words that ask for nothing. A VM with such a name must be quoted. */
