@@ -37,12 +37,11 @@ const forOlivia = `Gatehouse operates VMs: try List VMs, Restart a VM…, or Hel
 
 describe("a text that is no command", () => {
   it.each([
-    "hey @gatehouse what is wrong with web-2?",
     "train-7 is fine, but @gatehouse: web-2",
     "@gatehouse is web-2 down?",
     "@gatehouse show me web-2, please",
     "@gatehouse tell me about payments/web-2!",
-    "/gatehouse what is wrong with web-2?",
+    "/gatehouse is web-2 down?",
   ])("opens the card of the VM that it names: %s", async (text) => {
     expect(await answerTo(text)).toMatch(/web-2 is RUNNING[^]*\[Restart\]/);
   });
@@ -55,6 +54,11 @@ describe("a text that is no command", () => {
       "@gatehouse why is web-2 slow",
       "/gatehouse when was web-2 restarted?",
       "@gatehouse What happened to web-2?",
+      "hey @gatehouse what is wrong with web-2?",
+      "@gatehouse what’s wrong with web-2",
+      "@gatehouse whats wrong with web-2",
+      "/gatehouse what's wrong with web-2?",
+      "@gatehouse why is web-2 red",
     ])
       // With what explains a VM, or without that
       expect(await answerTo(text)).toMatch(/(restarted it|restart of web-2 .* by olivia) at/);
@@ -78,6 +82,77 @@ describe("a text that is no command", () => {
     await answerTo("@gatehouse somebody should restart web-2 now");
     expect(world.compute.writes()).toEqual([]);
     expect(await world.store.openIds()).toEqual([]);
+  });
+
+  it.each([
+    "@gatehouse what's broken?",
+    "@gatehouse What’s broken",
+    "@gatehouse what is failing right now?",
+    "@gatehouse which vms are red?",
+    "@gatehouse is anything down?",
+    "@gatehouse any problems?",
+    "@gatehouse broken",
+    "@gatehouse show me what is broken",
+    "@gatehouse list failing VMs",
+    "@gatehouse is everything ok?",
+    "@gatehouse what's wrong?",
+    "/gatehouse what's broken?",
+    "/vm what is red",
+  ])("lists VMs, problems first, where it asks what is broken: %s", async (text) => {
+    expect(await answerTo(text)).toMatch(/^6 VMs: /);
+  });
+
+  it.each([
+    ["@gatehouse what happened last night?", /since .*5:00 PM UTC/],
+    ["@gatehouse what happened?", /since /],
+    ["@gatehouse what's happened since yesterday?", /since .*11:00 PM UTC/],
+    ["@gatehouse what did I miss?", /since /],
+    ["/gatehouse what happened overnight", /since .*5:00 PM UTC/],
+    ["/gatehouse night last night", /since .*5:00 PM UTC/],
+  ])("tells the night where it asks what happened: %s", async (text, since) => {
+    const said = await answerTo(text);
+    expect(said).toMatch(/^(The night since|☀️ Nothing happened since)/);
+    expect(said).toMatch(since);
+  });
+
+  it.each([
+    "@gatehouse thanks!",
+    "@gatehouse thank you so much",
+    "thanks @gatehouse",
+    "@gatehouse great, thanks a lot!",
+    "@gatehouse ty",
+    "@gatehouse good bot",
+    "@gatehouse 👍",
+    "/gatehouse thanks",
+  ])("is answered in a friendly way, and offers nothing, where it thanks: %s", async (text) => {
+    expect(await answerTo(text)).toBe("You're welcome.");
+  });
+
+  it.each(["@gatehouse undo", "/gatehouse undo", "@gatehouse undo that!", "@gatehouse roll back"])(
+    "says how a change is undone, and offers none: %s",
+    async (text) => {
+      const said = await answerTo(text);
+      expect(said).toMatch(/^Nothing was done: no command undoes a change\..*Undo/);
+      expect(said).not.toContain("[");
+    },
+  );
+
+  it("never runs or offers a change for a time that it names", async () => {
+    world.compute.forget();
+    for (const text of [
+      "@gatehouse restart web-2 in 10 minutes",
+      "/vm restart web-2 in 10 minutes",
+      "@gatehouse could you restart web-2 tonight?",
+    ]) {
+      const said = await answerTo(text);
+      expect(said).toMatch(/^Gatehouse doesn't schedule changes, so nothing was done/);
+      expect(said).not.toContain("[");
+    }
+    expect(world.compute.writes()).toEqual([]);
+  });
+
+  it("offers the handover by its own name", async () => {
+    expect(await answerTo("@gatehouse handover")).toMatch(/\[Run \/gatehouse handover\]$/);
   });
 
   it.each([

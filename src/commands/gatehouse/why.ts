@@ -37,7 +37,21 @@ export const why = defineCommand({
   class: "read",
   votersToo: true,
   readsRequests: true,
-  answersQuestions: ["who", "why", "when", "what happened"],
+  answersQuestions: [
+    "who",
+    "why",
+    "when",
+    "what happened",
+    "what is wrong",
+    "what's wrong",
+    "whats wrong",
+    "what went wrong",
+    "what broke",
+    "what's up",
+    "what is up",
+    "what's the matter",
+    "what is the matter",
+  ],
   args: z.object({
     request: target("vm")
       .optional()

@@ -91,6 +91,7 @@ export const list = defineCommand({
   summary: "List VMs, problems first",
   example: "/vm list payments --status RUNNING",
   class: "read",
+  inOwnWords: (text) => (asksForTrouble.test(text) ? {} : undefined),
   args,
   async answer(given, context_: ReadContext) {
     const { within, all, wanted, vms, page, state, failing, order } = await selected(
@@ -149,6 +150,30 @@ export const list = defineCommand({
     },
   },
 });
+
+const trouble =
+  "(?:broken|failing|failed|red|down|unhealthy|wrong|on fire|in error|erroring|in trouble|not working|sick|dead)";
+const things = "(?:vms?|servers?|machines?|instances?|ones?|things?|stuff)";
+const problems = "(?:problems?|errors?|issues?|failures?|troubles?|outages?)";
+const place = "(?: (?:right now|now|today|here|at the moment|currently|there))?";
+
+/** Questions about everything that isn't well, and none about one VM. */
+const asksForTrouble = new RegExp(
+  [
+    `(?:what|which(?: of)?(?: the| our| my)?(?: ${things})?)(?:'?s| is| are)?(?: all)?(?: currently)? ${trouble}`,
+    `(?:is|are) (?:anything|something|everything|any ${things}|any of (?:the|our|my) ${things}) ${trouble}`,
+    `(?:is|are) (?:everything|all|we|all (?:the |our |my )?${things}) (?:ok|okay|fine|good|up|well|healthy|green)`,
+    `any(?:thing|one| ${things})? ${trouble}`,
+    `(?:are there |is there |do we have |got )?any ${problems}`,
+    `what (?:broke|failed|fails)|what(?:'?s| is) (?:up|the (?:problem|matter|issue))`,
+    `(?:list|show)(?: me)?(?: all)?(?: the| our| my)? ${trouble} ${things}`,
+    `(?:list|show)(?: me)?(?: all)?(?: the| our| my)? ${problems}`,
+    `show me what(?:'?s| is) ${trouble}`,
+    `${trouble}|${problems}`,
+  ]
+    .map((question) => `^(?:${question})${place}$`)
+    .join("|"),
+);
 
 async function selected(
   { project, status, sort = "trouble", page }: z.output<typeof args>,

@@ -21,6 +21,13 @@ export const night = defineCommand({
   summary: "Show what happened since a time: alerts, who did what, and how it ended",
   example: "/gatehouse night 8pm",
   class: "read",
+  inOwnWords(text) {
+    const since = asksWhatHappened.exec(text)?.[1];
+    if (since === undefined) return undefined;
+    const words = since.trim();
+    if (words === "" || words === "here") return {};
+    return parseSince(words, Date.now()) === undefined ? undefined : { since: words };
+  },
   args: z.object({
     since: rest(
       40,
@@ -40,6 +47,9 @@ export const night = defineCommand({
     return asFile(read, context);
   },
 });
+
+const asksWhatHappened =
+  /^(?:what(?:'?s| has| have| all)?(?: (?:happened|changed|happens|happening|went on|went wrong|broke|been going on|is going on)| (?:did|have) (?:i|we) miss(?:ed)?| was (?:going on|done))|(?:did|has) anything (?:happen|change|break)(?:ed|d)?|anything (?:happen|new)(?:ed)?|who did what)(\s.*|)$/;
 
 /** Throws UserError. */
 function sinceWhen(words: string, { now, person }: Pick<ReadContext, "now" | "person">): number {
