@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { plainForm } from "../text/fold.ts";
 import { parseDuration } from "./durations.ts";
 
 /**
@@ -53,9 +54,26 @@ export const channel = matching(
   "must be a channel ID (C…), not a name; Slack shows it at the end of the channel's details",
 );
 
-export const glob = matching(
+/** What only regular expressions have. `web.*` is a glob, because names may have dots. */
+const expression = /^\^|\$$|[\\[\](){}|]|\.\+|(?:^|[^\p{L}\p{N}])\.\*/u;
+
+/** Refuses what can match no name, or not the names that are meant. */
+const globOf = (pattern: RegExp, sentence: string) =>
+  z
+    .string()
+    .refine((text) => pattern.test(plainForm(text)), { error: sentence, abort: true })
+    .refine((text) => !expression.test(plainForm(text)), {
+      error:
+        "must be a name or a glob, not a regular expression: * stands for any text, ? for one character",
+      abort: true,
+    });
+
+export const glob = globOf(
   /^[^\s,]{1,200}$/,
   "must be a name or a glob like prod-*, without spaces",
+).refine(
+  (text) => /^[^/]+(?:\/[^/]+)?$/.test(plainForm(text)),
+  "must be a name, or project/name with one slash and something on both sides: otherwise it matches nothing",
 );
 
 export const operation = matching(
@@ -137,7 +155,7 @@ export const teamName = matching(
   "must be a team's name of letters, digits, - and _",
 );
 
-export const teamProject = matching(
+export const teamProject = globOf(
   /^[^\s,/]{1,200}$/,
   "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
 );

@@ -52,6 +52,16 @@ function matches(pattern: readonly string[], text: string): boolean {
   return next === pattern.length;
 }
 
+/**
+ * Whether every text that `other` matches is matched by `wider`, too, case included. The `*` of
+ * `other` stands for any text, so matching it as a plain character never finds more than `wider`
+ * covers. With a `?` in `wider` this doesn't hold, because the `?` could match the `*`; such pairs
+ * count as not covered.
+ */
+export function coversGlob(wider: string, other: string): boolean {
+  return matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
+}
+
 /** Whether some text matches both globs, case included. */
 export function globsOverlap(one: string, other: string): boolean {
   const [head, tail] = [one, other].map((glob) => glob.split(/[*?]/, 1)[0] ?? "");
