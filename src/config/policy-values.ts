@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { plainForm } from "../text/fold.ts";
+import { zoneCalled } from "../text/zone.ts";
 import { parseDuration } from "./durations.ts";
 
 /**
@@ -100,20 +101,11 @@ export const measurement = matching(
   )
   .transform((text) => text.toLowerCase().replaceAll(/\s|0x/g, ""));
 
-export const timezone = z
-  .string()
-  .refine(
-    (name) => /^[A-Za-z]/.test(name) && isTimezone(name),
-    "must be a time zone like Europe/Paris",
-  );
-
-function isTimezone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false;
-  }
-}
+/** An abbreviation counts where it has one meaning; the `IST` of Intl is only India's. */
+export const timezone = readAs("must be a time zone like Europe/Paris", (text) => {
+  const meant = zoneCalled(text);
+  return meant?.is === "one" ? meant.zone : undefined;
+});
 
 export function count(least: number, most: number) {
   const sentence = `must be a whole number from ${least} to ${most}`;

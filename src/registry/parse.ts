@@ -435,22 +435,15 @@ function readArguments(command: Command, words: readonly Word[]): Input {
     if (value === undefined) throw wrong(command, `${shown} needs ${needed}.`);
     input[argument.key] = argument.isList
       ? value.split(",").filter(Boolean)
-      : readValue(command, argument, value);
+      : readValue(argument, value);
   }
   place(command, positions, positional, input);
   return input;
 }
 
-/**
- * The value as the command knows it: a choice in any case, and what is only looked up in its plain
- * form. Names and texts that a change stores stay as they were typed.
- */
-function readValue(command: Command, { choices, target, isGlobs }: Argument, text: string): string {
-  const choice = choices?.find((one) => fold(one) === fold(text));
-  if (choice !== undefined) return choice;
-  const isStored = command.kind === "change" || target !== undefined || isGlobs;
-  return isStored ? text : plainForm(text);
-}
+/** A choice may be written in any case and width. Everything else stays as it was typed. */
+const readValue = ({ choices }: Argument, text: string): string =>
+  choices?.find((one) => fold(one) === fold(text)) ?? text;
 
 function flagIn(text: string): { name: string; value: string | undefined } | undefined {
   const found = /^--(\p{L}[\p{L}\p{N}\p{Pd}]*)(?:[=＝]([\s\S]*))?$/u.exec(text);
@@ -485,7 +478,7 @@ function place(
       if (typeof names === "string" || (names && names.length > 0)) input[key] = names;
       const last = before.at(-waiting.length - 1);
       if (target && !isList) refuseOthers(command, argument, last, waiting);
-    } else input[key] = readValue(command, argument, waiting.shift()?.text ?? "");
+    } else input[key] = readValue(argument, waiting.shift()?.text ?? "");
   }
   if (waiting.length > 0) {
     const count = waiting.length === 1 ? "one word" : `${waiting.length} words`;

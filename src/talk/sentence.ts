@@ -1,5 +1,12 @@
 import { fold } from "../text/fold.ts";
-import { Markdown, type Message, buttons, md, name, sentence } from "../messages/message.ts";
+import {
+  Markdown,
+  type Message,
+  buttons,
+  md,
+  name as code,
+  sentence,
+} from "../messages/message.ts";
 import { isRunIn } from "../core/permit/refusal.ts";
 import { mayRun } from "../core/permit/permit.ts";
 import { PickOne, targetOf } from "../core/submit/resolve-targets.ts";
@@ -90,7 +97,7 @@ export function smallTalk(text: string, commands: readonly Command[]): Message |
   return sentence(md`Nothing was done: no command undoes a change. ${howToUndo}`);
 }
 
-const howToUndo = md`What can be undone has a button on its card: _Undo_ after a restore, _Resize back_ after a resize that broke a VM's pin, and _Cancel_ while a request waits for approval. ${name("/gatehouse jobs")} shows what is running and waiting, ${name("/gatehouse why")} your last request.`;
+const howToUndo = md`What can be undone has a button on its card: _Undo_ after a restore, _Resize back_ after a resize that broke a VM's pin, and _Cancel_ while a request waits for approval. ${code("/gatehouse jobs")} shows what is running and waiting, ${code("/gatehouse why")} your last request.`;
 
 /**
  * What Gatehouse is for, with buttons to begin with: the answer to a text that is no command and

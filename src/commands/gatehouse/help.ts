@@ -71,7 +71,7 @@ function explainEmergency(
     const { message, hint } = noEmergency();
     return sentence(lines(md`${message}`, hintOf(hint)));
   }
-  const names = commands.filter(takesBreakGlass).map(({ name }) => `\`/${name}\``);
+  const names = commands.filter(takesBreakGlass).map((one) => `\`/${one.name}\``);
   const where = md`It works with ${hintOf(inList.format(names))}, for one target that is named exactly, in a slash command.`;
   const who = inEmergency
     ? md`You are under ${name("breakGlass")} in gatehouse.yml, so you can use it.`

@@ -26,6 +26,7 @@ import {
   table,
 } from "../../messages/message.ts";
 import { type Answer, defineCommand, fileFlag, runButton, target } from "../../registry/define.ts";
+import { plainForm } from "../../text/fold.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { type ReadContext, isKept } from "../context.ts";
@@ -182,7 +183,7 @@ async function selected(
   const within = project === undefined ? undefined : await resolve("project", project);
   await inventory.upToDate();
   const all = await inventory.vms(within ? { projectId: within.id } : {});
-  const wanted = status?.toUpperCase();
+  const wanted = status === undefined ? undefined : plainForm(status).toUpperCase();
   const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
   const [state, failing] = await Promise.all([inventory.state(), drift.failing()]);
   const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
