@@ -115,7 +115,7 @@ export function count(least: number, most: number) {
 export const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/** Days as `daily`, `mon-fri`, `mon,wed`, or `sat-mon,wed`. */
+/** Days as `daily`, `weekdays`, `mon-fri`, `mon,wed`, or `sat-mon,wed`. */
 export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (text) => {
   const parts = text.toLowerCase().replaceAll(/\s/g, "").split(",");
   const wanted = parts.map((part) => daysOf(part));
@@ -125,6 +125,8 @@ export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (
 
 function daysOf(part: string): readonly Weekday[] | undefined {
   if (part === "daily") return weekdays;
+  if (part === "weekdays") return weekdays.slice(0, 5);
+  if (part === "weekends") return weekdays.slice(5);
   const [from, to = from, ...rest] = part
     .split("-")
     .map((name) => weekdays.findIndex((day) => day === name));

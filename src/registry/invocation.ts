@@ -263,7 +263,7 @@ const anyComma = new RegExp(comma);
 const endsOpen = new RegExp(`${comma}$`);
 const beginsOpen = new RegExp(`^${comma}`);
 
-const and = /^(?:and|&|plus)$/;
+const and = /^(?:and|&|plus|then)$/;
 
 /** Whether a list continues: `web-1, web-2`, `web-1 ,web-2`, and `web-1 and web-2`. */
 export function isOpen(last: Word | undefined, [next, after]: readonly Word[]): boolean {

@@ -84,17 +84,18 @@ function withoutRoot(text: string, commands: readonly Command[]): string {
 }
 
 const thanks =
-  /^(?:(?:ok|okay|great|perfect|nice|cool|awesome|super|many|oh|ah|yay|good|it works|that worked|works)[\s,.!]*)*(?:thanks?|thank you|thank u|thx|tx|ty|tysm|tyvm|cheers|much appreciated|merci|danke|gracias)(?: (?:a lot|a bunch|a ton|so much|very much|again|all|you|gatehouse|bot|mate|for .*))*$/;
+  /^(?:(?:ok|okay|no|great|perfect|nice|cool|awesome|super|many|oh|ah|yay|good|it works|that worked|works)[\s,.!]*)*(?:thanks?|thank you|thank u|thx|tx|ty|tysm|tyvm|cheers|much appreciated|merci|danke|gracias)(?: (?:a lot|a bunch|a ton|so much|very much|again|all|you|gatehouse|bot|mate|for .*))*$/;
 const praise =
   /^(?:(?:great|perfect|nice|cool|awesome|super|excellent|wonderful|lovely|well done|good (?:bot|job|work)|nice (?:one|job|work)|you rock|👍|🙏|❤️|:\+1:|:thumbsup:|:pray:|:heart:)[\s,.!]*)+$/u;
-const wayBack = /^(?:undo|un-do|revert|roll ?back|take (?:it|that) back)(?: .*)?$/;
+const wayBack =
+  /^(?:undo|un-do|revert|roll ?back|take (?:it|that) back|cancel|abort|never ?mind)(?: .*)?$/;
 
 /** The answer to a text that asks for nothing that a command does. It offers no change. */
 export function smallTalk(text: string, commands: readonly Command[]): Message | undefined {
   const said = withoutRoot(spoken(text), commands);
   if (thanks.test(said) || praise.test(said)) return sentence(md`You're welcome.`);
   if (!wayBack.test(said)) return undefined;
-  return sentence(md`Nothing was done: no command undoes a change. ${howToUndo}`);
+  return sentence(md`Nothing was done: no command undoes or cancels a change. ${howToUndo}`);
 }
 
 const howToUndo = md`What can be undone has a button on its card: _Undo_ after a restore, _Resize back_ after a resize that broke a VM's pin, and _Cancel_ while a request waits for approval. ${code("/gatehouse jobs")} shows what is running and waiting, ${code("/gatehouse why")} your last request.`;

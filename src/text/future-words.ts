@@ -1,7 +1,7 @@
 import { plainForm } from "./fold.ts";
 
 const number =
-  "(?:\\d+(?:[.,]\\d+)?|an?|one|two|three|four|five|six|ten|fifteen|twenty|thirty|half an?|a (?:few|couple(?: of)?))";
+  "(?:\\d+(?:[.,]\\d+)?|an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty|half an?|a (?:few|couple(?: of)?))";
 const unit =
   "(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|months?|moments?|while|bit)";
 const weekday = "(?:mon|tues|wednes|thurs|fri|satur|sun)day";
@@ -13,7 +13,10 @@ const date = "\\d{4}-\\d\\d-\\d\\d(?:t\\S+)?";
 /** Words that name a time wherever they stand after the first name. */
 const certain = [
   `(?:in|after|within) (?:about |around )?${number} ?${unit}`,
-  `(?:in|during|over) the ${partOfDay}`,
+  `${number} ?${unit} (?:from now|later|after .*)`,
+  `(?:in|within|during|over) the (?:next )?(?:${partOfDay}|${number} ?${unit}|${unit})`,
+  `every (?:other )?(?:${number} ?)?${unit}`,
+  "(?:after|outside|off) (?:business |working |office )?hours",
   `(?:at|by|around|before|after|until|from) (?:about )?(?:${clock}|\\d{1,2}|\\d{4}|${date}|lunch|work)`,
   `(?:on|next|this|every|each|coming|by|until) (?:the )?(?:${shortDay}|${date}|${partOfDay}|hours?|days?|weeks?|weekends?|months?|time)`,
   "(?:when|once|if|unless|until|as soon as) \\S.*",

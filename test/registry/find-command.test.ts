@@ -106,6 +106,7 @@ describe("words around names", () => {
     ["vm restart the db", "vm restart", { vms: ["db"] }],
     ["restart the db now", "vm restart", { vms: ["db"] }],
     ["restart both web-2 and the web-1", "vm restart", { vms: ["web-2", "web-1"] }],
+    ["vm restart web-2, then web-1", "vm restart", { vms: ["web-2", "web-1"] }],
     ["vm show the web-2", "vm show", { vm: "web-2" }],
     ["restart the web-2 vm please", "vm restart", { vms: ["web-2"] }],
     ["show the payments project", "project show", { project: "payments" }],

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { commands } from "../../src/features/index.ts";
+import { verbsOf } from "../../src/registry/define.ts";
+import { meantInOwnWords, smallTalk } from "../../src/talk/sentence.ts";
 import { wordsOf } from "../stories/words.ts";
 import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
@@ -107,6 +110,8 @@ describe("a text that is no command", () => {
     ["@gatehouse what happened?", /since /],
     ["@gatehouse what's happened since yesterday?", /since .*11:00 PM UTC/],
     ["@gatehouse what did I miss?", /since /],
+    ["@gatehouse what failed last night?", /since .*5:00 PM UTC/],
+    ["@gatehouse what's going on?", /since /],
     ["/gatehouse what happened overnight", /since .*5:00 PM UTC/],
     ["/gatehouse night last night", /since .*5:00 PM UTC/],
   ])("tells the night where it asks what happened: %s", async (text, since) => {
@@ -128,14 +133,28 @@ describe("a text that is no command", () => {
     expect(await answerTo(text)).toBe("You're welcome.");
   });
 
-  it.each(["@gatehouse undo", "/gatehouse undo", "@gatehouse undo that!", "@gatehouse roll back"])(
-    "says how a change is undone, and offers none: %s",
-    async (text) => {
-      const said = await answerTo(text);
-      expect(said).toMatch(/^Nothing was done: no command undoes a change\..*Undo/);
-      expect(said).not.toContain("[");
-    },
-  );
+  it.each([
+    "@gatehouse undo",
+    "/gatehouse undo",
+    "@gatehouse undo that!",
+    "@gatehouse roll back",
+    "@gatehouse cancel",
+  ])("says how a change is undone, and offers none: %s", async (text) => {
+    const said = await answerTo(text);
+    expect(said).toMatch(/^Nothing was done: no command undoes or cancels a change\..*Undo/);
+    expect(said).not.toContain("[");
+  });
+
+  it("is never taken for talk where it is a command", () => {
+    for (const command of commands) {
+      const root = command.name.split(" ")[0] ?? "";
+      for (const verb of verbsOf(command))
+        for (const text of [verb, `${root} ${verb}`, `${verb} web-2`, command.example]) {
+          expect(smallTalk(text, commands)).toBeUndefined();
+          expect(meantInOwnWords(text, commands)).toBeUndefined();
+        }
+    }
+  });
 
   it("never runs or offers a change for a time that it names", async () => {
     world.compute.forget();

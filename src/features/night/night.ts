@@ -49,7 +49,7 @@ export const night = defineCommand({
 });
 
 const asksWhatHappened =
-  /^(?:what(?:'?s| has| have| all)?(?: (?:happened|changed|happens|happening|went on|went wrong|broke|been going on|is going on)| (?:did|have) (?:i|we) miss(?:ed)?| was (?:going on|done))|(?:did|has) anything (?:happen|change|break)(?:ed|d)?|anything (?:happen|new)(?:ed)?|who did what)(\s.*|)$/;
+  /^(?:what(?:'?s| has| have| all)?(?: (?:happened|changed|happens|happening|went on|went wrong|went down|broke|failed|going on|new|been going on|is going on)| (?:did|have) (?:i|we) miss(?:ed)?| was (?:going on|done))|(?:did|has) anything (?:happen|change|break)(?:ed|d)?|anything (?:happen|new)(?:ed)?|who did what)(\s.*|)$/;
 
 /** Throws UserError. */
 function sinceWhen(words: string, { now, person }: Pick<ReadContext, "now" | "person">): number {

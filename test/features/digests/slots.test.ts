@@ -93,6 +93,8 @@ describe("the words of a schedule", () => {
       channel: "C02STATUS",
     });
     expect(readSchedule("")).toEqual({});
+    expect(readSchedule("weekdays").days).toEqual(["mon", "tue", "wed", "thu", "fri"]);
+    expect(readSchedule("Weekends").days).toEqual(["sat", "sun"]);
     expect(() => readSchedule("09:00 10:00")).toThrow("10:00 repeats a setting.");
     expect(() => readSchedule("25:00")).toThrow("25:00 is not a time, time zone, day, or channel.");
     expect(readSchedule("at 9am in #status,")).toEqual({ at: "09:00", channel: "#status" });
