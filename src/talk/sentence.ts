@@ -98,7 +98,7 @@ export function smallTalk(text: string, commands: readonly Command[]): Message |
   return sentence(md`Nothing was done: no command undoes or cancels a change. ${howToUndo}`);
 }
 
-const howToUndo = md`What can be undone has a button on its card: _Undo_ after a restore, _Resize back_ after a resize that broke a VM's pin, and _Cancel_ while a request waits for approval. ${code("/vm restore")} brings a VM back to a snapshot. ${code("/gatehouse jobs")} shows what is running and waiting, ${code("/gatehouse why")} your last request.`;
+const howToUndo = md`What can be undone has a button on its card: _Undo_ after a restore, _Resize back_ after a resize that broke a VM's pin, and _Cancel_ while a request waits for approval. ${code("/gatehouse jobs")} shows what is running and waiting, ${code("/gatehouse why")} your last request.`;
 
 /**
  * What Gatehouse is for, with buttons to begin with: the answer to a text that is no command and

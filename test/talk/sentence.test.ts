@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
-import { commands } from "../../src/features/index.ts";
+import { commands } from "../support/commands.ts";
 import { verbsOf } from "../../src/registry/define.ts";
 import { meantInOwnWords, smallTalk } from "../../src/talk/sentence.ts";
 import { wordsOf } from "../stories/words.ts";
@@ -106,21 +106,6 @@ describe("a text that is no command", () => {
   });
 
   it.each([
-    ["@gatehouse what happened last night?", /since .*5:00 PM UTC/],
-    ["@gatehouse what happened?", /since /],
-    ["@gatehouse what's happened since yesterday?", /since .*11:00 PM UTC/],
-    ["@gatehouse what did I miss?", /since /],
-    ["@gatehouse what failed last night?", /since .*5:00 PM UTC/],
-    ["@gatehouse what's going on?", /since /],
-    ["/gatehouse what happened overnight", /since .*5:00 PM UTC/],
-    ["/gatehouse night last night", /since .*5:00 PM UTC/],
-  ])("tells the night where it asks what happened: %s", async (text, since) => {
-    const said = await answerTo(text);
-    expect(said).toMatch(/^(The night since|☀️ Nothing happened since)/);
-    expect(said).toMatch(since);
-  });
-
-  it.each([
     "@gatehouse thanks!",
     "@gatehouse thank you so much",
     "thanks @gatehouse",
@@ -168,10 +153,6 @@ describe("a text that is no command", () => {
       expect(said).not.toContain("[");
     }
     expect(world.compute.writes()).toEqual([]);
-  });
-
-  it("offers the handover by its own name", async () => {
-    expect(await answerTo("@gatehouse handover")).toMatch(/\[Run \/gatehouse handover\]$/);
   });
 
   it.each([

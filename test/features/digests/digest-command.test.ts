@@ -4,7 +4,7 @@ import { digests } from "../../../src/features/digests/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
 import { person } from "../../core/permit/sample.ts";
 import { startReading } from "../../commands/reading.ts";
-import { wordsOf } from "../../stories/words.ts";
+import { hears, wordsOf } from "../../stories/words.ts";
 import { policyWith, startWorld } from "../../support/start-world.ts";
 import { until } from "../../support/until.ts";
 import { shownText } from "../../commands/shown-text.ts";
@@ -106,6 +106,14 @@ describe("the channel of a digest", () => {
     await types("off #status", /^Done\. Digests for <#C02STATUS> are turned off/);
     const kept = await world.client.hgetall(world.key("digest-schedules"));
     expect(Object.keys(kept).toSorted()).toEqual(["C01OPS", "C02STATUS"]);
+  });
+});
+
+describe("a handover in a message", () => {
+  it("is offered by its own name", async () => {
+    await using world = await startWorld();
+    await world.olivia.types("ops", "@gatehouse handover");
+    await hears(world.olivia, "ops", /\[Run \/gatehouse handover\]$/);
   });
 });
 

@@ -39,6 +39,37 @@ describe("/gatehouse night", () => {
   });
 });
 
+describe("a question about what happened", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startWorld();
+  });
+  afterAll(() => world.close());
+
+  async function answerTo(text: string): Promise<string> {
+    const own = () => world.olivia.seesChannel("ops").messages.filter(({ ephemeral }) => ephemeral);
+    const before = own().length;
+    await world.olivia.types("ops", text);
+    await world.olivia.until(() => own().length > before);
+    return own().slice(before).map(wordsOf).join("\n");
+  }
+
+  it.each([
+    ["@gatehouse what happened last night?", /since .*5:00 PM UTC/],
+    ["@gatehouse what happened?", /since /],
+    ["@gatehouse what's happened since yesterday?", /since .*11:00 PM UTC/],
+    ["@gatehouse what did I miss?", /since /],
+    ["@gatehouse what failed last night?", /since .*5:00 PM UTC/],
+    ["@gatehouse what's going on?", /since /],
+    ["/gatehouse what happened overnight", /since .*5:00 PM UTC/],
+    ["/gatehouse night last night", /since .*5:00 PM UTC/],
+  ])("is answered with the night: %s", async (text, since) => {
+    const said = await answerTo(text);
+    expect(said).toMatch(/^(The night since|☀️ Nothing happened since)/);
+    expect(said).toMatch(since);
+  });
+});
+
 describe("the night as one page", () => {
   it("tells each alert and each act with who approved, what was read, and when it ended; the digest has its button", async () => {
     await using world = await startAlertWorld();
