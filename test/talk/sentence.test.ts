@@ -179,7 +179,7 @@ describe("a text that is no command", () => {
 
   it("is the same for a hidden name and for an unknown one", async () => {
     const about = (name: string, who?: PersonActions) =>
-      answerTo(`@gatehouse what is wrong with ${name}?`, who);
+      answerTo(`@gatehouse is ${name} down?`, who);
     expect(await about("train-7", world.ada)).toMatch(/train-7 is /);
     expect(await about("train-7")).toBe(forOlivia);
     expect(await about("train-9")).toBe(forOlivia);
