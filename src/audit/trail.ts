@@ -8,7 +8,7 @@ import {
   redisTimeLua,
 } from "../redis/redis.ts";
 import { createHash } from "node:crypto";
-import { fold } from "../text/glob.ts";
+import { fold } from "../text/fold.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** How many salts a hash has: few enough for Redis's compact encoding. */

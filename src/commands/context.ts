@@ -12,6 +12,7 @@ import {
   md,
   dayAndTime,
 } from "../messages/message.ts";
+import type { ChannelFound } from "../slack/find-channel.ts";
 import type { Asking, LackedRight, Permit, ServiceAsking } from "../core/permit/permit.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
@@ -89,6 +90,8 @@ export interface ReadContext extends Surroundings {
   /** Buttons beside a refusal for lack of this right, as features offer them. */
   offersAtRefusal(lacked: LackedRight): readonly ButtonSpec[];
   status(): Promise<readonly StatusLine[]>;
+  /** The channel that a typed word names: `C02STATUS` or `#status`. */
+  findChannel(word: string): Promise<ChannelFound>;
   /** Posts in a channel, or returns why it can't. */
   post(channelId: string, message: Message): Promise<string | undefined>;
 }

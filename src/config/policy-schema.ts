@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { matchesGlob } from "../text/glob.ts";
+import { fold } from "../text/fold.ts";
+import { coversGlob } from "../text/glob.ts";
 import { allowances, type AppraisalPolicy } from "../verifier/appraisal-policy.ts";
 import type { PolicySection } from "./policy-section.ts";
 import { exactTime } from "../verifier/der.ts";
@@ -187,14 +188,6 @@ export const appraisalRule = section({
 );
 
 /**
- * Whether every name that `other` matches is matched by `wider`, too. The `*` of `other` stands for
- * any text, so matching it as a plain character never finds more than `wider` covers. With a `?` in
- * `wider` this doesn't hold, because the `?` could match the `*`; such pairs count as not covered.
- */
-const covers = (wider: string, other: string) =>
-  matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
-
-/**
  * The index of an earlier rule that covers all VMs of the rule at `at`, so that this rule never
  * counts (the first match wins). -1: none does.
  */
@@ -204,7 +197,9 @@ const shadowOf = (rules: readonly AppraisalRule[], at: number) =>
     .findIndex(
       ({ targets: theirs }) =>
         theirs === undefined ||
-        rules[at]?.targets?.every((one) => theirs.some((other) => covers(other, one))) === true,
+        rules[at]?.targets?.every((one) =>
+          theirs.some((other) => coversGlob(fold(other), fold(one))),
+        ) === true,
     );
 
 /** An address without the slash at its end. */

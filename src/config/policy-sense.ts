@@ -1,4 +1,5 @@
-import { fold, globsOverlap, isGlob } from "../text/glob.ts";
+import { fold } from "../text/fold.ts";
+import { coversGlob, globsOverlap, isGlob, matchesGlob } from "../text/glob.ts";
 import { durationWords } from "./durations.ts";
 import type { Pace, PolicyRules } from "./policy-schema.ts";
 import { type Nonsense, type Operation, type PolicyTerms, sectionOf } from "./policy-section.ts";
@@ -21,6 +22,7 @@ export function nonsenseIn(
     ...sharedTokens(rules),
     ...claimedTwice(rules),
     ...tooFew(rules),
+    ...shadowed(rules, operations),
     ...unsigned(rules),
     ...unsound({ ...pace, ...rules.timing }),
     ...sections.flatMap(
@@ -144,6 +146,56 @@ function decides(
         isAbout(other) &&
         other.operations.some((one) => rule.operations.some((two) => globsOverlap(one, two))),
     );
+}
+
+/**
+ * Entries of `approvals`, and commands in them, that earlier entries leave nothing to: the first
+ * match decides.
+ */
+function shadowed({ approvals }: Rules, operations: readonly Operation[]): Nonsense[] {
+  const names = operations.flatMap(({ name, mayNeedApproval }) => (mayNeedApproval ? [name] : []));
+  return approvals.flatMap((rule, index) => {
+    const earlier = approvals.slice(0, index);
+    const found = rule.operations.map((glob, at) => {
+      const matching = names.filter((name) => matchesGlob(glob, name));
+      const by = matching.map((name) => earlier.findIndex((one) => decidesBefore(one, rule, name)));
+      return { glob, at, by, isNever: by.length > 0 && !by.includes(-1) };
+    });
+    const never = found.filter(({ isNever }) => isNever);
+    const why = (by: readonly number[]) => {
+      const entries = [...new Set(by)]
+        .toSorted((a, b) => a - b)
+        .map((at) => `approvals[${at + 1}]`);
+      const isOne = entries.length === 1;
+      return `can never apply: ${inList.format(entries)} ${isOne ? "comes first and matches" : "come first and match"} the same; put the narrower or stricter one first, or merge them`;
+    };
+    if (never.length === found.length)
+      return [{ path: ["approvals", index], message: why(never.flatMap(({ by }) => by)) }];
+    return never.map(({ glob, at, by }) => ({
+      path: ["approvals", index, "operations", at],
+      message: `(${glob}) ${why(by)}`,
+    }));
+  });
+}
+
+const inList = new Intl.ListFormat("en-US");
+type Approval = Rules["approvals"][number];
+
+/** Whether an entry decides about this command on everything that a later one names. */
+function decidesBefore(earlier: Approval, later: Approval, name: string): boolean {
+  const { operations, targets } = earlier;
+  if (!operations.some((glob) => matchesGlob(glob, name))) return false;
+  if (targets === undefined) return true;
+  return later.targets?.every((one) => targets.some((wider) => coversTarget(wider, one))) === true;
+}
+
+/** A glob without a slash also matches everything in a project of that name. */
+function coversTarget(wider: string, other: string): boolean {
+  const [a, b] = [fold(wider), fold(other)];
+  const [project = "", ...names] = b.split("/");
+  const isInside =
+    !a.includes("/") && names.some((name) => [project, name].some((part) => coversGlob(a, part)));
+  return isInside || (a.includes("/") === b.includes("/") && coversGlob(a, b));
 }
 
 /** A project has one team, so no two teams may claim the same name. */

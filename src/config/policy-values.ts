@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { hexDigits } from "../text/hex-digits.ts";
+import { plainForm } from "../text/fold.ts";
+import { zoneCalled } from "../text/zone.ts";
 import { parseDuration } from "./durations.ts";
 
 /**
@@ -54,9 +56,26 @@ export const channel = matching(
   "must be a channel ID (C…), not a name; Slack shows it at the end of the channel's details",
 );
 
-export const glob = matching(
+/** What only regular expressions have. `web.*` is a glob, because names may have dots. */
+const expression = /^\^|\$$|[\\[\](){}|]|\.\+|(?:^|[^\p{L}\p{N}])\.\*/u;
+
+/** Refuses what can match no name, or not the names that are meant. */
+const globOf = (pattern: RegExp, sentence: string) =>
+  z
+    .string()
+    .refine((text) => pattern.test(plainForm(text)), { error: sentence, abort: true })
+    .refine((text) => !expression.test(plainForm(text)), {
+      error:
+        "must be a name or a glob, not a regular expression: * stands for any text, ? for one character",
+      abort: true,
+    });
+
+export const glob = globOf(
   /^[^\s,]{1,200}$/,
   "must be a name or a glob like prod-*, without spaces",
+).refine(
+  (text) => /^[^/]+(?:\/[^/]+)?$/.test(plainForm(text)),
+  "must be a name, or project/name with one slash and something on both sides: otherwise it matches nothing",
 );
 
 export const operation = matching(
@@ -84,20 +103,11 @@ export const measurement = z.string().transform((text, context) => {
   return values.join(",");
 });
 
-export const timezone = z
-  .string()
-  .refine(
-    (name) => /^[A-Za-z]/.test(name) && isTimezone(name),
-    "must be a time zone like Europe/Paris",
-  );
-
-function isTimezone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false;
-  }
-}
+/** An abbreviation counts where it has one meaning; the `IST` of Intl is only India's. */
+export const timezone = readAs("must be a time zone like Europe/Paris", (text) => {
+  const meant = zoneCalled(text);
+  return meant?.is === "one" ? meant.zone : undefined;
+});
 
 export function count(least: number, most: number) {
   const sentence = `must be a whole number from ${least} to ${most}`;
@@ -107,7 +117,7 @@ export function count(least: number, most: number) {
 export const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 export type Weekday = (typeof weekdays)[number];
 
-/** Days as `daily`, `mon-fri`, `mon,wed`, or `sat-mon,wed`. */
+/** Days as `daily`, `weekdays`, `mon-fri`, `mon,wed`, or `sat-mon,wed`. */
 export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (text) => {
   const parts = text.toLowerCase().replaceAll(/\s/g, "").split(",");
   const wanted = parts.map((part) => daysOf(part));
@@ -117,6 +127,8 @@ export const days = readAs("must be days like daily, mon-fri, or mon,wed,fri", (
 
 function daysOf(part: string): readonly Weekday[] | undefined {
   if (part === "daily") return weekdays;
+  if (part === "weekdays") return weekdays.slice(0, 5);
+  if (part === "weekends") return weekdays.slice(5);
   const [from, to = from, ...rest] = part
     .split("-")
     .map((name) => weekdays.findIndex((day) => day === name));
@@ -139,7 +151,7 @@ export const teamName = matching(
   "must be a team's name of letters, digits, - and _",
 );
 
-export const teamProject = matching(
+export const teamProject = globOf(
   /^[^\s,/]{1,200}$/,
   "must be a project's ID, its name, or a glob like payments-*, without spaces or slashes",
 );

@@ -157,6 +157,11 @@ export interface ReadCommand<
    * is no command and names the VM.
    */
   answersQuestions?: readonly string[];
+  /**
+   * The input by which it answers a text in people's own words that names no VM, like `what is
+   * broken`. Undefined for every other text. The text is folded, and has no punctuation at its end.
+   */
+  inOwnWords?: (text: string) => Readonly<Record<string, unknown>> | undefined;
   /** It shows a VM as it is. A text that is no command and names a VM opens it. */
   showsVm?: true;
   /** It runs for `--help` and for a slash command alone. Its argument is the topic. */

@@ -1,3 +1,4 @@
+import { fold } from "../text/fold.ts";
 import {
   lines,
   Markdown,
@@ -65,7 +66,7 @@ export function renderHelp(
   inEmergency?: Markdown,
   withheld: readonly Withheld[] = [],
 ): Message {
-  const wanted = topic.trim().replace(/^\/+/, "").toLowerCase();
+  const wanted = fold(topic.trim()).replace(/^\/+/, "");
   const one = commands.find((command) => namesOf(command).includes(wanted));
   if (one) return renderOne(one, exampleOf(one));
   const other = withheld.find(({ command }) => namesOf(command).includes(wanted));
@@ -175,12 +176,27 @@ function noSuchTopic(
     );
   }
   const explained = [...commands, ...withheld.map(({ command }) => command)];
+  const flag = `--${wanted.replace(/^-+/, "")}`;
+  const takers = explained.filter((command) =>
+    argumentsOf(command).some(({ isFlag, key }) => isFlag && flagName(key) === flag),
+  );
+  if (takers.length > 0) return flagHelp(flag, takers);
   const names = explained.map((command) => command.name);
   const near = nearest(wanted, [...names, ...rootsOf(explained), ...explained.flatMap(verbsOf)]);
   const way = near
     ? md`Did you mean ${name(`/gatehouse help ${near}`)}?`
     : md`${name("/gatehouse help")} lists what you can run.`;
   return sentence(md`There is no help on ${name(wanted.slice(0, 60))}. ${way}`);
+}
+
+/** A topic that is a flag: the commands that take it, each with what it does there. */
+function flagHelp(flag: string, takers: readonly Command[]): Message {
+  const rows = takers.flatMap((command) =>
+    argumentsOf(command)
+      .filter(({ isFlag, key }) => isFlag && flagName(key) === flag)
+      .map((argument) => md`${name(`/${command.name}`)} ${describedForPeople(argument) ?? ""}`),
+  );
+  return message(`Commands with ${flag}`, section(md`${name(flag)} belongs to:`), lineList(rows));
 }
 
 export function rootsOf(commands: readonly Command[]): string[] {

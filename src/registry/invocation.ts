@@ -11,6 +11,7 @@ import {
 } from "./define.ts";
 import { UserError } from "../errors.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
+import { fold } from "../text/fold.ts";
 
 /**
  * A person as Slack describes them now. Only a `member` (full, active, human, of this team) can
@@ -150,9 +151,9 @@ const openers: Readonly<Record<string, string>> = {
 const unseen = /[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069]/g;
 
 /** A hyphen, and what phones replace one or two with. */
-const dash = "[-‐‑–—−]";
+const dash = "[-‐‑‒–—―−－﹣]";
 const flagStart = new RegExp(`^${dash}{1,3}(?=\\p{L})`, "u");
-const flagBeforeQuote = new RegExp(`^${dash}{1,3}\\p{L}[\\p{L}\\p{N}-]*=$`, "u");
+const flagBeforeQuote = new RegExp(`^${dash}{1,3}\\p{L}[\\p{L}\\p{N}\\p{Pd}]*[=＝]$`, "u");
 
 /**
  * Splits command text into words. Quotes of every kind group words, but inside a word they are
@@ -228,41 +229,92 @@ export function typedOf(text: string): string {
  * flags. A quoted word is the name itself, whatever it contains.
  */
 export function namesIn(words: readonly Word[]): string[] {
-  return words.flatMap(({ text, isQuoted }) => {
+  const spoken = inProjects(words.filter((word) => !isFiller(word)));
+  const named = spoken.filter((word, index) => index === 0 || !isKind(word));
+  return named.flatMap(({ text, isQuoted }) => {
     if (isQuoted) return text;
-    if (/^(and|&)$/i.test(text)) return [];
-    if (!text.includes(",")) return bare(text);
-    return text.split(",").flatMap((part) => (part === "" ? [] : [bare(part)]));
+    if (and.test(fold(text))) return [];
+    if (!anyComma.test(text)) return bare(text);
+    return text.split(anyComma).flatMap((part) => (part === "" ? [] : [bare(part)]));
   });
 }
 
 /** Takes the words of one target, or of several with commas between them, from `waiting`. */
-export function nameIn({ isSeveral }: Pick<Argument, "isSeveral">, waiting: Word[]): string {
+export function nameIn(
+  { isSeveral }: Pick<Argument, "isSeveral">,
+  waiting: Word[],
+): string | undefined {
+  while (waiting[0] && isFiller(waiting[0])) waiting.shift();
+  waiting.splice(0, 4, ...inProjects(waiting.slice(0, 4)));
   const first = waiting.shift();
-  if (first === undefined || first.isQuoted) return first?.text ?? "";
+  if (waiting[0] && !isSeveral && isKind(waiting[0])) waiting.shift();
+  if (first === undefined || first.isQuoted) return first?.text;
   // Where several can be named, glob characters stay part of the name.
-  if (!isSeveral) return bare(first.text, ".,!:?`", /^([*_~]{1,3})([^*]+)\1$/);
+  if (!isSeveral) return bare(first.text, `${endings}?`, /^([*_~]{1,3})([^*]+)\1$/);
   const words = [first];
-  while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting[0]))
+  while (waiting[0] && !waiting[0].isQuoted && isOpen(words.at(-1), waiting))
     words.push(...waiting.splice(0, 1));
   return namesIn(words).join(",") || first.text;
 }
 
-/** Whether a list continues: `web-1, web-2` and `web-1 ,web-2`. */
-function isOpen(last: Word | undefined, next: Word): boolean {
-  return last?.text.endsWith(",") === true || next.text.startsWith(",");
+/** The commas of keyboards all over the world. */
+const comma = "[,，﹐､、]";
+const anyComma = new RegExp(comma);
+const endsOpen = new RegExp(`${comma}$`);
+const beginsOpen = new RegExp(`^${comma}`);
+
+const and = /^(?:and|&|plus|then)$/;
+
+/** Whether a list continues: `web-1, web-2`, `web-1 ,web-2`, and `web-1 and web-2`. */
+export function isOpen(last: Word | undefined, [next, after]: readonly Word[]): boolean {
+  if (!last || !next) return false;
+  const isAfterAnd = !last.isQuoted && and.test(fold(last.text));
+  const isAnd = and.test(fold(next.text)) && after !== undefined;
+  return isAfterAnd || isAnd || endsOpen.test(last.text) || beginsOpen.test(next.text);
+}
+
+/** Words around names in a sentence: `restart the db now`. A VM with such a name must be quoted. */
+const filler = /^(?:the|my|our|this|that|these|those|it|them|both|now|immediately|asap)[.,!]*$/;
+
+function isFiller({ text, isQuoted }: Word): boolean {
+  return !isQuoted && text.length < 16 && filler.test(fold(text));
+}
+
+/** What kind of thing is meant, after its name: `the web-2 vm`. */
+const isKind = ({ text, isQuoted }: Word) =>
+  !isQuoted && /^(?:vms?|project)[.,!]*$/.test(fold(text));
+
+/** `web-1 in payments`, as Gatehouse itself writes it, becomes `payments/web-1`. */
+function inProjects(words: readonly Word[]): Word[] {
+  const joined: Word[] = [];
+  const waiting = [...words];
+  for (let word = waiting.shift(); word; word = waiting.shift()) {
+    const [preposition, ...following] = waiting;
+    const project = following.find((one) => !isFiller(one));
+    const isPlaced = preposition && !preposition.isQuoted && fold(preposition.text) === "in";
+    if (!isPlaced || !project || word.text.includes("/") || and.test(fold(word.text))) {
+      joined.push(word);
+      continue;
+    }
+    joined.push({ text: `${bare(project.text)}/${bare(word.text)}`, isQuoted: word.isQuoted });
+    waiting.splice(0, waiting.indexOf(project) + 1);
+  }
+  return joined;
 }
 
 /** Polite words that ask for nothing. A VM with such a name must be quoted. */
 export function isPolite({ text, isQuoted }: Word): boolean {
-  return !isQuoted && text.length < 12 && /^(please|pls|plz|thanks|thx)[.,!]*$/i.test(text);
+  return !isQuoted && text.length < 12 && /^(please|pls|plz|thanks|thx)[.,!]*$/.test(fold(text));
 }
+
+/** Punctuation after a name. A wide question mark is rather that than a glob's. */
+const endings = ".,!:`。．，、！：？";
 
 /**
  * Removes what surrounds a name: `db-1.`, `_db-1_`, and `http://db-1/`, which is how Slack links a
  * pasted name, become `db-1`. A pair of `*` is formatting only where a name can't be a glob.
  */
-function bare(text: string, signs = ".,!:`", marks = /^([_~]{1,3})([^*]+)\1$/): string {
+function bare(text: string, signs = endings, marks = /^([_~]{1,3})([^*]+)\1$/): string {
   const host = /^https?:\/\/([^/?#]+)\/?$/i.exec(text)?.[1] ?? text;
   let to = host.length;
   while (to > 0 && signs.includes(host.charAt(to - 1))) to -= 1;

@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { UserError } from "../errors.ts";
+import { fold, plainForm } from "../text/fold.ts";
+import { timeNamedIn } from "../text/future-words.ts";
 import { allNearest, nearest } from "../text/nearest.ts";
 import {
   type Command,
@@ -14,6 +16,7 @@ import {
 import {
   type Args,
   hasForm,
+  isOpen,
   type Input,
   type Invocation,
   isPolite,
@@ -57,7 +60,7 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
   let isEmergency = false;
   let words: readonly Word[] = [];
   try {
-    words = tokenize(text);
+    words = withTimeLast(tokenize(text), commands);
     const { command, rest } = findCommand(words, commands);
     const { breakGlass, ...input } = readArguments(command, rest);
     if (typeof breakGlass !== "string") return parseInvocation(command, input);
@@ -77,6 +80,16 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
     const sentence = isSentence ? { sentence: said.map((word) => word.text).join(" ") } : {};
     return { refusal: { text: error.message, hint: error.hint, near, ...lacks, ...sentence } };
   }
+}
+
+/** `at 5pm restart web-2` is `restart web-2 at 5pm`. */
+function withTimeLast(words: readonly Word[], commands: readonly Command[]): readonly Word[] {
+  if (under(rootOf(words[0]?.text ?? ""), commands).length > 0) return words;
+  const text = words.map((word) => word.text).join(" ");
+  const time = timeNamedIn(text, { onlyNames: false });
+  if (time === undefined || !plainForm(text).startsWith(time)) return words;
+  const length = time.split(" ").length;
+  return [...words.slice(length), ...words.slice(0, length)];
 }
 
 /** The first word of a question, which commands are rarely called. */
@@ -192,9 +205,9 @@ function findCommand(typed: readonly Word[], commands: readonly Command[]): Foun
   throw unknownVerb(root, words[1]?.text ?? "", rest, ofRoot, commands);
 }
 
-const rootOf = (text: string) => text.replace(/^\/+/, "").toLowerCase();
+const rootOf = (text: string) => fold(text).replace(/^\/+/, "");
 
-const isHelpFlag = ({ text, isQuoted }: Word) => text === "--help" && !isQuoted;
+const isHelpFlag = ({ text, isQuoted }: Word) => fold(text) === "--help" && !isQuoted;
 
 const plainWord = (text: string): Word => ({ text, isQuoted: false });
 
@@ -203,7 +216,7 @@ const under = (root: string, commands: readonly Command[]) =>
 
 /** Two words if they are a command (`pins drop`), otherwise one. */
 function verbIn(words: readonly Word[], commands: readonly Command[]) {
-  const [first = "", second = ""] = words.map(({ text }) => text.toLowerCase());
+  const [first = "", second = ""] = words.map(({ text }) => fold(text));
   const both = `${first} ${second}`;
   return answering(both, commands).length > 0
     ? { verb: both, rest: words.slice(2) }
@@ -259,11 +272,15 @@ function verbOfKind(
   words: readonly Word[],
   commands: readonly Command[],
 ): FoundCommand | undefined {
-  const kindAt = words.findIndex((word) => !isFiller(word, ["all", "the", "my", "our"]));
-  const { text = "", isQuoted } = words[kindAt] ?? {};
-  const [, root] = /^(vm|project)s?$/i.exec(text) ?? [];
-  if (root === undefined || isQuoted) return undefined;
-  const ofRoot = under(root.toLowerCase(), commands);
+  const kindAt = words.findIndex((word) => !isFiller(word, ["all", "a", "an", "the", "my", "our"]));
+  const root = kindNamed(words[kindAt]);
+  if (root === undefined) {
+    // `show the payments project`
+    const last = kindNamed(words.at(-1));
+    const [found] = last ? foundAs(answering(verb, under(last, commands)), words.slice(0, -1)) : [];
+    return words.length > 1 ? found : undefined;
+  }
+  const ofRoot = under(root, commands);
   const [preposition, ...others] = words.slice(kindAt + 1);
   const isBetween = preposition !== undefined && isFiller(preposition, ["in", "of", "called"]);
   const rest = isBetween ? others : words.slice(kindAt + 1);
@@ -273,8 +290,13 @@ function verbOfKind(
   return found;
 }
 
+function kindNamed(word: Word | undefined): string | undefined {
+  if (!word || word.isQuoted) return undefined;
+  return /^(vm|project)s?$/.exec(fold(word.text))?.[1];
+}
+
 const isFiller = ({ text, isQuoted }: Word, fillers: readonly string[]) =>
-  !isQuoted && fillers.includes(text.toLowerCase());
+  !isQuoted && fillers.includes(fold(text));
 
 function unknownRoot(
   typed: string,
@@ -289,16 +311,14 @@ function unknownRoot(
   const near = nearest(root, roots);
   if (near !== undefined) {
     const ofRoot = under(near, commands);
-    const [command] = answering(rest[0]?.text.toLowerCase() ?? "", ofRoot);
+    const [command] = answering(fold(rest[0]?.text ?? ""), ofRoot);
     const otherwise = `Did you mean \`/${near}\`?`;
     const guesses = command ? [{ command, rest: rest.slice(1) }] : [];
     return new Unclear(text, guesses, { otherwise, isLikeOne: true });
   }
   const [last] = rest.length === 1 ? rest : [];
   // `web-1 restart` has the name in place of the verb.
-  const turned = last
-    ? foundAs(answering(last.text.toLowerCase(), commands), [plainWord(typed)])
-    : [];
+  const turned = last ? foundAs(answering(fold(last.text), commands), [plainWord(typed)]) : [];
   const guesses = turned.length > 0 ? turned : namedLike(root, rest, commands);
   return new Unclear(text, guesses, { otherwise: all });
 }
@@ -310,7 +330,7 @@ function unknownVerb(
   ofRoot: readonly Command[],
   commands: readonly Command[],
 ): UserError {
-  const verb = typed.toLowerCase();
+  const verb = fold(typed);
   const suggested = suggestion(verb, `/${root} has no`, rest, ofRoot);
   if (suggested) return suggested;
   const text = `/${root} has no ${cut(typed)}.`;
@@ -319,7 +339,7 @@ function unknownVerb(
   const list = `\`/${root} help\` lists its commands.`;
   if (meant.length > 0) return new Unclear(text, meant, { otherwise: list, isLikeOne: true });
   // `/vm web-1 restart` and `/vm web-1` have a name in place of the verb.
-  const [next] = answering(rest[0]?.text.toLowerCase() ?? "show", ofRoot);
+  const [next] = answering(fold(rest[0]?.text ?? "show"), ofRoot);
   const turned = next ? [{ command: next, rest: [plainWord(typed), ...rest.slice(1)] }] : [];
   return new Unclear(text, turned, { hint: list });
 }
@@ -379,18 +399,25 @@ function readArguments(command: Command, words: readonly Word[]): Input {
   const all = takesBreakGlass(command) ? [...own, ...emergencyArguments] : own;
   const input: Input = {};
   const positional: Word[] = [];
-  // `rest` takes flags, too: `/gatehouse can-i vm list --status ERROR`.
+  // A text takes flags that aren't the command's own: `/gatehouse can-i vm list --status ERROR`.
   const positions = all.filter(({ isFlag }) => !isFlag);
   const restAt = positions.findIndex(({ isRest }) => isRest);
+  const hasFlags = all.some(({ isFlag }) => isFlag);
+  // What a change is told, as a reason, may be any text.
+  const refusesFlags = hasFlags && command.kind === "read";
   const waiting = words.values();
   for (const word of waiting) {
     const isRest = restAt >= 0 && positional.length > restAt;
-    const flag = word.isQuoted || isRest ? null : flagIn(word.text);
-    if (!flag) {
+    const flag = word.isQuoted ? undefined : flagIn(word.text);
+    const argument = flag && all.find(({ key }) => flagName(key) === `--${fold(flag.name)}`);
+    // Flags of the command stand anywhere around a text, whose own words may have dashes.
+    const isOfText = isRest
+      ? !argument?.isFlag && !refusesFlags
+      : restAt === 0 && !argument && !hasFlags;
+    if (!flag || isOfText) {
       positional.push(word);
       continue;
     }
-    const argument = all.find(({ key }) => flagName(key) === `--${flag.name.toLowerCase()}`);
     if (!argument) throw unknownFlag(command, all, flag.name);
     const shown = flagName(argument.key);
     if (Object.hasOwn(input, argument.key)) throw wrong(command, `${shown} is given twice.`);
@@ -406,14 +433,20 @@ function readArguments(command: Command, words: readonly Word[]): Input {
     }
     const needed = argument.choices ? `one of ${argument.choices.join(", ")}` : "a value";
     if (value === undefined) throw wrong(command, `${shown} needs ${needed}.`);
-    input[argument.key] = argument.isList ? value.split(",").filter(Boolean) : value;
+    input[argument.key] = argument.isList
+      ? value.split(",").filter(Boolean)
+      : readValue(argument, value);
   }
   place(command, positions, positional, input);
   return input;
 }
 
+/** A choice may be written in any case and width. Everything else stays as it was typed. */
+const readValue = ({ choices }: Argument, text: string): string =>
+  choices?.find((one) => fold(one) === fold(text)) ?? text;
+
 function flagIn(text: string): { name: string; value: string | undefined } | undefined {
-  const found = /^--(\p{L}[\p{L}\p{N}-]*)(?:=([\s\S]*))?$/u.exec(text);
+  const found = /^--(\p{L}[\p{L}\p{N}\p{Pd}]*)(?:[=＝]([\s\S]*))?$/u.exec(text);
   return found?.[1] === undefined ? undefined : { name: found[1], value: found[2] };
 }
 
@@ -432,19 +465,67 @@ function place(
   const waiting = words.filter(
     (word, index) => (restAt >= 0 && index >= restAt) || !isPolite(word),
   );
+  if (isForLater(command)) refuseTime(command, positions, waiting);
   for (const argument of positions) {
     const { key, isList, isRest, target } = argument;
     if (waiting.length === 0) return;
     if (Object.hasOwn(input, key)) continue;
     if (isRest) input[key] = asWritten(waiting.splice(0));
-    else if (isList) input[key] = namesIn(waiting.splice(0));
-    else if (target) input[key] = nameIn(argument, waiting);
-    else input[key] = waiting.shift()?.text;
+    else if (isList || target) {
+      const before = [...waiting];
+      const names = isList ? namesIn(waiting.splice(0)) : nameIn(argument, waiting);
+      // Without a name, as in `restart it`, the target is asked for.
+      if (typeof names === "string" || (names && names.length > 0)) input[key] = names;
+      const last = before.at(-waiting.length - 1);
+      if (target && !isList) refuseOthers(command, argument, last, waiting);
+    } else input[key] = readValue(argument, waiting.shift()?.text ?? "");
   }
   if (waiting.length > 0) {
     const count = waiting.length === 1 ? "one word" : `${waiting.length} words`;
     throw wrong(command, `That is ${count} too many: ${waiting[0]?.text.slice(0, 60)}.`);
   }
+}
+
+/** Whether it runs something that people ask for at a time: a change, or what is requested like one. */
+const isForLater = (command: Command) =>
+  command.kind === "change" || command.asRequest !== undefined;
+
+/** A change that is to run later must not run now. Throws UserError. */
+function refuseTime(
+  command: Command,
+  positions: readonly Argument[],
+  words: readonly Word[],
+): void {
+  const restAt = positions.findIndex(({ isRest }) => isRest);
+  const onlyNames = positions.every(({ isList }) => isList);
+  const read = words.map(({ text, isQuoted }) => (isQuoted ? '""' : text));
+  const spoken = (restAt < 0 ? read : read.slice(0, restAt)).join(" ");
+  const time = timeNamedIn(spoken, { onlyNames });
+  if (time === undefined) return;
+  const [before = "", after = ""] = plainForm(spoken).replaceAll(/\s+/g, " ").split(time);
+  const rest = cut(`${before}${after}`.replaceAll(/[`"]|\s[.,!?]+$/g, "").trim(), 200);
+  const later = `${verbsOf(command)[0]} ${rest}`.trim();
+  throw new UserError(
+    `Gatehouse doesn't schedule changes, so nothing was done: that names a time (${cut(time)}).`,
+    `Type \`/${`${command.name} ${rest}`.trim()}\` when it is to run. \`/remind me to ${later} ${time}\` has Slack remind you.`,
+  );
+}
+
+/** Throws UserError where several are named, and the command takes one. */
+function refuseOthers(
+  command: Command,
+  { target, isSeveral }: Argument,
+  last: Word | undefined,
+  waiting: readonly Word[],
+): void {
+  const kind = target === "vm" ? "VM" : "project";
+  if (isSeveral || !last || !isOpen(last, waiting)) return;
+  const names = namesIn([last, ...waiting]).slice(0, 5);
+  const each = names.map((one) => `\`/${command.name} ${cut(one)}\``).join(", ");
+  throw new UserError(
+    `/${command.name} takes one ${kind}, not several.`,
+    `Run it for each: ${each}.`,
+  );
 }
 
 /** Words as one text, quoted where needed, but not as a whole. */

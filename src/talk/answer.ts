@@ -1,3 +1,4 @@
+import { findChannel } from "../slack/find-channel.ts";
 import type { ReadContext } from "../commands/context.ts";
 import {
   Markdown,
@@ -101,6 +102,7 @@ function readContext(
     rehearse: rehearsal && ((permit) => rehearsal.rehearse({ permit }, gateway)),
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
+    findChannel: (word) => findChannel(gateway.web, word),
     linkTo: (posted) => linkTo(posted, gateway),
     offersAtRefusal: (lacked) => gateway.contributed.offersAtRefusal(lacked, gateway),
     async post(channel, posting) {

@@ -1,3 +1,4 @@
+import { plainForm } from "../text/fold.ts";
 import type { ModalView } from "@slack/types";
 import { UserError } from "../errors.ts";
 import { hintOf, lines, md, plain, section } from "../messages/message.ts";
@@ -281,9 +282,10 @@ function nameErrors({ command, target, meta }: FormOfOne, values: Values): Recor
   if (command.class !== "destroy" && meta.breakGlass === undefined) return {};
   const errors: Record<string, string> = {};
   // Compare the names as they are shown: nobody can type invisible characters.
-  const typed = plain(values["confirm"] ?? "", 300);
-  if (typed === "" || typed !== plain(target.name, 300))
-    errors["confirm"] = `Type ${target.name} exactly as shown.`;
+  const [typed, shown] = [values["confirm"] ?? "", target.name].map((it) =>
+    plainForm(plain(it, 300)),
+  );
+  if (typed === "" || typed !== shown) errors["confirm"] = `Type ${target.name} exactly as shown.`;
   if (textIn(values, "reason").length < 3) errors["reason"] = "Enter a reason: approvers read it.";
   return errors;
 }

@@ -1,3 +1,4 @@
+import { plainForm } from "../text/fold.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
 
 /** Only this many different words of a text are looked up. */
@@ -12,7 +13,11 @@ const inProject =
  * those that the text names exactly elsewhere, or else all of them. Pass an inventory restricted to
  * what the reader may see.
  */
-export async function vmsNamedIn(text: string, inventory: Inventory): Promise<readonly KnownVm[]> {
+export async function vmsNamedIn(
+  written: string,
+  inventory: Inventory,
+): Promise<readonly KnownVm[]> {
+  const text = plainForm(written);
   const asWords = text.match(/[\p{L}\p{N}][\p{L}\p{N}./_-]*/gu) ?? [];
   const different = new Set(asWords.map((word) => word.replace(/[./_-]+$/, "")));
   /** The VMs that each word names, in the order of the text. */

@@ -16,6 +16,7 @@ import {
   type ChangeCommand,
   type Command,
   type Target,
+  argumentsOf,
   confirmedSuffix,
   calledName,
   dottedName,
@@ -74,9 +75,17 @@ export function pressToGoOn(
  * now`.
  */
 export function pressToRun(command: Command, input: Input): Message {
-  const label = `Run /${command.name}`;
+  const label = `Run /${calledAs(command, input)}`;
   const text = md`${label}? Press the button: a message alone only reads.`;
   return sentence(text, buttons([runButton(label, dottedName(command), input)]));
+}
+
+/** Where an alias is the choice of the first argument, the alias alone: `gatehouse handover`. */
+function calledAs(command: Command, input: Input): string {
+  const [first] = argumentsOf(command);
+  const choice = first?.choices && input[first.key];
+  const alias = command.aliases?.find((one) => one === choice);
+  return alias === undefined ? command.name : `${command.name.split(" ", 1)[0]} ${alias}`;
 }
 
 /** A message with a button for each candidate, which runs the same command on it. */

@@ -33,12 +33,17 @@ import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { noEmergency } from "../registry/emergency.ts";
 import { chooseTarget } from "./pick-target.ts";
-import { meantBySentence, whatItIsFor } from "./sentence.ts";
+import { meantBySentence, meantInOwnWords, smallTalk, whatItIsFor } from "./sentence.ts";
 import { guessButton, pickList, pressToGoOn, pressToRun, valueList } from "./run-buttons.ts";
 
 /** Runs what a person typed if it has exactly one meaning; guesses are offered as buttons. */
 export async function runWords(text: string, act: Act): Promise<void> {
-  const parsed = parseCommand(text, act.gateway.commands);
+  const { commands } = act.gateway;
+  const talk = smallTalk(text, commands);
+  if (talk) return act.reply.privately(talk);
+  const asked = meantInOwnWords(text, commands);
+  if (asked) return run(asked, act);
+  const parsed = parseCommand(text, commands);
   await ("refusal" in parsed ? refuseWords(parsed.refusal, act) : run(parsed, act));
 }
 

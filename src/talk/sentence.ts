@@ -1,4 +1,12 @@
-import { Markdown, type Message, buttons, md, sentence } from "../messages/message.ts";
+import { fold } from "../text/fold.ts";
+import {
+  Markdown,
+  type Message,
+  buttons,
+  md,
+  name as code,
+  sentence,
+} from "../messages/message.ts";
 import { isRunIn } from "../core/permit/refusal.ts";
 import { mayRun } from "../core/permit/permit.ts";
 import { PickOne, targetOf } from "../core/submit/resolve-targets.ts";
@@ -34,7 +42,7 @@ export async function meantBySentence(
 
 /** The read that answers this text about a VM. Nothing but a plain read is run on a guess. */
 function readFor(text: string, commands: readonly Command[]): ReadCommand | undefined {
-  const asked = text.toLowerCase();
+  const asked = spoken(text);
   const isAsked = (question: string) =>
     asked.startsWith(question) && !/^[\p{L}\p{N}]/u.test(asked.slice(question.length));
   const reads = commands.filter(
@@ -45,6 +53,52 @@ function readFor(text: string, commands: readonly Command[]): ReadCommand | unde
     reads.find(({ showsVm }) => showsVm)
   );
 }
+
+/** A text as questions are compared with it: folded, with one apostrophe, without what ends it. */
+const spoken = (text: string): string =>
+  fold(text)
+    .replaceAll(/[’‘ʼ`´]/g, "'")
+    .replaceAll(/\s+/g, " ")
+    .replace(/^[\s/]+/, "")
+    .replace(/[\s.,!?…:;]+$/, "");
+
+/** The read for a text in people's own words that names no VM: `what's broken?` lists VMs. */
+export function meantInOwnWords(
+  text: string,
+  commands: readonly Command[],
+): Invocation | undefined {
+  const asked = withoutRoot(spoken(text), commands);
+  for (const command of commands) {
+    if (command.kind !== "read" || command.class !== "read") continue;
+    const input = command.inOwnWords?.(asked);
+    if (input) return parseInvocation(command, input);
+  }
+  return undefined;
+}
+
+/** `/gatehouse what's broken` is asked as `what's broken` is. */
+function withoutRoot(text: string, commands: readonly Command[]): string {
+  const [root = ""] = text.split(" ", 1);
+  const isRoot = commands.some(({ name }) => name.startsWith(`${root} `));
+  return isRoot ? text.slice(root.length).trim() : text;
+}
+
+const thanks =
+  /^(?:(?:ok|okay|no|great|perfect|nice|cool|awesome|super|many|oh|ah|yay|good|it works|that worked|works)[\s,.!]*)*(?:thanks?|thank you|thank u|thx|tx|ty|tysm|tyvm|cheers|much appreciated|merci|danke|gracias)(?: (?:a lot|a bunch|a ton|so much|very much|again|all|you|gatehouse|bot|mate|for .*))*$/;
+const praise =
+  /^(?:(?:great|perfect|nice|cool|awesome|super|excellent|wonderful|lovely|well done|good (?:bot|job|work)|nice (?:one|job|work)|you rock|👍|🙏|❤️|:\+1:|:thumbsup:|:pray:|:heart:)[\s,.!]*)+$/u;
+const wayBack =
+  /^(?:undo|un-do|revert|roll back|take (?:it|that) back|cancel|abort|never ?mind)(?: .*)?$/;
+
+/** The answer to a text that asks for nothing that a command does. It offers no change. */
+export function smallTalk(text: string, commands: readonly Command[]): Message | undefined {
+  const said = withoutRoot(spoken(text), commands);
+  if (thanks.test(said) || praise.test(said)) return sentence(md`You're welcome.`);
+  if (!wayBack.test(said)) return undefined;
+  return sentence(md`Nothing was done: no command undoes or cancels a change. ${howToUndo}`);
+}
+
+const howToUndo = md`What can be undone has a button on its card: _Undo_ after a restore, _Resize back_ after a resize that broke a VM's pin, and _Cancel_ while a request waits for approval. ${code("/gatehouse jobs")} shows what is running and waiting, ${code("/gatehouse why")} your last request.`;
 
 /**
  * What Gatehouse is for, with buttons to begin with: the answer to a text that is no command and

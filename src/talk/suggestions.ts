@@ -1,3 +1,4 @@
+import { fold } from "../text/fold.ts";
 import { plain } from "../messages/message.ts";
 import type { SuggestRequest, Suggestion } from "../slack/receive/interaction.ts";
 import { maySeeNames } from "./authorize.ts";
@@ -53,7 +54,7 @@ export function option(value: string, label: string, description?: string): Sugg
 /** The options that contain the typed text, then the typed text itself, because it may be new. */
 export function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
   const found = options
-    .filter(({ label, value }) => `${label} ${value}`.toLowerCase().includes(typed.toLowerCase()))
+    .filter(({ label, value }) => fold(`${label} ${value}`).includes(fold(typed)))
     .slice(0, maxOptions);
   const isNew = typed !== "" && typed.length <= 60 && !found.some(({ value }) => value === typed);
   return isNew ? [...found, asTyped] : found;

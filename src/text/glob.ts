@@ -1,5 +1,10 @@
+import { plainForm } from "./fold.ts";
+
+const wildcard = /[*?]/;
+
+/** Wide stars and question marks count, because names are compared in their plain form. */
 export function isGlob(words: string): boolean {
-  return words.includes("*") || words.includes("?");
+  return wildcard.test(plainForm(words));
 }
 
 /**
@@ -13,9 +18,9 @@ export function matchesGlob(glob: string, text: string): boolean {
 
 /** Prepares a glob for matching many texts, as `matchesGlob` does for one. */
 export function compileGlob(glob: string): (text: string) => boolean {
-  if (!isGlob(glob)) return (text) => text === glob;
+  if (!wildcard.test(glob)) return (text) => text === glob;
   const pattern = Array.from(glob.replaceAll(/\*+/g, "*"));
-  const head = glob.slice(0, glob.search(/[*?]/));
+  const head = glob.slice(0, glob.search(wildcard));
   return (text) => text.startsWith(head) && matches(pattern, text);
 }
 
@@ -45,6 +50,16 @@ function matches(pattern: readonly string[], text: string): boolean {
   }
   while (pattern[next] === "*") next += 1;
   return next === pattern.length;
+}
+
+/**
+ * Whether every text that `other` matches is matched by `wider`, too, case included. The `*` of
+ * `other` stands for any text, so matching it as a plain character never finds more than `wider`
+ * covers. With a `?` in `wider` this doesn't hold, because the `?` could match the `*`; such pairs
+ * count as not covered.
+ */
+export function coversGlob(wider: string, other: string): boolean {
+  return matchesGlob(wider, other) && !(wider.includes("?") && other.includes("*"));
 }
 
 /** Whether some text matches both globs, case included. */
@@ -77,12 +92,4 @@ function characterWidth(text: string, at: number): 1 | 2 {
   const unit = text.charCodeAt(at);
   const isPair = unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00;
   return isPair ? 2 : 1;
-}
-
-/**
- * A name prepared for comparison without case: `Web-1` and `web-1` become equal, and so do both
- * encodings of é.
- */
-export function fold(name: string): string {
-  return name.normalize("NFC").toLowerCase();
 }

@@ -1,3 +1,5 @@
+import { fold } from "./fold.ts";
+
 /**
  * The known word that was probably meant: one within a third of its length in edits, or the only
  * one that begins with `word`.
@@ -8,20 +10,20 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 
 /** All known words that are equally near: `rstart` is as near to `start` as to `restart`. */
 export function allNearest(word: string, known: readonly string[]): string[] {
-  const typed = word.toLowerCase().slice(0, 60);
+  const typed = fold(word).slice(0, 60);
   if (typed === "") return [];
   let best: string[] = [];
   let fewest = Infinity;
   for (const candidate of known) {
     const allowed = Math.max(1, Math.floor(Math.max(typed.length, candidate.length) / 3));
     const most = Math.min(allowed, fewest);
-    const edits = editDistance(typed, candidate.toLowerCase(), most);
+    const edits = editDistance(typed, fold(candidate), most);
     if (edits > most) continue;
     best = edits < fewest ? [candidate] : [...best, candidate];
     fewest = edits;
   }
   if (best.length > 0 || typed.length < 2) return best;
-  const beginning = known.filter((candidate) => candidate.toLowerCase().startsWith(typed));
+  const beginning = known.filter((candidate) => fold(candidate).startsWith(typed));
   return beginning.length === 1 ? beginning : [];
 }
 

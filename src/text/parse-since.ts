@@ -1,21 +1,32 @@
+import { plainForm } from "./fold.ts";
 import { parseClock } from "./parse-clock.ts";
 import { parseIsoTime } from "./parse-time.ts";
 
-const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitMs: Readonly<Record<string, number>> = {
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
 const weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
+/** Parts of a day by the time (`HH:MM`) at which they begin. A night begins on the evening before. */
+const partsOfDay: Readonly<Record<string, string>> = {
+  morning: "06:00",
+  afternoon: "12:00",
+  evening: "18:00",
+  night: "18:00",
+};
+
 /**
- * The moment (ms) that people mean by `12h`, `8pm`, `yesterday 20:00`, `Friday`, `2026-11-26`, or an
- * ISO 8601 time: the last one before `now`, in this time zone. Undefined for anything else and for
- * the future.
+ * The moment (ms) that people mean by `12h`, `8pm`, `yesterday 20:00`, `last night`, `Friday`,
+ * `2026-11-26`, or an ISO 8601 time: the last one before `now`, in this time zone. Undefined for
+ * anything else and for the future.
  */
 export function parseSince(text: string, now: number, zone = "UTC"): number | undefined {
-  const words = text
-    .trim()
-    .replaceAll(/(\d)\s+(?=[ap]\.?m\b)/gi, "$1")
-    .replace(/^since\s+/i, "");
+  const words = canonicalWords(text);
   const [, amount, unit = ""] =
-    /^(\d{1,4}(?:\.\d)?)\s*(m|h|d)(?:in(?:utes?)?|ours?|rs?|ays?)?$/i.exec(words) ?? [];
+    /^(\d{1,4}(?:\.\d)?)\s*(m|h|d|w)(?:in(?:ute)?s?|ours?|rs?|ays?|eeks?)?$/i.exec(words) ?? [];
   const lasting = Number(amount ?? 0) * (unitMs[unit.toLowerCase()] ?? 0);
   if (lasting > 0) return now - lasting;
   if (/T.*(?:Z|[+-]\d\d:?\d\d)$/.test(words)) return before(parseIsoTime(words), now);
@@ -26,7 +37,7 @@ export function parseSince(text: string, now: number, zone = "UTC"): number | un
     date.toPlainDateTime(clock).toZonedDateTime(zone).epochMilliseconds;
   const date = dateOf(first.toLowerCase(), today);
   if (date) {
-    const clock = second === undefined ? "00:00" : parseClock(second);
+    const clock = second === undefined ? "00:00" : (partsOfDay[second] ?? parseClock(second));
     return clock === undefined ? undefined : before(onDate(date, clock), now);
   }
   const clock = second === undefined ? parseClock(first) : undefined;
@@ -34,6 +45,26 @@ export function parseSince(text: string, now: number, zone = "UTC"): number | un
   const at = onDate(today, clock);
   return at <= now ? at : onDate(today.subtract({ days: 1 }), clock);
 }
+
+/** The forms that are parsed, for words as people say them: `during the last 12 hours`, `an hour ago`. */
+const canonicalWords = (text: string): string =>
+  plainForm(text)
+    .trim()
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/(\d) (?=[ap]\.?m\b)/gi, "$1")
+    .replace(/^(?:(?:since|from|in|for|over|during|within|on|at|the) )+/i, "")
+    .replace(/^(?:last night|overnight|night)$/i, "yesterday night")
+    .replace(/^tonight$/i, "18:00")
+    .replace(/^this (morning|afternoon|evening)$/i, "today $1")
+    .replace(/^(?:last |past )?weekend$/i, "saturday")
+    .replace(/^this week$/i, "monday")
+    .replace(/^(?:last|past) (?=[a-z\d])/i, "")
+    .replace(/^(?:an?|one|few) (?=(?:minute|hour|day|week))/i, "1 ")
+    .replace(/^(?=(?:hour|day|week)$)/i, "1 ")
+    .replace(/ ago$/i, "")
+    .replace(/^(\S+) at /i, "$1 ")
+    .toLowerCase()
+    .replace(/(?<=^\d{4}-\d\d-\d\d)t|z$/g, (letter) => letter.toUpperCase());
 
 const before = (at: number | undefined, now: number) =>
   at !== undefined && at <= now ? at : undefined;

@@ -141,6 +141,7 @@ export async function startReading(
     nameOf: () => undefined,
     learnNames: async () => undefined,
     linkTo: async () => undefined,
+    findChannel: async (id) => (/^C\d/.test(id) ? { is: "found", id } : { is: "none" }),
     offersAtRefusal: () => [],
     status: async () => [],
     post: async (channelId, { text }) => void told.push(`${channelId}: ${text}`),

@@ -43,6 +43,139 @@ describe("a rule that names a command which isn't there", () => {
   );
 });
 
+describe("an entry of approvals that leaves nothing to a later one", () => {
+  const after = (first: string, second: string) =>
+    problems(`approvals:\n  - { ${first} }\n  - { ${second}, required: 1 }`);
+  const never = "can never apply: approvals[1] comes first and matches the same";
+
+  it.each([
+    [`operations: ["vm.*"], required: 1`, `operations: ["vm.restore"], targets: ["prod-*"]`],
+    [`operations: ["*"], required: 0`, `operations: ["project.delete"]`],
+    [`operations: ["vm.re*"], required: 0`, `operations: ["vm.restart", "vm.resize"]`],
+    [
+      `operations: ["vm.stop"], targets: ["prod-*"], required: 0`,
+      `operations: ["vm.stop"], targets: ["prod-1", "PROD-db-*"]`,
+    ],
+    [
+      `operations: ["vm.stop"], targets: ["pay"], required: 0`,
+      `operations: ["vm.stop"], targets: ["pay/db-*"]`,
+    ],
+    [
+      `operations: ["vm.stop"], targets: ["*"], required: 0`,
+      `operations: ["vm.stop"], targets: ["pay/db-*"]`,
+    ],
+    [
+      `operations: ["vm.stop"], targets: ["pay/*"], required: 0`,
+      `operations: ["vm.stop"], targets: ["pay/db-?"]`,
+    ],
+    [
+      `operations: ["vm.stop"], targets: ["prod–*"], required: 0`,
+      `operations: ["vm.stop"], targets: ["prod-1"]`,
+    ],
+  ])("is told, with the line of the later one: %s before %s", (first, second) => {
+    expect(after(first, second)).toEqual([
+      `gatehouse.yml line 4: approvals[2] ${never}; put the narrower or stricter one first, or merge them`,
+    ]);
+  });
+
+  it("is told of one command, too, and of several entries that do it together", () => {
+    expect(
+      after(`operations: ["vm.stop"], required: 0`, `operations: ["vm.start", "vm.stop"]`),
+    ).toEqual([
+      `gatehouse.yml line 4: approvals[2].operations[2] (vm.stop) ${never}; put the narrower or stricter one first, or merge them`,
+    ]);
+    expect(
+      problems(`approvals:
+  - { operations: ["vm.stop"], required: 0 }
+  - { operations: ["vm.start"], required: 0 }
+  - { operations: ["vm.start", "vm.stop"], targets: ["prod-*"], required: 1 }`),
+    ).toEqual([
+      expect.stringContaining(
+        "approvals[3] can never apply: approvals[1] and approvals[2] come first and match the same;",
+      ),
+    ]);
+  });
+
+  it.each([
+    [`operations: ["vm.restore"], targets: ["prod-*"], required: 2`, `operations: ["vm.*"]`],
+    [
+      `operations: ["vm.stop"], targets: ["prod-*"], required: 0`,
+      `operations: ["vm.stop"], targets: ["prod-1", "db-*"]`,
+    ],
+    [
+      `operations: ["vm.stop"], targets: ["prod-?"], required: 0`,
+      `operations: ["vm.stop"], targets: ["prod-*"]`,
+    ],
+    [
+      `operations: ["vm.stop"], targets: ["pay/*"], required: 0`,
+      `operations: ["vm.stop"], targets: ["pay"]`,
+    ],
+    [`operations: ["vm.stop"], targets: ["db-1"], required: 0`, `operations: ["vm.stop"]`],
+    [`operations: ["vm.restart"], required: 0`, `operations: ["vm.re*"]`],
+  ])("isn't where the later one still decides something: %s before %s", (first, second) => {
+    expect(after(first, second)).toEqual([]);
+  });
+});
+
+describe("a name in the file that can match nothing", () => {
+  const places = (glob: string) => [
+    `protect: [${glob}]`,
+    `confirm: [${glob}]`,
+    `approvals: [{ operations: ["vm.stop"], targets: [${glob}], required: 1 }]`,
+    `attestation: { appraisal: [{ targets: [${glob}], vmpl: 1 }] }`,
+  ];
+
+  it.each([
+    "^prod-.*$",
+    "^prod",
+    "prod$",
+    ".*",
+    "prod-.*",
+    "prod-[0-9]+",
+    "web-(1|2)",
+    "web.+",
+    "db|web",
+    String.raw`web\d`,
+    "web-{2}",
+  ])("is a regular expression, where a glob is meant: %s", (text) => {
+    for (const file of places(JSON.stringify(text).replaceAll("'", "''")))
+      expect(problems(file)).toEqual([
+        expect.stringMatching(
+          /(targets|protect|confirm)\[1\] must be a name or a glob, not a regular expr/,
+        ),
+      ]);
+  });
+
+  it.each(["a/b/c", "/prod", "prod/", "a//b", "/", "pay／db／1"])(
+    "has slashes in vain: %s",
+    (text) => {
+      for (const file of places(JSON.stringify(text)))
+        expect(problems(file)).toEqual([
+          expect.stringMatching(
+            /(targets|protect|confirm)\[1\] must be a name, or project\/name with one slash/,
+          ),
+        ]);
+    },
+  );
+
+  it("is told of a team's and a service's projects, too", () => {
+    for (const project of ["^pay-.*$", "pay-.*"]) {
+      const file = (rest: string) =>
+        problems(`teams: { pay: { projects: ["${project}"]${rest} } }`);
+      expect(file("")).toEqual([
+        expect.stringContaining("teams.pay.projects[1] must be a name or a glob, not"),
+      ]);
+    }
+  });
+
+  it.each(["prod-*", "web.*", "web-1.example.com", "pay/*", "*/db-?", "a_b", "été-*", "*"])(
+    "isn't one with signs that names and globs have: %s",
+    (text) => {
+      for (const file of places(JSON.stringify(text))) expect(problems(file)).toEqual([]);
+    },
+  );
+});
+
 describe("a rule that nobody could fulfill", () => {
   it("is refused when all approvers are known and too few", () => {
     expect(problems(rule("vm.restore", 3), `approve: [U0AMIR, U0BEA], operate: ["*"]`)).toEqual([

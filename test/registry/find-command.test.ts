@@ -9,6 +9,9 @@ function read(text: string) {
   return { command: parsed.command.name, input: parsed.input };
 }
 
+const snapshotOf = (vm: string) => ({ vm, name: "nightly" });
+const nightly = { vm: "db-1", snapshot: "nightly", noSafety: true };
+
 /** What the buttons of a refusal would run. */
 function meant(text: string) {
   const said = read(text);
@@ -69,6 +72,118 @@ describe("words as people write them", () => {
   ])("don't lose what no name has: %s", (text) => {
     expect(read(text)).toEqual({ command: "vm stop", input: { vms: [text.slice(8)] } });
   });
+});
+
+describe("words from any keyboard", () => {
+  it.each([
+    ["ｖｍ　ｓｈｏｗ　web-2", "vm show", { vm: "web-2" }],
+    ["／vm ｌｉｓｔ －－ｓｔａｔｕｓ＝ERROR", "vm list", { status: "ERROR" }],
+    ["vm list ‒status error", "vm list", { status: "error" }],
+    ["vm list ――sort name", "vm list", { sort: "name" }],
+    ["vm list --sort ＮＡＭＥ", "vm list", { sort: "name" }],
+    ["vm list --sort Name", "vm list", { sort: "name" }],
+    ["gatehouse can‑i vm list", "gatehouse can-i", { command: "vm list" }],
+    ["vm restore db-1 nightly －－no‑safety", "vm restore", nightly],
+    ["vm restart web-2， web-1、db-1。", "vm restart", { vms: ["web-2", "web-1", "db-1"] }],
+    ["vm snapshot web-2，web-1 nightly", "vm snapshot", { vm: "web-2,web-1", name: "nightly" }],
+    ["vm restart web-2 ＆ web-1", "vm restart", { vms: ["web-2", "web-1"] }],
+    ["vm show web-2？", "vm show", { vm: "web-2" }],
+    ["restart web-2 ｐｌｅａｓｅ！", "vm restart", { vms: ["web-2"] }],
+    ["help ｖｍ", "gatehouse help", { command: "ｖｍ" }],
+  ])("are commands, flags, and lists: %s", (text, command, input) => {
+    expect(read(text)).toEqual({ command, input });
+  });
+
+  it("stay as they were typed where a change stores them", () => {
+    expect(read("vm snapshot db-1 ｎｉｇｈｔ‑１")).toMatchObject({
+      input: { name: "ｎｉｇｈｔ‑１" },
+    });
+  });
+});
+
+describe("words around names", () => {
+  it.each([
+    ["vm restart the db", "vm restart", { vms: ["db"] }],
+    ["restart the db now", "vm restart", { vms: ["db"] }],
+    ["restart both web-2 and the web-1", "vm restart", { vms: ["web-2", "web-1"] }],
+    ["vm restart web-2, then web-1", "vm restart", { vms: ["web-2", "web-1"] }],
+    ["vm show the web-2", "vm show", { vm: "web-2" }],
+    ["restart the web-2 vm please", "vm restart", { vms: ["web-2"] }],
+    ["show the payments project", "project show", { project: "payments" }],
+    ["vm show web-1 in payments", "vm show", { vm: "payments/web-1" }],
+    ["restart web-1 in the payments project", "vm restart", { vms: ["payments/web-1"] }],
+    ["restart web-2 and web-1 in staging", "vm restart", { vms: ["web-2", "staging/web-1"] }],
+    ["vm snapshot the db-1 in payments nightly", "vm snapshot", snapshotOf("payments/db-1")],
+    ["vm snapshot web-2 and db-1 nightly", "vm snapshot", snapshotOf("web-2,db-1")],
+    ['vm restart "the"', "vm restart", { vms: ["the"] }],
+    ['vm restart "in" "10"', "vm restart", { vms: ["in", "10"] }],
+    ['vm show "it"', "vm show", { vm: "it" }],
+    ["vm restart --vms=the", "vm restart", { vms: ["the"] }],
+    ["vm restart the-1", "vm restart", { vms: ["the-1"] }],
+  ])("are no names, except in quotes and flags: %s", (text, command, input) => {
+    expect(read(text)).toEqual({ command, input });
+  });
+
+  it.each(["restart it", "vm restart the", "restart that", "restart a vm", "vm show this"])(
+    "leave the target to be asked for: %s",
+    (text) => {
+      expect(read(text)).toMatchObject({ lacks: { input: {} } });
+    },
+  );
+});
+
+describe("a change that names a time", () => {
+  it.each([
+    ["restart web-2 in 10 minutes", "vm restart web-2", "restart web-2 in 10 minutes"],
+    ["vm restart web-2 at 5pm", "vm restart web-2", "restart web-2 at 5pm"],
+    ["vm stop web-2 and db-1 tonight", "vm stop web-2 and db-1", "stop web-2 and db-1 tonight"],
+    ["vm restart web-2 on Friday", "vm restart web-2", "restart web-2 on Friday"],
+    ["vm restart web-2 friday", "vm restart web-2", "restart web-2 friday"],
+    ["vm restart web-2 every night", "vm restart web-2", "restart web-2 every night"],
+    ["vm restart web-2 when it is idle", "vm restart web-2", "restart web-2 when it is idle"],
+    ["tomorrow restart web-2", "vm restart web-2", "restart web-2 tomorrow"],
+    ["in 10 minutes please restart web-2", "vm restart web-2", "restart web-2 in 10 minutes"],
+    ["vm restart in 10 minutes", "vm restart", "restart in 10 minutes"],
+    ["vm snapshot db-1 in an hour", "vm snapshot db-1", "snapshot db-1 in an hour"],
+    ["vm snapshot db-1 tomorrow", "vm snapshot db-1", "snapshot db-1 tomorrow"],
+    ["vm resize web-2 --cpu 4 --memory 8 tonight", "vm resize web-2", "resize web-2 tonight"],
+    [
+      "vm restore db-1 nightly at 17:00",
+      "vm restore db-1 nightly",
+      "restore db-1 nightly at 17:00",
+    ],
+    ['vm restart web-2 later --break-glass "it hangs"', "vm restart web-2", "restart web-2 later"],
+    ["project delete staging next week", "project delete staging", "delete staging next week"],
+    ["vm console db-1 tomorrow", "vm console db-1", "console db-1 tomorrow"],
+  ])("isn't run, and says what to type instead: %s", (text, command, later) => {
+    const said = read(text);
+    expect(said).toMatchObject({
+      text: expect.stringContaining("Gatehouse doesn't schedule changes, so nothing was done"),
+      hint: `Type \`/${command}\` when it is to run. \`/remind me to ${later}\` has Slack remind you.`,
+    });
+  });
+
+  it.each([
+    ["vm snapshot db-1 nightly", { vm: "db-1", name: "nightly" }],
+    ["vm snapshot db-1 friday", { vm: "db-1", name: "friday" }],
+    ['vm snapshot db-1 "at 5pm"', { vm: "db-1", name: "at 5pm" }],
+    ['vm restart "tomorrow"', { vms: ["tomorrow"] }],
+    ["vm restart web-2 tomorrow-1", { vms: ["web-2", "tomorrow-1"] }],
+  ])("isn't one whose names only look like it: %s", (text, input) => {
+    expect(read(text)).toMatchObject({ input });
+  });
+});
+
+describe("several names for a command that takes one", () => {
+  it.each(["vm show web-2 and db-1", "vm show web-2, db-1", "vm show web-2 & db-1"])(
+    "are told apart, with what to type: %s",
+    (text) => {
+      expect(read(text)).toMatchObject({
+        text: "/vm show takes one VM, not several.",
+        hint: "Run it for each: `/vm show web-2`, `/vm show db-1`.",
+      });
+    },
+  );
 });
 
 describe("a mention, which needs no /vm", () => {

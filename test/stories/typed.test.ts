@@ -47,6 +47,17 @@ describe("words typed at 3 a.m.", () => {
     ]);
   });
 
+  it.each(["‐", "‑", "‒", "–", "−", "－"])(
+    "finds a VM whatever hyphen the keyboard wrote: web%s2",
+    async (hyphen) => {
+      expect(await answerTo(`/vm show web${hyphen}2`)).toMatch(/^.*web-2 is RUNNING/);
+      expect(await answerTo(`/vm ｓｈｏｗ ｐａｙｍｅｎｔｓ／ｗｅｂ${hyphen}２`)).toMatch(
+        /web-2 is RUNNING/,
+      );
+      expect(await answerTo(`@gatehouse why is web${hyphen}2 slow?`)).toContain("web-2");
+    },
+  );
+
   it("shows a plan for two VMs with a comma between them", async () => {
     await world.olivia.types("ops", "/vm restart web-2, db-1");
     await titleIs("Restart 2 VMs");

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import type { SeenMessage } from "../../sandbox/slack/seen.ts";
+import { commands } from "../support/commands.ts";
+import { verbsOf } from "../../src/registry/define.ts";
+import { meantInOwnWords, smallTalk } from "../../src/talk/sentence.ts";
 import { wordsOf } from "../stories/words.ts";
 import { policyWith, startWorld, type TestWorld } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
@@ -37,12 +40,11 @@ const forOlivia = `Gatehouse operates VMs: try List VMs, Restart a VM…, or Hel
 
 describe("a text that is no command", () => {
   it.each([
-    "hey @gatehouse what is wrong with web-2?",
     "train-7 is fine, but @gatehouse: web-2",
     "@gatehouse is web-2 down?",
     "@gatehouse show me web-2, please",
     "@gatehouse tell me about payments/web-2!",
-    "/gatehouse what is wrong with web-2?",
+    "/gatehouse is web-2 down?",
   ])("opens the card of the VM that it names: %s", async (text) => {
     expect(await answerTo(text)).toMatch(/web-2 is RUNNING[^]*\[Restart\]/);
   });
@@ -55,6 +57,11 @@ describe("a text that is no command", () => {
       "@gatehouse why is web-2 slow",
       "/gatehouse when was web-2 restarted?",
       "@gatehouse What happened to web-2?",
+      "hey @gatehouse what is wrong with web-2?",
+      "@gatehouse what’s wrong with web-2",
+      "@gatehouse whats wrong with web-2",
+      "/gatehouse what's wrong with web-2?",
+      "@gatehouse why is web-2 red",
     ])
       // With what explains a VM, or without that
       expect(await answerTo(text)).toMatch(/(restarted it|restart of web-2 .* by olivia) at/);
@@ -81,6 +88,74 @@ describe("a text that is no command", () => {
   });
 
   it.each([
+    "@gatehouse what's broken?",
+    "@gatehouse What’s broken",
+    "@gatehouse what is failing right now?",
+    "@gatehouse which vms are red?",
+    "@gatehouse is anything down?",
+    "@gatehouse any problems?",
+    "@gatehouse broken",
+    "@gatehouse show me what is broken",
+    "@gatehouse list failing VMs",
+    "@gatehouse is everything ok?",
+    "@gatehouse what's wrong?",
+    "/gatehouse what's broken?",
+    "/vm what is red",
+  ])("lists VMs, problems first, where it asks what is broken: %s", async (text) => {
+    expect(await answerTo(text)).toMatch(/^6 VMs: /);
+  });
+
+  it.each([
+    "@gatehouse thanks!",
+    "@gatehouse thank you so much",
+    "thanks @gatehouse",
+    "@gatehouse great, thanks a lot!",
+    "@gatehouse ty",
+    "@gatehouse good bot",
+    "@gatehouse 👍",
+    "/gatehouse thanks",
+  ])("is answered in a friendly way, and offers nothing, where it thanks: %s", async (text) => {
+    expect(await answerTo(text)).toBe("You're welcome.");
+  });
+
+  it.each([
+    "@gatehouse undo",
+    "/gatehouse undo",
+    "@gatehouse undo that!",
+    "@gatehouse roll back",
+    "@gatehouse cancel",
+  ])("says how a change is undone, and offers none: %s", async (text) => {
+    const said = await answerTo(text);
+    expect(said).toMatch(/^Nothing was done: no command undoes or cancels a change\..*Undo/);
+    expect(said).not.toContain("[");
+  });
+
+  it("is never taken for talk where it is a command", () => {
+    for (const command of commands) {
+      const root = command.name.split(" ")[0] ?? "";
+      for (const verb of verbsOf(command))
+        for (const text of [verb, `${root} ${verb}`, `${verb} web-2`, command.example]) {
+          expect(smallTalk(text, commands)).toBeUndefined();
+          expect(meantInOwnWords(text, commands)).toBeUndefined();
+        }
+    }
+  });
+
+  it("never runs or offers a change for a time that it names", async () => {
+    world.compute.forget();
+    for (const text of [
+      "@gatehouse restart web-2 in 10 minutes",
+      "/vm restart web-2 in 10 minutes",
+      "@gatehouse could you restart web-2 tonight?",
+    ]) {
+      const said = await answerTo(text);
+      expect(said).toMatch(/^Gatehouse doesn't schedule changes, so nothing was done/);
+      expect(said).not.toContain("[");
+    }
+    expect(world.compute.writes()).toEqual([]);
+  });
+
+  it.each([
     "@gatehouse hi",
     "hey @gatehouse!",
     "@gatehouse what can you do?",
@@ -104,7 +179,7 @@ describe("a text that is no command", () => {
 
   it("is the same for a hidden name and for an unknown one", async () => {
     const about = (name: string, who?: PersonActions) =>
-      answerTo(`@gatehouse what is wrong with ${name}?`, who);
+      answerTo(`@gatehouse is ${name} down?`, who);
     expect(await about("train-7", world.ada)).toMatch(/train-7 is /);
     expect(await about("train-7")).toBe(forOlivia);
     expect(await about("train-9")).toBe(forOlivia);

@@ -18,6 +18,25 @@ describe("a time since which something is told", () => {
     ["yesterday 20:00", "2026-11-26T19:00:00Z"],
     ["Wednesday 9.30pm", "2026-11-25T20:30:00Z"],
     ["Fri", "2026-11-26T23:00:00Z"],
+    ["last night", "2026-11-26T17:00:00Z"],
+    ["Last Night", "2026-11-26T17:00:00Z"],
+    ["overnight", "2026-11-26T17:00:00Z"],
+    ["tonight", "2026-11-26T17:00:00Z"],
+    ["during the night", "2026-11-26T17:00:00Z"],
+    ["this morning", "2026-11-27T05:00:00Z"],
+    ["yesterday evening", "2026-11-26T17:00:00Z"],
+    ["yesterday at 8pm", "2026-11-26T19:00:00Z"],
+    ["yesterday morning", "2026-11-26T05:00:00Z"],
+    ["last Wednesday", "2026-11-24T23:00:00Z"],
+    ["on Wednesday", "2026-11-24T23:00:00Z"],
+    ["the weekend", "2026-11-20T23:00:00Z"],
+    ["last week", "2026-11-20T08:00:00Z"],
+    ["this week", "2026-11-22T23:00:00Z"],
+    ["in the last 2 hours", "2026-11-27T06:00:00Z"],
+    ["the past hour", "2026-11-27T07:00:00Z"],
+    ["an hour ago", "2026-11-27T07:00:00Z"],
+    ["30 mins", "2026-11-27T07:30:00Z"],
+    ["８ｐｍ", "2026-11-26T19:00:00Z"],
     ["2026-11-26", "2026-11-25T23:00:00Z"],
     ["2026-11-26 18:00", "2026-11-26T17:00:00Z"],
     ["2026-11-26T18:00:00Z", "2026-11-26T18:00:00Z"],
@@ -28,12 +47,20 @@ describe("a time since which something is told", () => {
     );
   });
 
-  it.each(["", "soon", "today 23:00", "2026-12-01", "8pm 9pm", "25:00", "2026-02-30"])(
-    "%j is none",
-    (text) => {
-      expect(parseSince(text, now, "Europe/Paris")).toBeUndefined();
-    },
-  );
+  it.each([
+    "",
+    "soon",
+    "today 23:00",
+    "2026-12-01",
+    "8pm 9pm",
+    "25:00",
+    "last",
+    "this afternoon",
+    "night 9pm",
+    "2026-02-30",
+  ])("%j is none", (text) => {
+    expect(parseSince(text, now, "Europe/Paris")).toBeUndefined();
+  });
 });
 
 describe("a time of day", () => {

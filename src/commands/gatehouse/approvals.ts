@@ -1,3 +1,4 @@
+import { plainForm } from "../../text/fold.ts";
 import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
 import { counted, md, name, rowsOverTable, sentence, table } from "../../messages/message.ts";
@@ -25,7 +26,9 @@ export const approvals = defineCommand({
   }),
   async answer({ request: only }, context_: ReadContext) {
     const { person, policy, ourTeamId, journal, commands, linkTo } = context_;
-    const open = await journal.getMany(only === undefined ? await journal.openIds() : [only]);
+    const open = await journal.getMany(
+      only === undefined ? await journal.openIds() : [plainForm(only)],
+    );
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
     if (drafts.length === 0)
       return sentence(

@@ -7,7 +7,7 @@ import { type AuditFilter, isStreamId, peopleInTrail } from "../../audit/trail.t
 import { verifyAudit } from "../../audit/verify.ts";
 import { type Message, buttons, md, name, sentence } from "../../messages/message.ts";
 import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
-import { fold } from "../../text/glob.ts";
+import { fold, plainForm } from "../../text/fold.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
 import { auditPage, isActId } from "../audit-page.ts";
 
@@ -76,7 +76,8 @@ interface Meant {
  * There are several when people, or a person and a target, have the same name.
  */
 async function meantBy(wanted: string, context: ReadContext): Promise<readonly Meant[]> {
-  if (isActId(wanted)) return [{ filter: { act: wanted }, about: wanted }];
+  const act = plainForm(wanted);
+  if (isActId(act)) return [{ filter: { act }, about: act }];
   const [, mentioned] = /^<@([UW][A-Z0-9]{2,})(?:\|[^>]*)?>$/.exec(wanted) ?? [];
   if (mentioned !== undefined) return [await meaningPerson(mentioned, context)];
   const isPerson = wanted.startsWith("@");

@@ -1,5 +1,16 @@
 import * as z from "zod";
-import { hintOf, md } from "../../messages/message.ts";
+import {
+  type Markdown,
+  type Message,
+  hintOf,
+  lines,
+  md,
+  name,
+  section,
+  sentence,
+} from "../../messages/message.ts";
+import { noEmergency } from "../../registry/emergency.ts";
+import { fold } from "../../text/fold.ts";
 import {
   type Command,
   defineCommand,
@@ -26,26 +37,49 @@ export const help = defineCommand({
   args: z.object({
     command: rest(100, "a command, for its details; `all` for all of them").optional(),
   }),
-  answer: async ({ command }, context: ReadContext) => {
-    const { commands, person } = context;
-    const exampleOf = await examplesHere(context);
-    const inEmergency = isListed(person, "breakGlass", context)
-      ? context.emergency?.help
+  answer: async ({ command }, reading: ReadContext) => {
+    const { commands, person } = reading;
+    const exampleOf = await examplesHere(reading);
+    const inEmergency = isListed(person, "breakGlass", reading)
+      ? reading.emergency?.help
       : undefined;
-    const runnable = commands.filter((one) => context.mayRun(one));
+    const runnable = commands.filter((one) => reading.mayRun(one));
     const others = commands.filter((one) => !runnable.includes(one));
+    if (command !== undefined && emergencyTopic.test(fold(command)))
+      return explainEmergency(reading, inEmergency);
     if (command !== undefined)
-      await context.learnNames(
-        others.flatMap((one) => whoMayRun({ ...context, command: one }).entries),
+      await reading.learnNames(
+        others.flatMap((one) => whoMayRun({ ...reading, command: one }).entries),
       );
     const withheld = others.map((one) => ({
       command: one,
-      ...whoseWords(one, context),
+      ...whoseWords(one, reading),
       isForEmergencies: inEmergency !== undefined && takesBreakGlass(one),
     }));
     return renderHelp(runnable, command, exampleOf, inEmergency, withheld);
   },
 });
+
+const emergencyTopic = /^\s*(?:--)?(?:break[- ]?glass|emergenc(?:y|ies))\s*$/;
+
+/** Explains `--break-glass`, which is a flag of several commands, to whoever asks for it. */
+function explainEmergency(
+  { emergency, commands }: ReadContext,
+  inEmergency: Markdown | undefined,
+): Message {
+  if (!emergency) {
+    const { message, hint } = noEmergency();
+    return sentence(lines(md`${message}`, hintOf(hint)));
+  }
+  const names = commands.filter(takesBreakGlass).map((one) => `\`/${one.name}\``);
+  const where = md`It works with ${hintOf(inList.format(names))}, for one target that is named exactly, in a slash command.`;
+  const who = inEmergency
+    ? md`You are under ${name("breakGlass")} in gatehouse.yml, so you can use it.`
+    : md`Only people under ${name("breakGlass")} in gatehouse.yml can use --break-glass. You aren't among them: request the change, and ask somebody to approve it.`;
+  return inEmergency
+    ? sentence(emergency.help, section(lines(where, who)))
+    : sentence(who, section(lines(emergency.help, where)));
+}
 
 /** Who may run a command that this person may not run, and the rule that says so. */
 function whoseWords(command: Command, context: ReadContext): Pick<Withheld, "who" | "rule"> {

@@ -26,6 +26,7 @@ import { type ReadContext, targetMeant } from "../context.ts";
 import { diagnosis } from "../diagnosis.ts";
 import { withNames } from "../../core/cards/known-people.ts";
 import { show } from "../vm/show.ts";
+import { plainForm } from "../../text/fold.ts";
 
 const maxSteps = 25;
 
@@ -36,14 +37,30 @@ export const why = defineCommand({
   class: "read",
   votersToo: true,
   readsRequests: true,
-  answersQuestions: ["who", "why", "when", "what happened"],
+  answersQuestions: [
+    "who",
+    "why",
+    "when",
+    "what happened",
+    "what is wrong",
+    "what's wrong",
+    "whats wrong",
+    "what went wrong",
+    "what broke",
+    "what's up",
+    "what is up",
+    "what's the matter",
+    "what is the matter",
+  ],
   args: z.object({
     request: target("vm")
       .optional()
       .describe("a VM, or a request by its ID or its project; by default your last one"),
   }),
-  async answer({ request: words }, reading: ReadContext) {
+  async answer({ request: typed }, reading: ReadContext) {
     const diagnose = diagnosis.ifAny(reading);
+    const plain = plainForm(typed ?? "");
+    const words = requestId.test(plain) ? plain : typed;
     const isRequest = words === undefined || requestId.test(words);
     const meant = isRequest ? undefined : await targetMeant(words, reading);
     // Who may only vote on a request learns nothing else of its VM.

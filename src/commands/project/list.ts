@@ -1,3 +1,4 @@
+import { fold } from "../../text/fold.ts";
 import * as z from "zod";
 import { byTrouble, countByStatus, statusSign } from "../../fleet/inventory/known.ts";
 import { buttons, context, lines, md, name, sentence, table } from "../../messages/message.ts";
@@ -79,5 +80,5 @@ async function selected({ type, status, page }: z.output<typeof args>, { invento
 }
 
 function same(given: string | undefined, is: string): boolean {
-  return given === undefined || given.toUpperCase() === is.toUpperCase();
+  return given === undefined || fold(given) === fold(is);
 }

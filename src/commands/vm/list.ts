@@ -26,6 +26,7 @@ import {
   table,
 } from "../../messages/message.ts";
 import { type Answer, defineCommand, fileFlag, runButton, target } from "../../registry/define.ts";
+import { plainForm } from "../../text/fold.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { type ReadContext, isKept } from "../context.ts";
@@ -91,6 +92,7 @@ export const list = defineCommand({
   summary: "List VMs, problems first",
   example: "/vm list payments --status RUNNING",
   class: "read",
+  inOwnWords: (text) => (asksForTrouble.test(text) ? {} : undefined),
   args,
   async answer(given, context_: ReadContext) {
     const { within, all, wanted, vms, page, state, failing, order } = await selected(
@@ -150,6 +152,30 @@ export const list = defineCommand({
   },
 });
 
+const trouble =
+  "(?:broken|failing|failed|red|down|unhealthy|wrong|on fire|in error|erroring|in trouble|not working|sick|dead)";
+const things = "(?:vms?|servers?|machines?|instances?|ones?|things?|stuff)";
+const problems = "(?:problems?|errors?|issues?|failures?|troubles?|outages?)";
+const place = "(?: (?:right now|now|today|here|at the moment|currently|there))?";
+
+/** Questions about everything that isn't well, and none about one VM. */
+const asksForTrouble = new RegExp(
+  [
+    `(?:what|which(?: of)?(?: the| our| my)?(?: ${things})?)(?:'?s| is| are)?(?: all)?(?: currently)? ${trouble}`,
+    `(?:is|are) (?:anything|something|everything|any ${things}|any of (?:the|our|my) ${things}) ${trouble}`,
+    `(?:is|are) (?:everything|all|we|all (?:the |our |my )?${things}) (?:ok|okay|fine|good|up|well|healthy|green)`,
+    `any(?:thing|one| ${things})? ${trouble}`,
+    `(?:are there |is there |do we have |got )?any ${problems}`,
+    `what (?:broke|failed|fails)|what(?:'?s| is) (?:up|the (?:problem|matter|issue))`,
+    `(?:list|show)(?: me)?(?: all)?(?: the| our| my)? ${trouble} ${things}`,
+    `(?:list|show)(?: me)?(?: all)?(?: the| our| my)? ${problems}`,
+    `show me what(?:'?s| is) ${trouble}`,
+    `${trouble}|${problems}`,
+  ]
+    .map((question) => `^(?:${question})${place}$`)
+    .join("|"),
+);
+
 async function selected(
   { project, status, sort = "trouble", page }: z.output<typeof args>,
   { inventory, resolve, drift }: ReadContext,
@@ -157,7 +183,7 @@ async function selected(
   const within = project === undefined ? undefined : await resolve("project", project);
   await inventory.upToDate();
   const all = await inventory.vms(within ? { projectId: within.id } : {});
-  const wanted = status?.toUpperCase();
+  const wanted = status === undefined ? undefined : plainForm(status).toUpperCase();
   const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
   const [state, failing] = await Promise.all([inventory.state(), drift.failing()]);
   const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];

@@ -2,7 +2,8 @@ import type { Access, Policy } from "../../config/policy-file.ts";
 import { firstFew } from "../../messages/message.ts";
 import type { Command, CommandClass } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
-import { compileGlob, fold, isGlob } from "../../text/glob.ts";
+import { fold } from "../../text/fold.ts";
+import { compileGlob, isGlob } from "../../text/glob.ts";
 import type { Scope } from "../../fleet/inventory/inventory.ts";
 
 export type AccessList = keyof Access;

@@ -27,7 +27,8 @@ import {
 } from "./access.ts";
 import { publishEvaluation } from "./evaluations.ts";
 import { type NamedVm, acceptedFor, namesOf, pinsFor } from "../../attestation/pins.ts";
-import { compileGlob, fold, matchesGlob } from "../../text/glob.ts";
+import { fold } from "../../text/fold.ts";
+import { compileGlob, matchesGlob } from "../../text/glob.ts";
 
 export type Confirming = Pick<Policy, "confirm">;
 
@@ -585,8 +586,8 @@ export function matchingTarget(
  */
 export function compileTargetGlobs(globs: readonly string[]): (target: Nameable) => boolean {
   const names = globs.map(compileTargetGlob);
-  const whole = globs.filter((glob) => glob.endsWith("/*"));
-  const ofProject = whole.map((glob) => compileGlob(fold(glob.slice(0, -2))));
+  const whole = globs.map(fold).filter((glob) => glob.endsWith("/*"));
+  const ofProject = whole.map((glob) => compileGlob(glob.slice(0, -2)));
   return (target) =>
     names.some((nameOf) => nameOf(target) !== undefined) ||
     (target.kind === "project" && ofProject.some((matches) => matches(fold(target.name))));
@@ -598,10 +599,11 @@ export function compileTargetGlobs(globs: readonly string[]): (target: Nameable)
  * `project/name`. IDs aren't matched, because `pro*` must not match every `proj-…`.
  */
 function compileTargetGlob(glob: string): (target: Nameable) => string | undefined {
-  const matches = compileGlob(fold(glob));
+  const folded = fold(glob);
+  const matches = compileGlob(folded);
   return ({ kind, name, projectName }) => {
     const inProject = kind === "vm" ? projectName : undefined;
-    const isWhole = glob.includes("/") && inProject !== undefined;
+    const isWhole = folded.includes("/") && inProject !== undefined;
     const names = isWhole ? [`${inProject}/${name}`, name] : [name, inProject];
     return names.find((word) => word !== undefined && matches(fold(word)));
   };

@@ -48,18 +48,13 @@ export const digest = defineCommand({
       return { message: await digests.handover(here, scope, left), isSharable: true };
     }
     const read = readSchedule(words);
-    const channel = read.channel ?? here;
-    if (channel === "") throw new UserError("Run this in a channel.");
+    if (here === "" && read.channel === undefined) throw new UserError("Run this in a channel.");
     if (action !== "on" && Object.keys(read).some((key) => key !== "channel"))
       throw new UserError(
         "Only `on` takes a time, a time zone, or days.",
         "Usage: `/gatehouse digest on 09:00 Europe/Paris mon-fri`.",
       );
-    if (channel !== here && !isListed(person, "administer", context))
-      throw new UserError(
-        "Only an administrator can do that for another channel.",
-        "Run it in that channel, or see `access.administer` in gatehouse.yml.",
-      );
+    const channel = read.channel === undefined ? here : await channelNamed(read.channel, context);
     if (action === undefined) return showSchedule(channel, context);
     if (action === "now") return postNow(channel, context);
     await noteInChannel(context, `digest-${action}`, channel, words.slice(0, 100));
@@ -72,19 +67,50 @@ export const digest = defineCommand({
   },
 });
 
+/**
+ * The ID of the channel. Only administrators learn whether another one exists. Throws UserError.
+ */
+async function channelNamed(word: string, context: ReadContext): Promise<string> {
+  const { channelId: here, person, findChannel } = context;
+  if (word === here) return here;
+  const found = await findChannel(word);
+  if (found.is === "found" && found.id === here) return here;
+  if (!isListed(person, "administer", context))
+    throw new UserError(
+      "Only an administrator can do that for another channel.",
+      "Run it in that channel, or see `access.administer` in gatehouse.yml.",
+    );
+  if (found.is === "found") return found.id;
+  // The digest of a channel that is gone, or that Gatehouse has left, can still be turned off.
+  if ((await digestsOf(context).schedules.of(word)).length > 0) return word;
+  const called = word.slice(0, 80);
+  if (found.is === "none")
+    throw new UserError(
+      `Gatehouse sees no channel ${called} in Slack. Nothing was done.`,
+      "Invite `@gatehouse` there if it is private, or run this in that channel.",
+    );
+  throw new UserError(
+    `Slack didn't say whether there is a channel ${called} (${found.why}). Nothing was done.`,
+    "Try again in a minute, or run this in that channel.",
+  );
+}
+
 async function turnOn(
   words: ReturnType<typeof readSchedule>,
   channel: string,
   context: ReadContext,
 ): Promise<Message> {
-  const { policy, now } = context;
+  const { policy, person, now } = context;
   const { schedules } = digestsOf(context);
   const [before] = await schedules.of(channel);
   const usual = before ?? sectionOf(policy, digestsSection)[0];
+  // A time without a zone is the asker's own.
+  const own = words.at === undefined ? undefined : person.timeZone;
+  const timezone = words.timezone ?? own ?? usual?.timezone ?? person.timeZone ?? "UTC";
   const rule: DigestRule = {
     channel,
     at: words.at ?? before?.at ?? "09:00",
-    timezone: words.timezone ?? usual?.timezone ?? "UTC",
+    timezone,
     days: words.days ?? before?.days ?? weekdays,
     ...(before?.targets ? { targets: before.targets } : {}),
   };
@@ -92,8 +118,10 @@ async function turnOn(
   return sentence(
     lines(
       md`Done. ${scheduleWords(rule, now())}`,
+      words.zoneName !== undefined &&
+        md`${words.zoneName}; Gatehouse uses the clocks of ${timezone}.`,
       words.timezone === undefined &&
-        md`The time zone is ${rule.timezone}. ${name(`/gatehouse digest on ${rule.at} ${otherZone(rule.timezone)}`)} sets another.`,
+        md`The time zone is ${timezone}${timezone === person.timeZone ? ", yours in Slack" : ""}. ${name(`/gatehouse digest on ${rule.at} ${otherZone(timezone)}`)} sets another.`,
     ),
   );
 }

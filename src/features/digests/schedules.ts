@@ -1,17 +1,17 @@
 import { hash } from "node:crypto";
 import type { Config } from "../../config/config.ts";
 import {
-  channel as channelShape,
   days as daysShape,
   timeOfDay,
-  timezone as zoneShape,
   type Weekday,
   weekdays,
 } from "../../config/policy-values.ts";
 import { UserError } from "../../errors.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { parseClock } from "../../text/parse-clock.ts";
+import { plainForm } from "../../text/fold.ts";
 import { clockWords, zoneWords } from "../../text/time-words.ts";
+import { severalZones, zoneCalled } from "../../text/zone.ts";
 import { type DigestRule, digestsIn } from "./digests-section.ts";
 
 /** One moment at which one channel gets its digest. Equal IDs are the same digest. */
@@ -165,47 +165,60 @@ export function createSchedules(
   };
 }
 
-type ScheduleWords = Partial<Pick<DigestRule, "channel" | "at" | "timezone" | "days">>;
+interface ScheduleWords extends Partial<Pick<DigestRule, "at" | "timezone" | "days">> {
+  /** The word for a channel. Slack knows whether there is one. */
+  channel?: string;
+  /** What the zone is called, where it was an abbreviation: `CET is Central European time`. */
+  zoneName?: string;
+}
 
 /**
  * Reads a schedule like `09:00 Europe/Paris mon-fri`. The parts come in any order, each optional,
- * and may include a channel (`C02STATUS`, or a link as Slack writes it). Throws UserError for a
- * word that is none of them, and for a second one of its kind.
+ * and may include a channel (`C02STATUS`, `#status`, or a link as Slack writes it). Throws UserError
+ * for a word that is none of them, for a second one of its kind, and for an abbreviation of several
+ * time zones.
  */
 export function readSchedule(text: string): ScheduleWords {
   const words: ScheduleWords = {};
-  const joined = text.replaceAll(/(\d)\s+(?=[ap]\.?m\b)/gi, "$1");
-  for (const word of joined.split(/\s+/).filter(Boolean)) {
-    const [key, value] = partOf(word);
-    if (key in words) throw new UserError(`${word.slice(0, 40)} repeats a setting.`, usage);
-    Object.assign(words, { [key]: value });
+  const joined = plainForm(text).replaceAll(/(\d)\s+(?=[ap]\.?m\b)/gi, "$1");
+  for (const written of joined.split(/\s+/)) {
+    const word = written.replace(/,$/, "");
+    if (word === "" || filler.test(word)) continue;
+    const part = partOf(word, joined);
+    if (Object.keys(part).some((key) => key in words))
+      throw new UserError(`${word.slice(0, 40)} repeats a setting.`, usage);
+    Object.assign(words, part);
   }
   return words;
 }
 
-const usage =
-  "Use `/gatehouse digest on 09:00 Europe/Paris mon-fri`; name another channel last, by its ID.";
+/** Words of a sentence: `at 9am in #status`. */
+const filler = /^(?:at|in|to|every|time)$/i;
 
-function partOf(word: string): readonly [keyof ScheduleWords, unknown] {
-  const link = /^<#([CG][A-Z0-9]+)(?:\|[^>]*)?>$/.exec(word);
-  const read = {
-    at: timeOfDay.safeParse(parseClock(word)).data,
-    channel: channelShape.safeParse(link?.[1] ?? word).data,
-    days: daysShape.safeParse(word).data,
-    timezone: zoneShape.safeParse(word).data,
-  };
-  if (read.at) return ["at", read.at];
-  if (read.channel) return ["channel", read.channel];
-  if (read.days) return ["days", read.days];
-  if (read.timezone) {
-    const named = new Intl.DateTimeFormat("en", { timeZone: read.timezone });
-    return ["timezone", named.resolvedOptions().timeZone];
+const usage =
+  "Use `/gatehouse digest on 09:00 Europe/Paris mon-fri`; name another channel last, as `#status` or by its ID.";
+
+/** The IDs of Slack have digits. A word of letters alone, like `CET`, is none. */
+const channelId = /^[CG](?=[A-Z0-9]*\d)[A-Z0-9]{2,20}$/;
+
+/** `text` is the whole schedule, which is repeated where a part of it isn't clear. */
+function partOf(word: string, text: string): ScheduleWords {
+  const link = /^<#([CG][A-Z0-9]+)(?:\|[^>]*)?>$/.exec(word)?.[1];
+  const channel = link ?? (/^#./.test(word) || channelId.test(word) ? word : undefined);
+  if (channel !== undefined) return { channel };
+  const at = timeOfDay.safeParse(parseClock(word)).data;
+  if (at !== undefined) return { at };
+  const days = daysShape.safeParse(word).data;
+  if (days) return { days };
+  const meant = zoneCalled(word);
+  if (meant?.is === "several")
+    throw severalZones(word, meant.zones, (zone) => {
+      const words = text.split(/\s+/).map((one) => (one.replace(/,$/, "") === word ? zone : one));
+      return `/gatehouse digest on ${words.join(" ")}`;
+    });
+  if (meant) {
+    const { zone, name } = meant;
+    return { timezone: zone, ...(name === undefined ? {} : { zoneName: `${word} is ${name}` }) };
   }
-  const shown = word.slice(0, 40);
-  if (!/^[#@]/.test(word))
-    throw new UserError(`${shown} is not a time, time zone, day, or channel.`, usage);
-  throw new UserError(
-    `Can't tell which channel ${shown} is.`,
-    "Its ID is at the end of the channel's details: `C02STATUS`.",
-  );
+  throw new UserError(`${word.slice(0, 40)} is not a time, time zone, day, or channel.`, usage);
 }

@@ -8,6 +8,7 @@ import { UserError } from "../../errors.ts";
 import { counted, dotted, plainWords } from "../../messages/message.ts";
 import { type Answer, defineCommand, fileFlag, rest, wholeNumber } from "../../registry/define.ts";
 import { parseSince } from "../../text/parse-since.ts";
+import { splitZone } from "../../text/zone.ts";
 import { type Night, nightsOf } from "./create-night.ts";
 import { fileMessage, renderNight } from "./render-night.ts";
 
@@ -20,10 +21,17 @@ export const night = defineCommand({
   summary: "Show what happened since a time: alerts, who did what, and how it ended",
   example: "/gatehouse night 8pm",
   class: "read",
+  inOwnWords(text) {
+    const since = asksWhatHappened.exec(text)?.[1];
+    if (since === undefined) return undefined;
+    const words = since.trim();
+    if (words === "" || words === "here") return {};
+    return parseSince(words, Date.now()) === undefined ? undefined : { since: words };
+  },
   args: z.object({
     since: rest(
       40,
-      "a duration, a time, or a day: `12h`, `8pm`, `yesterday 20:00`; by default 12 hours ago",
+      "a duration, a time, or a day: `12h`, `8pm`, `last night`; by default 12 hours ago",
     ).optional(),
     skip: wholeNumber(10_000)
       .optional()
@@ -40,13 +48,18 @@ export const night = defineCommand({
   },
 });
 
+const asksWhatHappened =
+  /^(?:what(?:'?s| has| have| all)?(?: (?:happened|changed|happens|happening|went on|went wrong|went down|broke|failed|going on|new|been going on|is going on)| (?:did|have) (?:i|we) miss(?:ed)?| was (?:going on|done))|(?:did|has) anything (?:happen|change|break)(?:ed|d)?|anything (?:happen|new)(?:ed)?|who did what)(\s.*|)$/;
+
 /** Throws UserError. */
 function sinceWhen(words: string, { now, person }: Pick<ReadContext, "now" | "person">): number {
-  const at = words === "" ? now() - usualMs : parseSince(words, now(), person.timeZone);
+  const asked = splitZone(words, (typed) => `/gatehouse night ${typed}`);
+  const zone = asked.zone ?? person.timeZone;
+  const at = words === "" ? now() - usualMs : parseSince(asked.words, now(), zone);
   if (at === undefined)
     throw new UserError(
       `Gatehouse can't tell since when: ${words.slice(0, 40)}.`,
-      "Use a duration, a time, or a day: `12h`, `8pm`, `yesterday 20:00`, `2026-11-26`.",
+      "Use a duration, a time, or a day: `12h`, `8pm`, `last night`, `yesterday 20:00`, `2026-11-26`.",
     );
   if (now() - at > longestMs)
     throw new UserError(

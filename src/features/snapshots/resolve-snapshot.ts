@@ -2,6 +2,7 @@ import { UserError } from "../../errors.ts";
 import { type Snapshots, takenWords } from "../../fleet/inventory/snapshots.ts";
 import type { Target } from "../../registry/define.ts";
 import { type Input, PickValue } from "../../registry/invocation.ts";
+import { fold, plainForm } from "../../text/fold.ts";
 
 /**
  * Replaces the name of a known snapshot of this VM by its ID. Unknown words are kept, because they
@@ -16,8 +17,10 @@ export async function withSnapshotId(
   const words = input["snapshot"];
   if (typeof words !== "string") return input;
   const known = await snapshots.of(target.id);
-  if (known.some(({ id }) => id === words)) return input;
-  const named = known.filter(({ name }) => name === words);
+  const byId = known.find(({ id }) => id !== "" && id === plainForm(words));
+  if (byId) return { ...input, snapshot: byId.id };
+  const exact = known.filter(({ name }) => name === words);
+  const named = exact.length > 0 ? exact : known.filter(({ name }) => fold(name) === fold(words));
   if (named.length === 0) return input;
   const withId = named.filter(({ id }) => id !== "");
   if (withId.length === 1) return { ...input, snapshot: withId[0]?.id };

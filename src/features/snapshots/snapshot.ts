@@ -1,3 +1,4 @@
+import { fold } from "../../text/fold.ts";
 import * as z from "zod";
 import { md, name as code, dayAndTime } from "../../messages/message.ts";
 import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
@@ -44,7 +45,7 @@ export const snapshot = defineCommand({
   },
   async caution({ name: called }, vm, { snapshots }) {
     if (typeof called !== "string") return undefined;
-    const twin = (await snapshots.of(vm.id)).find((one) => one.name === called);
+    const twin = (await snapshots.of(vm.id)).find((one) => fold(one.name) === fold(called));
     return (
       twin &&
       md`⚠️ ${code(vm.name)} already has a snapshot called ${called}, taken ${dayAndTime(twin.at)}. This one gets the same name: only the time tells them apart.`

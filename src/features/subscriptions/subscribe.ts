@@ -1,3 +1,4 @@
+import { fold } from "../../text/fold.ts";
 import * as z from "zod";
 import { glob as globShape } from "../../config/policy-values.ts";
 import { type Subscription, subscriptionsOf } from "./subscriptions.ts";
@@ -105,7 +106,7 @@ async function meantBy(globs: readonly string[], context: ReadContext): Promise<
 
 /** Suggests an event for a misspelled one: `change` and `drifts` are probably no names. */
 function slipIn(word: string): string | undefined {
-  const event = nearest(word.toLowerCase(), events);
+  const event = nearest(word, events);
   return event && `Did you mean \`${event}\`?`;
 }
 
@@ -143,9 +144,9 @@ const isEvent = (word: string): word is Event => events.some((event) => event ==
 
 /** Reads names, globs and events in any order, separated by commas or spaces. Throws UserError. */
 export function readWords(text: string) {
-  const words = [...new Set(text.split(/[\s,]+/).filter(Boolean))];
-  const chosen = words.map((word) => word.toLowerCase()).filter(isEvent);
-  const globs = words.filter((word) => !isEvent(word.toLowerCase()));
+  const words = [...new Set(text.split(/[\s,，、﹐]+/).filter(Boolean))];
+  const chosen = words.map(fold).filter(isEvent);
+  const globs = words.filter((word) => !isEvent(fold(word)));
   const odd = globs.find((glob) => !globShape.safeParse(glob).success);
   if (odd !== undefined)
     throw new UserError(`${odd.slice(0, 40)} can't be the name of a VM or project.`, usage);

@@ -1,3 +1,4 @@
+import { fold } from "../../text/fold.ts";
 import * as z from "zod";
 import { subscriptionsOf } from "./subscriptions.ts";
 import { UserError } from "../../errors.ts";
@@ -26,11 +27,11 @@ export const unsubscribe = defineCommand({
     const { channelId } = context;
     const subscriptions = subscriptionsOf(context);
     const before = await subscriptions.of(channelId);
-    const isAll = targets.trim().toLowerCase() === "all";
+    const isAll = fold(targets.trim()) === "all";
     const words = readWords(isAll ? more : `${targets} ${more}`);
     if (words.globs.length === 0 && !isAll) throw noneNamed();
-    const ended = isAll ? before : before.filter(({ glob }) => words.globs.includes(glob));
-    const strange = words.globs.find((glob) => !before.some((one) => one.glob === glob));
+    const ended = isAll ? before : before.filter(({ glob }) => words.globs.some(isLike(glob)));
+    const strange = words.globs.find((glob) => !before.some((one) => isLike(glob)(one.glob)));
     if (strange !== undefined || ended.length === 0) {
       const what = strange === undefined ? "anything" : strange;
       throw new UserError(
@@ -51,3 +52,5 @@ export const unsubscribe = defineCommand({
     );
   },
 });
+
+const isLike = (glob: string) => (other: string) => fold(other) === fold(glob);

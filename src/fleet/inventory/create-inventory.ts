@@ -5,6 +5,7 @@ import { UserError, messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import type { RedisClient } from "../../redis/redis.ts";
 import { type Repeated, repeatHere } from "../../redis/repeat.ts";
+import { plainForm } from "../../text/fold.ts";
 import type { Inventory, KnownVm, NotedRead } from "./inventory.ts";
 import {
   type KnownFleet,
@@ -239,12 +240,13 @@ export function createInventory(options: InventoryOptions): Inventory {
   ): Promise<void> {
     const isKnown = () => (kind === "vm" ? seen.findVm(words) : seen.findProject(words));
     if (isKnown()) return;
-    if (words.includes("/")) {
-      if (await isDue()) await seekIn(words, seen);
+    const plain = plainForm(words);
+    if (plain.includes("/")) {
+      if (await isDue()) await seekIn(plain, seen);
       return;
     }
     const askedAt = performance.now();
-    await quietly(kind === "vm" ? readVm(words) : readProject(words));
+    await quietly(kind === "vm" ? readVm(plain) : readProject(plain));
     if (!isKnown() && (await isDue())) await upToDate(undefined, askedAt);
   }
 
@@ -294,8 +296,9 @@ export function createInventory(options: InventoryOptions): Inventory {
       },
       async matchVms(words) {
         const glob = words.trim();
+        const plain = plainForm(glob);
         const seen = await ready();
-        if (await isDue()) await (glob.includes("/") ? seekIn(glob, seen) : upToDate());
+        if (await isDue()) await (plain.includes("/") ? seekIn(plain, seen) : upToDate());
         return seen.matchVms(glob);
       },
       async upToDate(patience) {

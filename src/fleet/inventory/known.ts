@@ -9,7 +9,8 @@ import {
 } from "../compute/compute.ts";
 import type { NameMatch, KnownProject, KnownVm, Scope } from "./inventory.ts";
 import { compareNames } from "../../text/compare-names.ts";
-import { fold, compileGlob } from "../../text/glob.ts";
+import { fold, plainForm } from "../../text/fold.ts";
+import { compileGlob } from "../../text/glob.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 import { createNameIndex } from "./names.ts";
 
@@ -195,8 +196,17 @@ export function createKnownFleet() {
   const projectsNamed = (name: string) =>
     projectNames.idsOf(name).flatMap((id) => entries.get(id)?.contents.project ?? []);
 
-  /** All VMs that `words` may mean, ignoring case: as a name, or as `project/name`. */
+  /**
+   * All VMs that `words` may mean, ignoring case: as a name, or as `project/name`. The slash may be
+   * a wide one.
+   */
   function vmsMeant(words: string): Meant<KnownVm>[] {
+    const meant = vmsWritten(words);
+    const plain = plainForm(words);
+    return meant.length > 0 || plain === words ? meant : vmsWritten(plain);
+  }
+
+  function vmsWritten(words: string): Meant<KnownVm>[] {
     const meant = vmsNamed(words).map((it) => ({ it, isExact: it.name === words }));
     for (let slash = words.indexOf("/"); slash !== -1; slash = words.indexOf("/", slash + 1)) {
       const place = words.slice(0, slash);
@@ -215,10 +225,10 @@ export function createKnownFleet() {
    * alone.
    */
   function* likelyVms(typed: string, most: number): Generator<KnownVm> {
-    const byId = vmsById.get(typed);
+    const byId = vmsById.get(plainForm(typed));
     if (byId) yield byId;
     for (const name of vmNames.containing(typed, most)) yield* vmsNamed(name);
-    const [, place = typed, part = ""] = /^([^/]*)\/(.*)$/s.exec(typed) ?? [];
+    const [, place = typed, part = ""] = /^([^/]*)\/(.*)$/s.exec(plainForm(typed)) ?? [];
     for (const { id } of projectNames.containing(place, most).flatMap(projectsNamed))
       for (const vm of entries.get(id)?.contents.vms ?? [])
         if (fold(vm.name).includes(fold(part))) yield vm;
@@ -247,15 +257,17 @@ export function createKnownFleet() {
     gaps: (): string[] => [...gaps.values()].toSorted(compareNames),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
     findVm(words: string): NameMatch<KnownVm> | undefined {
-      return one(vmsById.get(words), vmsMeant(words));
+      const meant = one(vmsById.get(words), vmsMeant(words));
+      return meant ?? one(vmsById.get(plainForm(words)), []);
     },
     findProject(words: string): NameMatch<KnownProject> | undefined {
       const named = projectsNamed(words).map((it) => ({ it, isExact: it.name === words }));
-      return one(entries.get(words)?.contents.project, named);
+      const meant = one(entries.get(words)?.contents.project, named);
+      return meant ?? one(entries.get(plainForm(words))?.contents.project, []);
     },
     /** Case counts, unless nothing matches with it. */
     async matchVms(glob: string): Promise<KnownVm[]> {
-      const textOf = glob.includes("/")
+      const textOf = plainForm(glob).includes("/")
         ? (vm: KnownVm) => `${vm.projectName}/${vm.name}`
         : (vm: KnownVm) => vm.name;
       const all = inOrder();
@@ -277,11 +289,12 @@ export function createKnownFleet() {
     suggestVms(typed: string, most: number): KnownVm[] {
       const found = distinct(likelyVms(typed, most), most);
       if (found.length > 0) return found;
-      const names = vmNames.near(typed.slice(typed.indexOf("/") + 1), most);
+      const plain = plainForm(typed);
+      const names = vmNames.near(plain.slice(plain.indexOf("/") + 1), most);
       return distinct(names.flatMap(vmsNamed), most);
     },
     suggestProjects(typed: string, most: number): KnownProject[] {
-      const byId = entries.get(typed)?.contents.project;
+      const byId = entries.get(plainForm(typed))?.contents.project;
       const containing = projectNames.containing(typed, most);
       const names = containing.length > 0 ? containing : projectNames.near(typed, most);
       return distinct([...(byId ? [byId] : []), ...names.flatMap(projectsNamed)], most);

@@ -1,5 +1,5 @@
 import { compareNames } from "../../text/compare-names.ts";
-import { fold } from "../../text/glob.ts";
+import { fold } from "../../text/fold.ts";
 import { editDistance } from "../../text/nearest.ts";
 
 /** Shorter names get no suggestions, because one typo makes them another name. */

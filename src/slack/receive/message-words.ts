@@ -47,7 +47,14 @@ export function wordsToUs(text: string, botUserId: string): string {
     part.replaceAll(mention, (whole, userId: string) => (userId === botUserId ? " " : whole));
   const [before, following] = [shown.slice(0, from), withoutUs(shown.slice(from))];
   return typedOf(
-    (commandIn(following) || commandIn(before) || greetingIn(following) || greetingIn(before))
+    (
+      commandIn(following) ||
+      commandIn(before) ||
+      thanksIn(following) ||
+      thanksIn(before) ||
+      greetingIn(following) ||
+      greetingIn(before)
+    )
       .replaceAll(codeMark, (_, index: string) => codes[Number(index)] ?? "")
       .replaceAll(/\s+/g, " "),
   ).trim();
@@ -59,6 +66,9 @@ function withoutPairs(text: string): string {
   for (let depth = 0; depth < 4; depth += 1) shown = shown.replaceAll(pair, "$2");
   return shown;
 }
+
+/** The thanks alone, which are answered, too. */
+const thanksIn = (sentence: string) => /\b(?:thanks|thank you|thx)\b/iu.exec(sentence)?.[0] ?? "";
 
 /** The greeting alone: whoever says only that gets an answer, too. */
 const greetingIn = (sentence: string) =>

@@ -46,6 +46,21 @@ describe("/gatehouse help on a command that somebody may not run", () => {
     expect(await helpOf(world.vera, "project create")).toMatch(/^Only [^]* can create projects;/);
   });
 
+  it("explains break-glass and other flags, which are no commands", async () => {
+    const said = await helpOf(world.vera, "break-glass");
+    expect(said).toMatch(/^Only people under breakGlass in gatehouse\.yml can use --break-glass\./);
+    expect(said).toMatch(/It works with \/vm stop, [^]*\/project delete, for one target/);
+    for (const topic of ["--break-glass", "Break Glass", "break‑glass", "emergency"])
+      expect(await helpOf(world.vera, topic)).toBe(said);
+    expect(await helpOf(world.vera, "--status")).toMatch(
+      /^--status belongs to:\n\/vm list only VMs/,
+    );
+    await using here = await startWorld({ policy: policyWith({ breakGlass: ["U0ADA"] }) });
+    expect(await helpOf(here.ada, "break-glass")).toMatch(
+      /^🚨 In an emergency you can skip approval[^]*You are under breakGlass/,
+    );
+  });
+
   it("names nobody of a team that they don't see", async () => {
     for (const topic of ["vm restart", "pins"])
       expect(await helpOf(world.vera, topic)).not.toMatch(/U0MIA|teams\.ml/);

@@ -1,10 +1,19 @@
-import { array, assert, constantFrom, integer, property, record, subarray } from "fast-check";
+import { array, assert, constantFrom, integer, property, record, subarray, pre } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { commands } from "../../support/commands.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { approvalRule } from "../../../src/core/permit/approval-rule.ts";
 import { type Judged, refusal } from "../../../src/core/permit/refusal.ts";
-import { command, ourTeamId, person, policyOf, project, vm, vmsCalled } from "./sample.ts";
+import {
+  isPolicy,
+  command,
+  ourTeamId,
+  person,
+  policyOf,
+  project,
+  vm,
+  vmsCalled,
+} from "./sample.ts";
 
 const operator = `access: { operate: ["U0OLA"], approve: ["S02LEADS"], administer: ["U0ADA"] }`;
 
@@ -84,7 +93,9 @@ describe("a project's new name", () => {
     const names = constantFrom("prod-pay", "pay", "shop", "pay-2", "prod-shop");
     assert(
       property(rules, names, names, (entries, from, to) => {
-        const policy = policyOf(`${operator}\napprovals: ${JSON.stringify(entries)}`);
+        const yaml = `${operator}\napprovals: ${JSON.stringify(entries)}`;
+        pre(isPolicy(yaml));
+        const policy = policyOf(yaml);
         const asked = (name: string, target: ReturnType<typeof project>, input = {}) =>
           approvalRule(policy, {
             command: command(name),

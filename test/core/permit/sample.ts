@@ -15,6 +15,9 @@ export const accessLists: readonly AccessList[] = [
   "breakGlass",
 ];
 
+/** Whether Gatehouse takes these rules: a random entry of `approvals` may leave nothing to the next. */
+export const isPolicy = (yaml: string) => "policy" in parsePolicy(yaml, "gatehouse.yml", terms);
+
 /** Parses a policy. Throws when it has problems. */
 export function policyOf(yaml: string): Policy {
   const read = parsePolicy(yaml, "gatehouse.yml", terms);

@@ -93,9 +93,11 @@ describe("the words of a schedule", () => {
       channel: "C02STATUS",
     });
     expect(readSchedule("")).toEqual({});
+    expect(readSchedule("weekdays").days).toEqual(["mon", "tue", "wed", "thu", "fri"]);
+    expect(readSchedule("Weekends").days).toEqual(["sat", "sun"]);
     expect(() => readSchedule("09:00 10:00")).toThrow("10:00 repeats a setting.");
     expect(() => readSchedule("25:00")).toThrow("25:00 is not a time, time zone, day, or channel.");
-    expect(() => readSchedule("#status")).toThrow("Can't tell which channel #status is.");
+    expect(readSchedule("at 9am in #status,")).toEqual({ at: "09:00", channel: "#status" });
   });
 
   it.each([
@@ -122,6 +124,55 @@ describe("the words of a schedule", () => {
     "refuse an invalid or ambiguous time: %s",
     (words) => {
       expect(() => readSchedule(words)).toThrow("is not a time");
+    },
+  );
+
+  it.each([
+    ["CET", "Europe/Paris", "CET is Central European time"],
+    ["cest", "Europe/Paris", "cest is Central European time"],
+    ["GMT", "UTC", "GMT is Greenwich Mean Time"],
+    ["EDT", "America/New_York", "EDT is US Eastern time"],
+    ["JST", "Asia/Tokyo", "JST is Japan time"],
+    ["ＪＳＴ", "Asia/Tokyo", "JST is Japan time"],
+    ["CEST,", "Europe/Paris", "CEST is Central European time"],
+    ["Paris", "Europe/Paris", undefined],
+    ["new_york", "America/New_York", undefined],
+    ["Asia/Kolkata", "Asia/Kolkata", undefined],
+  ])(
+    "take a zone where it has one meaning, and never for a channel: %s",
+    (word, timezone, zoneName) => {
+      expect(readSchedule(`9am ${word} mon-fri`)).toMatchObject({
+        at: "09:00",
+        timezone,
+        ...(zoneName === undefined ? {} : { zoneName }),
+      });
+      expect(readSchedule(word)).not.toHaveProperty("channel");
+    },
+  );
+
+  it.each(["IST", "CST", "BST", "PST", "MST", "AST", "GST", "AMT", "SST", "cst"])(
+    "ask back where a zone has several meanings, with what to type: %s",
+    (word) => {
+      expect(() => readSchedule(`9am ${word} mon-fri`)).toThrow(`${word} can be `);
+    },
+  );
+
+  it("say the whole command for each meaning of a zone", () => {
+    const refused = expect.objectContaining({
+      message: "IST can be India time, Israel time, or Irish time. Nothing was done.",
+      hint: expect.stringContaining(
+        "Type `/gatehouse digest on 09:00 Asia/Kolkata mon-fri` for India time, ",
+      ),
+    });
+    expect(() => readSchedule("09:00 IST mon-fri")).toThrow(refused);
+  });
+
+  it.each(["CEO", "GHOST", "COFFEE", "GENERAL", "XYZ", "VST", "UTC+2"])(
+    "are no channel and no zone for that they are written in capitals: %s",
+    (word) => {
+      expect(() => readSchedule(`09:00 ${word}`)).toThrow(
+        `${word} is not a time, time zone, day, or channel.`,
+      );
     },
   );
 

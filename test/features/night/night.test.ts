@@ -2,12 +2,73 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exportAudit, exportText } from "../../../src/audit/export.ts";
+import { commandsWith } from "../../../src/features/define-feature.ts";
+import { nights } from "../../../src/features/night/index.ts";
+import { parseCommand } from "../../../src/registry/parse.ts";
 import { runAudit } from "../../../src/cli/audit.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { startWorld, testTiming, type TestWorld } from "../../support/start-world.ts";
 import { testFolder } from "../../audit/trail-of.ts";
 import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
 import { until } from "../../support/until.ts";
+
+describe("/gatehouse night", () => {
+  const commands = commandsWith([nights]);
+
+  it.each([
+    ["gatehouse night 1h --file", { since: "1h", file: true }],
+    ["gatehouse night --file 1h", { since: "1h", file: true }],
+    ["gatehouse night since —file yesterday 20:00", { since: "since yesterday 20:00", file: true }],
+    ["gatehouse night 8pm --skip 20", { since: "8pm", skip: "20" }],
+    [
+      "gatehouse night last night --skip=20 --file",
+      { since: "last night", skip: "20", file: true },
+    ],
+  ])("takes its flags anywhere: %s", (text, input) => {
+    expect(parseCommand(text, commands)).toMatchObject({
+      command: { name: "gatehouse night" },
+      input,
+    });
+  });
+
+  it("refuses a flag that it hasn't, wherever it stands", () => {
+    for (const text of ["gatehouse night --flie 1h", "gatehouse night 1h --flie"])
+      expect(parseCommand(text, commands)).toMatchObject({
+        refusal: { text: "/gatehouse night has no --flie. Nothing was done." },
+      });
+  });
+});
+
+describe("a question about what happened", () => {
+  let world: TestWorld;
+  beforeAll(async () => {
+    world = await startWorld();
+  });
+  afterAll(() => world.close());
+
+  async function answerTo(text: string): Promise<string> {
+    const own = () => world.olivia.seesChannel("ops").messages.filter(({ ephemeral }) => ephemeral);
+    const before = own().length;
+    await world.olivia.types("ops", text);
+    await world.olivia.until(() => own().length > before);
+    return own().slice(before).map(wordsOf).join("\n");
+  }
+
+  it.each([
+    ["@gatehouse what happened last night?", /since .*5:00 PM UTC/],
+    ["@gatehouse what happened?", /since /],
+    ["@gatehouse what's happened since yesterday?", /since .*11:00 PM UTC/],
+    ["@gatehouse what did I miss?", /since /],
+    ["@gatehouse what failed last night?", /since .*5:00 PM UTC/],
+    ["@gatehouse what's going on?", /since /],
+    ["/gatehouse what happened overnight", /since .*5:00 PM UTC/],
+    ["/gatehouse night last night", /since .*5:00 PM UTC/],
+  ])("is answered with the night: %s", async (text, since) => {
+    const said = await answerTo(text);
+    expect(said).toMatch(/^(The night since|☀️ Nothing happened since)/);
+    expect(said).toMatch(since);
+  });
+});
 
 describe("the night as one page", () => {
   it("tells each alert and each act with who approved, what was read, and when it ended; the digest has its button", async () => {

@@ -41,6 +41,11 @@ describe("finding a VM by its words", () => {
     ["cache", "found v-shop-Cache"],
     ["a name with spaces", "found v-blog-a name with spaces"],
     ["cafe\u0301", "found v-blog-café"],
+    ["web‐2", "found v-shop-web-2"],
+    ["ｗｅｂ－2", "found v-shop-web-2"],
+    ["v–shop–db", "found v-shop-db"],
+    ["blog／web−1", "found v-blog-web-1"],
+    ["ｐ‑blog／web－1", "found v-blog-web-1"],
     ["web", "nothing"],
     ["web-*", "nothing"],
     ["shop/worker", "nothing"],
@@ -49,6 +54,16 @@ describe("finding a VM by its words", () => {
     ["", "nothing"],
   ])("%j: %s", (words, expected) => {
     expect(find(words)).toBe(expected);
+  });
+
+  it("prefers the exact signs, and finds a name that has them by a plain hyphen", () => {
+    const all = known({ a: ["web-1", "web‑1"], b: ["db‑1"] });
+    expect([find("web‑1", all), find("web-1", all)]).toEqual([
+      "found v-a-web‑1",
+      "found v-a-web-1",
+    ]);
+    expect(find("db-1", all)).toBe("found v-b-db‑1");
+    expect(find("web–1", all)).toBe("ambiguous v-a-web-1 v-a-web‑1");
   });
 
   it("prefers the exact case, and asks when only the case differs", () => {

@@ -1,0 +1,47 @@
+import { fold } from "../text/fold.ts";
+import { listAt, textAt } from "./json.ts";
+import { whyOf } from "./web-answer.ts";
+import type { Web } from "./web.ts";
+
+export type ChannelFound =
+  | { is: "found"; id: string }
+  | { is: "none" }
+  /** Slack didn't answer, or didn't allow the question. */
+  | { is: "unclear"; why: string };
+
+/** More channels than this take too many calls. They can be named by their ID. */
+const mostPages = 10;
+const perPage = 999;
+
+const channelId = /^[CG][A-Z0-9]{2,20}$/;
+
+/** The channel that a word names: its ID, or its name after a `#`. */
+export async function findChannel(web: Web, word: string): Promise<ChannelFound> {
+  const called = word.replace(/^#/, "");
+  if (channelId.test(called)) {
+    const answer = await web.call("conversations.info", { channel: called });
+    if (answer.ok) return { is: "found", id: called };
+    const why = whyOf(answer);
+    return why === "channel_not_found" ? { is: "none" } : { is: "unclear", why };
+  }
+  return findByName(web, fold(called));
+}
+
+async function findByName(web: Web, name: string): Promise<ChannelFound> {
+  let cursor = "";
+  for (let page = 0; page < mostPages; page += 1) {
+    const answer = await web.call("conversations.list", {
+      types: "public_channel,private_channel",
+      exclude_archived: true,
+      limit: perPage,
+      cursor,
+    });
+    if (!answer.ok) return { is: "unclear", why: whyOf(answer) };
+    const channels = listAt(answer.data, "channels");
+    const found = channels.find((channel) => fold(textAt(channel, "name")) === name);
+    if (found !== undefined) return { is: "found", id: textAt(found, "id") };
+    cursor = textAt(answer.data, "response_metadata", "next_cursor");
+    if (cursor === "") return { is: "none" };
+  }
+  return { is: "unclear", why: "there are too many channels" };
+}
