@@ -1,12 +1,9 @@
 import type { ButtonSpec } from "../messages/message.ts";
-import type { ChangeCommand } from "../registry/define.ts";
+import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 
 /** Whether the command changes the VM itself, so that it may end the VM's alerts. */
 export const isRemedy = (command: ChangeCommand): boolean =>
-  command.on === "vm" &&
-  command.snapshot !== "takes" &&
-  command.keeps === undefined &&
-  command.openedBy === undefined;
+  command.on === "vm" && canChangeStatus(command);
 
 /**
  * The alerts of one VM in one group, as their source told them last. A group that fires anew long

@@ -219,6 +219,8 @@ export interface Layers {
   watch: DependencyProbe;
   /** Says why Redis takes no writes now; undefined when it does. */
   redisProblem(): Promise<string | undefined>;
+  /** The time by Redis's clock, by which everything is decided (ms). */
+  now(): number;
   /** Repeats a task in this process until it stops. */
   repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
   /** Tells all features what happened to VMs or was changed. */

@@ -1,5 +1,8 @@
 import { hash } from "node:crypto";
-import { unreadable } from "../fleet/compute/compute.ts";
+import { type Compute, unreadable } from "../fleet/compute/compute.ts";
+import { statusOf } from "../core/request/seen.ts";
+import { type Stage, afterOf, callOf, isFinal } from "../core/request/stage.ts";
+import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 import { showVm, whyVm } from "../registry/command-buttons.ts";
 import type { SeenStatus, SeenStatuses, createStatusRecords } from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
@@ -35,6 +38,8 @@ interface StatusProbeOptions extends Telling {
   records: ReturnType<typeof createStatusRecords>;
   inventory: Pick<Inventory, "vms" | "state">;
   store: Pick<Journal, "recentIds" | "getMany">;
+  commands: readonly ChangeCommand[];
+  compute: { vms: Pick<Compute["vms"], "get"> };
   /** How often the fleet is read (ms). Messages mention it. */
   readEveryMs: number;
   /** Whether something can say why a VM is red. */
@@ -73,35 +78,46 @@ export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, St
   };
 }
 
-const notSent = new Set(["draft", "authorized"]);
-
-/** Whether a sent request is open on this VM or its project, or ended after `since` (ms). */
-async function isTouched(
-  vm: KnownVm,
-  since: number,
-  store: StatusProbeOptions["store"],
+/**
+ * Whether a request explains a VM's status: one that can cause it, on the VM or its project, and
+ * that is under way or just left the VM so. Where one just left it otherwise, the list may have been
+ * read while it ran, so the VM is read again: what it is then, the request didn't do.
+ */
+async function isExplained(
+  { id, projectId, status }: KnownVm,
+  { store, commands, compute, now }: StatusProbeOptions,
 ): Promise<boolean> {
+  const since = now() - echoMs;
   const ids = await Promise.all(
-    [vm.id, vm.projectId].map((targetId) => store.recentIds({ targetId }, 20)),
+    [id, projectId].map((targetId) => store.recentIds({ targetId }, 20)),
   );
-  const requests = await store.getMany(ids.flat());
-  return requests.some(({ final, state, changedAt }) =>
-    final ? changedAt > since : !notSent.has(state),
-  );
+  const requests = (await store.getMany(ids.flat())).filter(({ record, stage, changedAt }) => {
+    const command = commands.find(({ name }) => name === record.command);
+    const isWaiting = !isEnded(stage) && stage.state !== "unknown";
+    return (
+      callOf(stage) !== undefined &&
+      (isWaiting || changedAt > since) &&
+      (command === undefined || canChangeStatus(command))
+    );
+  });
+  if (requests.some(({ stage }) => !isEnded(stage) || statusOf(afterOf(stage)) === status))
+    return true;
+  if (!requests.some(({ state }) => state === "done" || state === "failed")) return false;
+  const read = await compute.vms.get(id).catch(() => undefined);
+  return read !== undefined && read.status !== status;
 }
+
+const isEnded = ({ state }: Stage) => isFinal(state);
 
 /**
  * Sends one alarm per owner for changes that nobody requested. Subscribers are told of all trouble,
  * requested or not.
  */
-async function tell(
-  changes: readonly StatusChange[],
-  { store, alarms, follow, readEveryMs, hasWhy, now }: StatusProbeOptions,
-): Promise<void> {
+async function tell(changes: readonly StatusChange[], options: StatusProbeOptions): Promise<void> {
+  const { alarms, follow, readEveryMs, hasWhy } = options;
   const unasked: StatusChange[] = [];
   for (const change of changes)
-    if (isAlarming(change) && !(await isTouched(change.vm, now() - echoMs, store)))
-      unasked.push(change);
+    if (isAlarming(change) && !(await isExplained(change.vm, options))) unasked.push(change);
   const toldIn = new Map<StatusChange, string | undefined>();
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
     const all = some.map(({ key }) => key).toSorted();

@@ -75,7 +75,7 @@ export async function startGateway(
       const members = await Promise.all(groups.map(membersOrNothing));
       return (group) => members[groups.indexOf(group)];
     },
-    now: Date.now,
+    now: options.clock.now,
   };
   const interactions = createInteractions({
     queue: options.queues.interactions,

@@ -132,6 +132,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const changes = requestable(commands);
   const stopping = new AbortController();
   const running = startFeatures(options.features, {
+    now: clock.now,
     ...on,
     compute,
     inventory,

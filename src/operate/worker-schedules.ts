@@ -3,6 +3,7 @@ import { createAlarms } from "../monitor/alarms.ts";
 import { createMonitor } from "../monitor/monitor.ts";
 import { statusProbe } from "../monitor/status-probe.ts";
 import { type Schedule, startSchedules } from "../queue/schedules.ts";
+import { requestable } from "../registry/define.ts";
 import { redraw } from "../core/request/journal.ts";
 import type { Services } from "./services.ts";
 import { announceHead } from "./trail.ts";
@@ -15,9 +16,16 @@ const readAgainMs = 10_000;
 /** How long running tasks may continue while the process stops (ms). */
 const endMs = 1_500;
 
-type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "stopping";
+type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "stopping" | "clock";
 type Stored = "redis" | "key" | "connected" | "queues" | "store";
-type Watched = "inventory" | "askingAbout" | "announce" | "features" | "services";
+type Watched =
+  | "commands"
+  | "compute"
+  | "inventory"
+  | "askingAbout"
+  | "announce"
+  | "features"
+  | "services";
 
 /** What one worker does for all: reads the fleet, watches it, announces the audit trail's head, and what features do. */
 export async function startWorkerSchedules(
@@ -25,12 +33,13 @@ export async function startWorkerSchedules(
 ): Promise<void> {
   const { redis, key, config, opened, announce, inventory, log } = on;
   const { timing } = config.policy;
-  const now = Date.now;
+  const { now } = on.clock;
   const alarms = createAlarms({ config, announce });
   const watching = { ...on, alarms, follow: on.features.follow, now };
   const monitor = createMonitor([
     statusProbe({
       ...watching,
+      commands: requestable(on.commands),
       records: createStatusRecords(redis, key),
       readEveryMs: timing.inventoryRefreshMs,
       hasWhy: diagnosis.ifAny(on) !== undefined,

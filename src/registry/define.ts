@@ -499,6 +499,14 @@ export const restoresSnapshot = (command: ChangeCommand) =>
 export const isOpenedByRequester = (command: ChangeCommand) =>
   command.on === "vm" && command.openedBy !== undefined;
 
+/** Whether the command can change the status of a VM, and not only what is kept of it. */
+export const canChangeStatus = (command: ChangeCommand): boolean =>
+  command.on === "project" ||
+  (command.on === "vm" &&
+    command.snapshot !== "takes" &&
+    command.keeps === undefined &&
+    !isOpenedByRequester(command));
+
 /** Whether a request of the command locks its target. Only what a worker sends does. */
 export const locksTarget = (command: ChangeCommand) => !isOpenedByRequester(command);
 

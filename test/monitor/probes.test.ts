@@ -6,14 +6,17 @@ import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { createTeller } from "./teller.ts";
 import { knownVm } from "../support/known-vm.ts";
-import { sentFor } from "../support/sent-for.ts";
+import { type Sent, sentFor } from "../support/sent-for.ts";
+import { commands } from "../../src/features/index.ts";
+import { requestable } from "../../src/registry/define.ts";
 
-async function startStatuses(touched: (id: string) => boolean = () => false) {
+async function startStatuses(sentTo: (id: string) => Sent | undefined = () => undefined) {
   const redis = await testRedis();
   const records = createStatusRecords(redis.redis, redis.key);
   const { said, texts, ...telling } = createTeller();
   let looks = 0;
   const lookAt = async (vms: readonly KnownVm[], state: Partial<InventoryState> = {}) => {
+    listed = vms;
     const options = {
       redis: redis.redis,
       key: redis.key,
@@ -21,7 +24,9 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
       records,
       readEveryMs: 60_000,
       now: Date.now,
-      store: sentFor(touched),
+      store: sentFor(sentTo),
+      commands: requestable(commands),
+      compute: { vms: { get: async (id: string) => statusesNow(id) } },
       inventory: {
         vms: async () => vms,
         state: async () => ({
@@ -37,7 +42,16 @@ async function startStatuses(touched: (id: string) => boolean = () => false) {
     };
     await Promise.all([1, 2, 3].map(() => runProbe(statusProbe(options))));
   };
+  /** What a single read gives; the same as the list, unless a test sets something else. */
+  const reads = new Map<string, KnownVm>();
+  let listed: readonly KnownVm[] = [];
+  const statusesNow = (id: string) => {
+    const vm = reads.get(id) ?? listed.find((one) => one.id === id);
+    if (!vm) throw new Error(`no ${id}`);
+    return vm;
+  };
   return {
+    reads,
     look: lookAt,
     said,
     texts,
@@ -85,10 +99,63 @@ describe("VMs that change without being asked to", () => {
   });
 
   it("are not told when a request of ours did it, is new, or the service is away", async () => {
-    await using at = await startStatuses((id) => id === "vm-asked");
+    await using at = await startStatuses((id) =>
+      id === "vm-asked" ? { command: "vm restart", state: "accepted" } : undefined,
+    );
     await at.look([knownVm("asked"), knownVm("web-1")]);
     await at.look([knownVm("asked", "STOPPED"), knownVm("web-1"), knownVm("new", "STOPPED")]);
     await at.look([knownVm("web-1", "ERROR")], { stale: true });
+    expect(at.texts()).toEqual([]);
+  });
+
+  it.each<[what: string, sent: Sent, status: string]>([
+    ["a snapshot was taken right before", { command: "vm snapshot", state: "done" }, "ERROR"],
+    ["a snapshot is being taken", { command: "vm snapshot", state: "accepted" }, "STOPPED"],
+    ["a console is open", { command: "vm console", state: "done" }, "ERROR"],
+    [
+      "a restart ended in RUNNING before",
+      { command: "vm restart", state: "done", left: "RUNNING" },
+      "ERROR",
+    ],
+    ["a stop was refused", { command: "vm stop", state: "rejected" }, "STOPPED"],
+    [
+      "a stop was done long before",
+      { command: "vm stop", state: "done", left: "STOPPED", agoMs: 3_600_000 },
+      "STOPPED",
+    ],
+    [
+      "the outcome of a restart has been unknown for long",
+      { command: "vm restart", state: "unknown", agoMs: 3_600_000 },
+      "ERROR",
+    ],
+  ])("are told although %s", async (_, sent, status) => {
+    await using at = await startStatuses(() => sent);
+    await at.look([knownVm("web-1")]);
+    await at.look([knownVm("web-1", status)]);
+    expect(at.texts()).toHaveLength(1);
+  });
+
+  it.each<[what: string, sent: Sent, status: string]>([
+    ["a stop ended so", { command: "vm stop", state: "done", left: "STOPPED" }, "STOPPED"],
+    ["a restart failed so", { command: "vm restart", state: "failed", left: "ERROR" }, "ERROR"],
+    ["a resize is under way", { command: "vm resize", state: "accepted" }, "STOPPED"],
+    ["the outcome of a stop is unknown", { command: "vm stop", state: "unknown" }, "STOPPED"],
+  ])("are not told where %s", async (_, sent, status) => {
+    await using at = await startStatuses(() => sent);
+    await at.look([knownVm("web-1")]);
+    await at.look([knownVm("web-1", status)]);
+    expect(at.texts()).toEqual([]);
+  });
+
+  it("are not told of what a list saw while a request ran that has ended by now", async () => {
+    await using at = await startStatuses(() => ({
+      command: "vm resize",
+      state: "done",
+      left: "RUNNING",
+    }));
+    await at.look([knownVm("web-1")]);
+    at.reads.set("vm-web-1", knownVm("web-1"));
+    await at.look([knownVm("web-1", "STOPPED")]);
     expect(at.texts()).toEqual([]);
   });
 

@@ -1,12 +1,33 @@
 import type { Journal } from "../../src/core/request/journal.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
+import { isFinal } from "../../src/core/request/stage.ts";
+import { knownVm } from "./known-vm.ts";
 
-/** What a journal says in which a request was just sent for these targets, and for no other. */
+/** What the status probe looks at of a request that was sent. */
+export interface Sent {
+  command: string;
+  state: StoredRequest["state"];
+  /** The status in which it left the VM. */
+  left?: string;
+  agoMs?: number;
+}
+
+/** A journal in which these requests were sent for targets, by their IDs. */
 export const sentFor = (
-  isTouched: (id: string) => boolean,
+  sentTo: (id: string) => Sent | undefined,
 ): Pick<Journal, "recentIds" | "getMany"> => ({
-  recentIds: async (of) => ("targetId" in of && isTouched(of.targetId) ? ["r-1"] : []),
+  recentIds: async (of) => ("targetId" in of && sentTo(of.targetId) ? [of.targetId] : []),
   getMany: async (ids) =>
-    // Only what the probe looks at
-    ids.map(() => ({ final: false, state: "accepted", changedAt: 0 }) as StoredRequest),
+    ids.flatMap((id) => {
+      const sent = sentTo(id);
+      if (!sent) return [];
+      const { command, state, left, agoMs = 1_000 } = sent;
+      const after = left === undefined ? {} : { after: knownVm(id, left) };
+      const stage = { state, call: { sentAt: 0 }, ...after };
+      const changedAt = Date.now() - agoMs;
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only what the probe looks at
+      return [
+        { record: { command }, state, stage, final: isFinal(state), changedAt } as StoredRequest,
+      ];
+    }),
 });

@@ -31,6 +31,7 @@ export const attestation = defineFeature({
     "changes",
     "follow",
     "stopping",
+    "now",
   ],
   start(on) {
     const { config } = on;
@@ -41,7 +42,6 @@ export const attestation = defineFeature({
       alarms: createAlarms(on),
       trail: createTrail(on.redis, on.key),
       tellingRequest: findTellingRequest(on),
-      now: Date.now,
     };
     const probe = driftProbe({
       ...telling,

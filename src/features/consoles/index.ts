@@ -9,7 +9,7 @@ import { offerApproved, openConsole } from "./open-console.ts";
 export const consoles = defineFeature({
   name: "consoles",
   commands: [console],
-  needs: ["redis", "key", "personName"],
+  needs: ["redis", "key", "personName", "now"],
   start: (on) => ({
     handover: consolesInHandovers(on),
     concerns: consoleConcerns(on),

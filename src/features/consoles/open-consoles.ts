@@ -26,11 +26,11 @@ async function openConsoles({ redis, key }: Trail, now: number) {
 export const consoleConcerns = ({
   personName,
   ...trail
-}: Trail & { personName(userId: string): Promise<string> }): ConcernPart => ({
+}: Trail & { now(): number; personName(userId: string): Promise<string> }): ConcernPart => ({
   name: "open consoles",
   async read({ command, targets }) {
     if (!takesBreakGlass(command)) return [];
-    const open = await openConsoles(trail, Date.now());
+    const open = await openConsoles(trail, trail.now());
     const concerned = targets.flatMap((target) =>
       open.filter(({ vmId }) => vmId === target.id).map((one) => ({ target, ...one })),
     );

@@ -36,11 +36,11 @@ export const digests = defineFeature({
     "schedulesChanged",
     "running",
     "at",
+    "now",
   ],
   start(on) {
-    const { config, store } = on;
+    const { config, store, now } = on;
     const { timing } = config.policy;
-    const now = Date.now;
     const all = createDigests({
       ...on,
       requests: requestsForDigest(store, on.changes),

@@ -1,5 +1,7 @@
 import { sentFor } from "../../support/sent-for.ts";
 import { describe, expect, it } from "vitest";
+import { commands } from "../../../src/features/index.ts";
+import { requestable } from "../../../src/registry/define.ts";
 import { createAlarms } from "../../../src/monitor/alarms.ts";
 import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
 import { createStatusRecords } from "../../../src/monitor/status-records.ts";
@@ -138,7 +140,11 @@ describe("VMs that go to ERROR and come out of it", () => {
               : records,
             alarms: here.alarms,
             follow: here.subscriptions.follow,
-            store: sentFor((id) => id === "vm-asked"),
+            store: sentFor((id) =>
+              id === "vm-asked" ? { command: "vm restart", state: "accepted" } : undefined,
+            ),
+            commands: requestable(commands),
+            compute: { vms: { get: async () => Promise.reject(new Error("nothing is read")) } },
             inventory: {
               vms: async () => vms,
               state: async () => ({ ...seen, vms: 0, projects: 0, unread: [] }),
