@@ -49,6 +49,7 @@ describe("a Gatehouse without rollouts, snapshots, consoles, and freeze", () => 
 
   it("says that Gatehouse stopped all changes, and offers no command to end that", async () => {
     world.compute.weather({ match: "POST /v1/*", status: 401, message: "key revoked" });
+    world.compute.weather({ match: "GET /v1/projects", status: 401 });
     await world.olivia.types("ops", "/vm restart db-1");
     const told = await hears(world.olivia, "ops", /Gatehouse froze all changes: /);
     expect(told.text).toMatch(/reads still work\.$/);

@@ -1,3 +1,4 @@
+import { createSnapshots } from "../../../src/fleet/inventory/snapshots.ts";
 import { describe, expect, it } from "vitest";
 import { advance } from "../../../src/core/perform/perform.ts";
 import { callOf } from "../../../src/core/request/stage.ts";
@@ -20,6 +21,16 @@ async function approvedRestore(here: WorkerHere) {
   const input = { vm: vm.id, snapshot: "snap-old" };
   const approval = { required: 1, expiresMs: 3_600_000, evidence: [] };
   const asked = restartOf(vm, { command: restore, input, approval });
+  const { measurement = "" } = (await here.by.compute.vms.get(vm.id)).attestation ?? {};
+  const known = {
+    id: "snap-old",
+    name: "old",
+    vmId: vm.id,
+    vmName: vm.name,
+    projectId: vm.projectId,
+  };
+  const snapshots = createSnapshots(here.redis, here.key);
+  await snapshots.remember({ ...known, by: "U0OLIVIA", at: Date.now(), measurement });
   const draft = await storeRequest(here.by.store, asked);
   const { id } = draft.record;
   const seen = draft.record.approval?.digest.slice(0, 16) ?? "";
