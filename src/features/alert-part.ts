@@ -1,3 +1,4 @@
+import type { Scope } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/message.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 
@@ -55,8 +56,15 @@ export interface Advice {
 
 /** What a feature adds to the messages of alerts about what helped before. */
 export interface RemedyPart {
-  /** The advice for alerts of these names on a VM that the message's readers may see. */
-  advise(vmId: string, alertNames: readonly string[]): Promise<readonly Advice[]>;
+  /**
+   * The advice for alerts of these names on a VM that the message's readers may see. What happened
+   * while the VM belonged to a project outside their scope stays with those who saw it.
+   */
+  advise(
+    vmId: string,
+    alertNames: readonly string[],
+    readers: { scope: Scope | undefined; projectName: string | undefined },
+  ): Promise<readonly Advice[]>;
   /**
    * Judges these requests again, if something was learned of their alerts since (`at`, ms by Redis).
    * Idempotent.

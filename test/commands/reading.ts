@@ -114,6 +114,7 @@ export async function startReading(
     async announce({ channelId, message }: { channelId: string; message: Message }) {
       told.push(`${channelId}: ${message.text}`);
     },
+    now: Date.now,
     schedulesChanged: async () => undefined,
   } as unknown as Layers;
   const { services } = startFeatures(features, layers);

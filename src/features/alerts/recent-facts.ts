@@ -41,7 +41,10 @@ export async function readRecentFacts(
     seesUnder(scope, then.projectId, [then.projectName, target.projectName]),
   );
   const names = namesFiringOn(target.id, alert);
-  const advice = names.length > 0 ? remedies?.advise(target.id, names) : undefined;
+  const advice =
+    names.length > 0
+      ? remedies?.advise(target.id, names, { scope, projectName: target.projectName })
+      : undefined;
   return {
     lastChange: lastChangeIn(seen, { commands: requestable(commands), now }),
     advice: (await advice?.catch(() => [])) ?? [],

@@ -126,8 +126,7 @@ export function proposalRefusal(
   const decided = decidedRefusal(proposal, { personId, now });
   const { by, target, input } = proposal.record;
   if (decided !== undefined || "person" in by) return decided;
-  if ("asker" in by)
-    return by.asker.id === personId ? "You asked for this: someone else must run it." : undefined;
+  if ("asker" in by) return by.asker.id === personId ? askedYourself : undefined;
   const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
   const { id, name = "" } = ownerOf(target);
   // A project that doesn't exist yet has no ID and is in no view.
@@ -136,6 +135,8 @@ export function proposalRefusal(
   if (rule && isSeen && mayPropose(rule, command, target, input)) return undefined;
   return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
 }
+
+export const askedYourself = "You asked for this: someone else must run it.";
 
 /** Posting a card takes less (ms). */
 const untoldMs = 30_000;

@@ -7,6 +7,7 @@ import {
   proposalRefusal,
   proposalsOf,
   requestOf,
+  askedYourself,
 } from "./proposals.ts";
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/message.ts";
@@ -18,7 +19,9 @@ import {
   snapshotLister,
   freezeEnder,
 } from "../../registry/define.ts";
+import { isSamePerson } from "../../core/permit/approval-rule.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
+import { targetChange } from "../../core/perform/gate.ts";
 import { asNamedNow, readTarget } from "../../core/perform/read-target.ts";
 import { isList } from "../../core/request/seen.ts";
 import { frozenLine } from "../../talk/authorize.ts";
@@ -53,9 +56,11 @@ export async function findProposal(
     if (decided !== undefined) throw new UserError(decided);
     return { proposal, command };
   }
-  const today = "service" in by ? await targetToday(target, gateway) : target;
+  const today = await targetToday(target, gateway);
   if (!today)
     throw new UserError(`${target.name} is gone. Nothing was done.`, "Dismiss this proposal.");
+  if ("asker" in by && (await isOnePerson(personId, by.asker.id, gateway)))
+    throw new UserError(askedYourself);
   const refused = proposalRefusal(
     { ...proposal, record: { ...proposal.record, target: today } },
     command,
@@ -66,13 +71,25 @@ export async function findProposal(
   return { proposal, command, today };
 }
 
+/** Whether two accounts belong to one person, who can't run what they asked others for. */
+async function isOnePerson(
+  one: string,
+  other: string,
+  { person, ourTeamId }: GatewayContext,
+): Promise<boolean> {
+  const [first, second] = await Promise.all([person(one, ourTeamId), person(other, ourTeamId)]);
+  return isSamePerson(first, second);
+}
+
 /** The longest read during a press (ms): Slack opens a form only within three seconds. */
 const readWithinMs = 1_000;
 
 /**
- * Reads the target's present name and project, which decide what a service may propose, not those
- * at the time of the proposal. Undefined when the target is gone. Throws UserError when the compute
- * service doesn't answer, because an old name could allow what the present one doesn't.
+ * Reads the target's present name and project, which decide what may be run, not those at the time
+ * of the proposal. Undefined when the target is gone. Throws UserError when the compute service
+ * doesn't answer, because an old name could allow what the present one doesn't, and when another VM
+ * or project would be changed than the one that the card names. The present name isn't said: those
+ * who read the card may not see it.
  */
 async function targetToday(
   target: Target,
@@ -86,6 +103,12 @@ async function targetToday(
     const options = { ...within, onGaps: () => void (isWhole = false) };
     const { seen } = await readTarget(target, { compute }, options);
     if (seen === undefined || isList(seen)) return undefined;
+    const { specs: _specs, ...identity } = target;
+    if (targetChange(identity, seen) !== undefined)
+      throw new UserError(
+        `${target.name} was renamed, moved, or replaced since this was asked. Nothing was done.`,
+        "Dismiss this. Whoever wants it asks again.",
+      );
     const { id, name, ...rest } = seen;
     const projectId = "projectId" in rest ? rest.projectId : id;
     const named =

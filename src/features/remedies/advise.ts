@@ -1,4 +1,5 @@
 import type { ChangeCommand } from "../../registry/define.ts";
+import { seesUnder } from "../../core/permit/access.ts";
 import type { RemedyPart } from "../alert-part.ts";
 import { type PastAttempt, sumUp } from "./judge-remedy.ts";
 import type { Remedies, StoredRemedy } from "./remedies.ts";
@@ -22,10 +23,15 @@ export const remedyPart = (on: {
   remedies: Pick<Remedies, "of" | "get" | "touch">;
   changes: readonly ChangeCommand[];
 }): RemedyPart => ({
-  async advise(vmId, alertNames) {
+  async advise(vmId, alertNames, { scope, projectName }) {
     const names = alertNames.slice(0, mostNames);
     const all = await Promise.all(
-      names.map(async (name) => sumUp(pastOf(await on.remedies.of(vmId, name), name))),
+      names.map(async (name) => {
+        const seen = (await on.remedies.of(vmId, name)).filter(({ record: { project } }) =>
+          seesUnder(scope, project.id, [project.name, projectName]),
+        );
+        return sumUp(pastOf(seen, name));
+      }),
     );
     return all
       .flatMap((sums, n) =>

@@ -32,6 +32,7 @@ export const remedies = defineFeature({
           request: id,
           alert: origin.alert,
           vmId: origin.vm,
+          project: { id: request.record.target.projectId, name: request.record.target.projectName },
           command: command.name,
           fired: Object.fromEntries(fired.map(({ name, since }) => [name, since])),
         });

@@ -12,6 +12,8 @@ export interface RemedyRecord {
   /** ID of the group of alerts. */
   alert: string;
   vmId: string;
+  /** The VM's project then, whose people alone saw the attempt. */
+  project: { id: string; name: string | undefined };
   /** Name of the command. */
   command: string;
   /** The names of the alerts that fired on the VM, each with its beginning (ms by its source). */
@@ -119,12 +121,23 @@ export function createRemedies(redis: RedisClient, key: Keys) {
   };
 }
 
+/** Release 1.0.0-rc.1 stored no project. */
+function parseRecord(text: string): RemedyRecord {
+  const { project = { id: "", name: undefined }, ...record } = JSON.parse(text) as Omit<
+    RemedyRecord,
+    "project"
+  > &
+    Partial<Pick<RemedyRecord, "project">>;
+  return { ...record, project };
+}
+
 /** Parses a stored remedy; undefined when it is gone. */
 export function parseRemedy(fields: Fields): StoredRemedy | undefined {
   const { remedy, state, judgment } = fields;
   if (!remedy || !state) return undefined;
   return {
-    record: JSON.parse(remedy) as RemedyRecord,
+    // Release 1.0.0-rc.1 stored no project.
+    record: parseRecord(remedy),
     state: state as StoredRemedy["state"],
     revision: Number(fields["revision"]),
     createdAt: Number(fields["createdAt"]),

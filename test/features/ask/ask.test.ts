@@ -55,6 +55,26 @@ describe("a refusal for lack of the right", () => {
     expect(writes(world)).toEqual([]);
   });
 
+  it("ends where its VM has another name by now, which whoever reads the card may not see", async () => {
+    const { vera, olivia } = world;
+    await asks(vera, "/vm start worker-1");
+    const asked = await card(olivia);
+    world.compute.edit.renameVm({ vm: "worker-1", name: "prod-billing" });
+    await olivia.presses("Run", { in: asked.ts });
+    const refused = await hears(
+      olivia,
+      "ops",
+      /worker-1 was renamed, moved, or replaced since this was asked\. Nothing was done\./,
+    );
+    expect(wordsOf(refused)).not.toContain("prod-billing");
+    expect(writes(world)).toEqual([]);
+    world.compute.edit.renameVm({ vm: "prod-billing", name: "worker-1" });
+    await vera.presses("Dismiss", { in: asked.ts });
+    await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await vera.submits({ Reason: "It was renamed" });
+    await hears(olivia, "ops", /Withdrawn by vera: “It was renamed”/);
+  });
+
   it("becomes a proposal that someone with the right runs, and whoever asked is told the result", async () => {
     const { vera, olivia } = world;
     const refused = await asks(vera);

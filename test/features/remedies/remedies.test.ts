@@ -9,6 +9,7 @@ const recordOf = (request: string, vmId = "vm-1") => ({
   request,
   alert: "a-1",
   vmId,
+  project: { id: "prj-1", name: "payments" },
   command: "vm restart",
   fired: { HighCpu: 1 },
 });
@@ -37,9 +38,14 @@ describe("a remedy", () => {
     expect(judged.filter(Boolean)).toHaveLength(1);
     expect(await one.voided(remedy)).toBe(false);
     const { advise } = remedyPart({ remedies: one, changes: requestable(commands) });
-    expect(await advise("vm-1", ["HighCpu"])).toHaveLength(1);
-    expect(await advise("vm-2", ["HighCpu"])).toEqual([]);
-    expect(await advise("vm-1", ["DiskFull"])).toEqual([]);
+    const all = { scope: undefined, projectName: "payments" };
+    expect(await advise("vm-1", ["HighCpu"], all)).toHaveLength(1);
+    expect(await advise("vm-2", ["HighCpu"], all)).toEqual([]);
+    expect(await advise("vm-1", ["DiskFull"], all)).toEqual([]);
+    // The VM belongs to another team by now, whose people saw nothing of it.
+    const sees = ({ name }: { name: string }) => name === "ml";
+    const others = { scope: { key: "ml", sees }, projectName: "ml" };
+    expect(await advise("vm-1", ["HighCpu"], others)).toEqual([]);
   });
 
   it("is kept with the newest of its kind for 90 days; one whose process died before it was stored counts as none", async () => {

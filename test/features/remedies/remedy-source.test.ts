@@ -90,6 +90,7 @@ async function startSource(state: "firing" | "ended") {
         request: record.id,
         alert: "a-1",
         vmId: record.target.id,
+        project: { id: record.target.projectId, name: record.target.projectName },
         command: record.command,
         fired: { [alertName]: 1 },
       }),
