@@ -94,6 +94,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
 
   async function begin(): Promise<Running> {
     watchSecrets(config, log);
+    for (const why of config.warnings) log.warn("config.warning", { why });
     opened(await holdDirectory(config.dataDir));
     // Health comes before everything that may wait, so that a process that can't continue is able
     // to say why.
