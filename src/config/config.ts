@@ -352,6 +352,7 @@ export interface ApiAccess {
   url: string;
   token: string;
   authorities?: string | undefined;
+  proxies?: Proxies | undefined;
 }
 
 /**
@@ -360,10 +361,10 @@ export interface ApiAccess {
  */
 export function loadApiAccess(env: Env = process.env): ApiAccess {
   const from = new Environment(env);
-  const read = from.readVariables("CA_FILE", ...callerNames);
+  const read = from.readVariables("CA_FILE", ...callerNames, ...proxyNames);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token, CA_FILE: authorities } = read;
-  return { url, token, authorities };
+  return { url, token, authorities, proxies: proxiesIn(read) };
 }
 
 /** Tells people where the token of `loadApiAccess` comes from. */

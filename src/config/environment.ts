@@ -7,6 +7,7 @@ import { editDistance, nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
 import { areCertificates, isTakenByTls } from "./compute-tls.ts";
 import { matching, readAs, webAddress } from "./policy-values.ts";
+import { isLoopback } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -370,11 +371,6 @@ export function addressProblem(text: string): string | undefined {
     return "begins with http:// and must begin with https://, because secrets are sent there (http:// is only for this machine: localhost, 127.0.0.1)";
   }
   return undefined;
-}
-
-function isLoopback(host: string): boolean {
-  if (host === "[::1]" || host === "localhost" || host.endsWith(".localhost")) return true;
-  return isIP(host) === 4 && host.startsWith("127.");
 }
 
 function redisProblem(text: string): string | undefined {
