@@ -88,7 +88,7 @@ describe("deploy/kubernetes", () => {
       expect([...variables.keys()].filter((name) => !isKnown(name))).toEqual([]);
       const port = container.ports.find(({ name }) => name === "ops")?.containerPort;
       expect(variables.get("OPS_PORT")).toBe(String(port));
-      expect(variables.get("OPS_HOST")).toBe("0.0.0.0");
+      expect(variables.get("OPS_HOST")).toBe("::");
       for (const [probe, answers] of [
         ["startupProbe", "/healthz"],
         ["livenessProbe", "/healthz"],

@@ -100,7 +100,7 @@ spec:
           env:
             - { name: GATEHOUSE_CONFIG, value: /config/gatehouse.yml }
             - { name: DATA_DIR, value: /data }
-            - { name: OPS_HOST, value: 0.0.0.0 }
+            - { name: OPS_HOST, value: "::" }
             - { name: OPS_PORT, value: "3001" }
             - { name: SLACK_BOT_TOKEN_FILE, value: /run/secrets/gatehouse/slack-bot-token }
             - { name: COMPUTE_API_KEY_FILE, value: /run/secrets/gatehouse/compute-api-key }
