@@ -400,10 +400,12 @@ export function createStatus(on: Running) {
       });
     },
     redisProblem: () => redisProblem(on.redis, on.key),
-    /** Why this process isn't ready now. Empty when it is. */
-    async unready(): Promise<readonly Unready[]> {
+    /**
+     * Why this process isn't ready now. Empty when it is. `without` names checks that don't count.
+     */
+    async unready(without: readonly string[] = []): Promise<readonly Unready[]> {
       const all = checks.map(async ({ name, forReadiness }) => {
-        if (!forReadiness) return [];
+        if (!forReadiness || without.includes(name)) return [];
         const problem = await within(
           deadlineMs(checkWithinMs),
           forReadiness(checked).catch(messageOf),
