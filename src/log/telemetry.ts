@@ -153,6 +153,10 @@ export function createTelemetry({
       "1 while other processes have a newer policy than this one, which then changes nothing",
     ),
     redisUp: gauge("redis_up", "1 while Redis answers this process and takes its writes"),
+    redisVolatile: gauge(
+      "redis_volatile",
+      "1 while no change is sent, because Redis is set so that it may lose what was sent",
+    ),
     /** The reasons as /readyz reports them. */
     ready: gauge("ready", "0 while this process gets no work for that reason, else 1", ["reason"]),
   };

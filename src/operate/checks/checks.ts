@@ -50,7 +50,7 @@ interface Check {
 
 type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "features";
 type Asked = "web" | "compute" | "inventory" | "queues" | "store";
-type OfRedis = "redis" | "key" | "redisCheck" | "storageProblemsNow";
+type OfRedis = "redis" | "key" | "redisCheckNow" | "storageProblemsNow";
 
 /** What checks of a running process go by. */
 type Running = Pick<Services, Process | Asked | OfRedis>;
@@ -153,11 +153,13 @@ export const checks: readonly Check[] = [
     async forPeople(on) {
       const problem = await redisProblem(on.redis, on.key);
       if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
-      const { redisCheck } = on;
-      if (redisCheck.kind !== "ok") {
+      const kept = await on.redisCheckNow();
+      if (kept.kind !== "ok") {
         const doubt =
-          redisCheck.kind === "volatile" ? "may forget what was sent" : "doesn't say how it stores";
-        return { ...trouble(doubt), advice: redisCheck.sentence };
+          kept.kind === "unchecked"
+            ? "doesn't say how it stores"
+            : `may forget what was sent${kept.allowed ? "" : ", so no change is sent"}`;
+        return { ...trouble(doubt), advice: kept.sentence };
       }
       const problems = await on.storageProblemsNow();
       const told = (stops: boolean) =>
