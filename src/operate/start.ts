@@ -107,6 +107,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         log,
         async figures() {
           telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
+          telemetry.setLogLost(options.logLoss?.().lines ?? 0);
           const measured = measure?.();
           telemetry.setUnready((await unready()).map(({ reason }) => reason));
           await measured;

@@ -42,8 +42,11 @@ interface Check {
     now: number,
     judgePolicy: JudgePolicy,
   ): Promise<readonly Finding[] | undefined>;
-  /** The line of `/gatehouse status`, about the installation and the process that answers. */
-  forPeople?(on: Checked): Promise<Finding>;
+  /**
+   * The line of `/gatehouse status`, about the installation and the process that answers. Undefined
+   * when there is nothing to say.
+   */
+  forPeople?(on: Checked): Promise<Finding | undefined>;
   /** Why this process isn't ready (`/readyz`). Undefined when it is. */
   forReadiness?(on: Checked): Promise<string | undefined>;
 }
@@ -131,6 +134,24 @@ function judgeClocks(known: readonly KnownProcess[]): Finding {
     firstFew(each, 5),
     "Let NTP set the clocks of these machines. Until then their processes take no work.",
   );
+}
+
+/** Finds processes whose log lines nobody takes. Undefined without one. */
+function judgeLogs(known: readonly KnownProcess[]): Finding | undefined {
+  const lossy = known.flatMap(({ role, host, logLoss, isMissing }) =>
+    logLoss && !isMissing ? [{ role, host, ...logLoss }] : [],
+  );
+  if (lossy.length === 0) return undefined;
+  const each = lossy.map(({ role, host, lines }) => {
+    const which = role === "all" ? "the process" : `a ${role}`;
+    return `that of ${which} on ${host} is lost (${counted(lines, "line")})`;
+  });
+  return {
+    ...ill(firstFew(each, 5), "Work goes on."),
+    advice:
+      "Check what reads its standard output, and the disk behind it; then start the process again.",
+    since: Math.min(...lossy.map(({ since }) => since)),
+  };
 }
 
 /**
@@ -295,6 +316,10 @@ export const checks: readonly Check[] = [
   {
     name: "Processes",
     forPeople: async ({ presence }) => judgeProcesses(await presence.known()),
+  },
+  {
+    name: "Log",
+    forPeople: async ({ presence }) => judgeLogs(await presence.known()),
   },
   {
     name: "Clocks",
