@@ -43,7 +43,7 @@ const withoutSlash = (text: string) => new URL(text).href.replace(/\/+$/, "");
 /** Other programs take a proxy without a scheme for one that speaks HTTP, so this one does, too. */
 const proxy = z
   .string()
-  .transform((text) => (/^[\w.-]+:\d+\/?$/.test(text) ? `http://${text}` : text))
+  .transform((text) => text.replace(/^(?=[\w.-]+:\d+\/?$)/, "http://"))
   .pipe(webAddress("must be the address of a proxy, like http://proxy.example:3128"))
   .optional();
 
@@ -168,9 +168,7 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
  * start; a problem with it is only a warning.
  */
 const isOfOthers = (name: VariableName, text = "") =>
-  name.startsWith("OTEL_") ||
-  name === "NO_PROXY" ||
-  (name.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text));
+  /^OTEL_|^NO_PROXY$/.test(name) || (/_PORT$/.test(name) && /^(tcp|udp|sctp):\/\//.test(text));
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
