@@ -167,8 +167,10 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
  * a service that is called `api` or `ops` (`API_PORT=tcp://…`). Such a variable never prevents a
  * start; a problem with it is only a warning.
  */
-const isOfOthers = (name: VariableName, text = "") =>
-  /^OTEL_|^NO_PROXY$/.test(name) || (/_PORT$/.test(name) && /^(tcp|udp|sctp):\/\//.test(text));
+const isOfOthers = (variable: VariableName, text = "") =>
+  variable.startsWith("OTEL_") ||
+  variable === "NO_PROXY" ||
+  (variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text));
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
