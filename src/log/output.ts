@@ -10,18 +10,24 @@ export interface LogLoss {
 
 export const noLoss = (): LogLoss => ({ lines: 0, since: undefined });
 
+/** What may wait in memory for a reader that has stopped reading (bytes). */
+const mostWaiting = 4 * 1024 * 1024;
+
 /**
  * Writes lines to a stream that only tells what happens, so the work doesn't depend on it: a line
- * that it doesn't take is dropped and counted. The stream must have a listener for its errors.
+ * that it doesn't take, or for which too many others wait, is dropped and counted. The stream must
+ * have a listener for its errors.
  */
-export function createOutput(stream: Pick<Writable, "write">) {
+export function createOutput(stream: Pick<Writable, "write" | "writableLength">) {
   const loss = noLoss();
+  function note(isLost: boolean): void {
+    loss.lines += isLost ? 1 : 0;
+    loss.since = isLost ? (loss.since ?? Date.now()) : undefined;
+  }
   return {
     write(line: string): void {
-      stream.write(line, (error) => {
-        loss.lines += error ? 1 : 0;
-        loss.since = error ? (loss.since ?? Date.now()) : undefined;
-      });
+      if (stream.writableLength > mostWaiting) note(true);
+      else stream.write(line, (error) => note(error instanceof Error));
     },
     loss: (): LogLoss => ({ ...loss }),
   };

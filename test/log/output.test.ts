@@ -29,3 +29,12 @@ it("a reader that has gone loses lines, and ends nothing", async () => {
   await until(() => output.loss().lines).toBe(1);
   server.close();
 });
+
+it("a reader that has stopped reading loses lines, and fills no memory", () => {
+  const stream = new Writable({ write: () => undefined });
+  const output = createOutput(stream);
+  for (let n = 0; n < 100; n++) output.write("x".repeat(100_000));
+  expect(output.loss()).toEqual({ lines: expect.any(Number), since: expect.any(Number) });
+  expect(output.loss().lines).toBeGreaterThan(50);
+  expect(stream.writableLength).toBeLessThan(5_000_000);
+});
