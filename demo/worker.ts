@@ -2,6 +2,7 @@
 // its input is gone; Ctrl-C is for them.
 import { loadConfig } from "../src/config/config.ts";
 import { createLog, hideSecret } from "../src/log/log.ts";
+import { createOutput } from "../src/log/output.ts";
 import { demoPace } from "./demo-world.ts";
 import { sandboxRoots } from "../sandbox/evidence/index.ts";
 import { start } from "../src/operate/start.ts";
@@ -9,7 +10,8 @@ import { features, policyTerms } from "../src/features/index.ts";
 
 const config = loadConfig({ role: "worker", terms: policyTerms, pace: demoPace });
 for (const secret of config.secrets) hideSecret(secret);
-const log = createLog({ level: config.logLevel, base: { role: config.role } });
+const { write } = createOutput(process.stdout);
+const log = createLog({ level: config.logLevel, base: { role: config.role }, write });
 process.on("SIGINT", () => undefined);
 process.stdin.resume().once("close", () => process.exit(0));
 const worker = await start(config, log, {

@@ -1,7 +1,8 @@
-import { catchSignals, signalExitCodes } from "./operate/node-process.ts";
+import { catchSignals, outliveReaders, signalExitCodes } from "./operate/node-process.ts";
 
 // This runs before anything else is loaded, because a signal may come at any time.
 const signals = catchSignals();
+outliveReaders();
 
 const { isRoleAlone, runCommandLine } = await import("./cli/command-line.ts");
 const words = process.argv.slice(2);

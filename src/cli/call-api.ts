@@ -1,5 +1,5 @@
 import { deadlineMs } from "../deadline.ts";
-import { messageOf, codeOf, rootCause } from "../errors.ts";
+import { messageOf, codeOf, rootCause, statusOfProxy } from "../errors.ts";
 import type { ApiAccess } from "../config/config.ts";
 import { plain } from "../messages/message.ts";
 import { parseJson } from "../text/parse-json.ts";
@@ -37,6 +37,9 @@ export async function callOnce(to: ApiAccess, path: string, forMs: number, sent?
     return { answer, body, why: `what is there answered ${answer.status}` };
   } catch (error) {
     const cause = rootCause(error);
+    const status = statusOfProxy(cause);
+    if (status !== undefined)
+      return { why: `the proxy in HTTPS_PROXY answers ${status}`, isUnsent: true };
     // A name may have several addresses.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
     return { why: onOneLine(messageOf(first)), isUnsent: unsent.test(codeOf(first)) };

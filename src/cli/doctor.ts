@@ -82,12 +82,15 @@ async function examine(
           ),
         ]
       : [];
+    const warnings = config.warnings.map((warning) =>
+      note(warning, "Gatehouse starts, and goes on as if it were not set."),
+    );
     const name = `Configuration (Gatehouse ${version}, Node.js ${process.version})`;
     const found = (await Promise.all(sections)).filter((section) => section !== undefined);
     const messages = isAboutMessages
       ? [{ name: "Messages (blocks.validate)", findings: await askAboutMessages(config, commands) }]
       : [];
-    const first = { name, findings: [well(said), ...unread] };
+    const first = { name, findings: [well(said), ...unread, ...warnings] };
     return { sections: [first, ...found, ...messages], secrets: config.secrets };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

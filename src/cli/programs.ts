@@ -8,10 +8,12 @@ import {
   loadSlackAccess,
   policyPath,
 } from "../config/config.ts";
-import type { Command } from "../registry/define.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
+import type { Proxies } from "../config/proxy.ts";
 import type { JudgePolicy } from "../operate/checks/api.ts";
 import { orExit } from "../operate/exit-config.ts";
+import { useProxies } from "../operate/use-proxies.ts";
+import type { Command } from "../registry/define.ts";
 import { attestationUsage, runAttestation } from "./attestation.ts";
 import { auditUsage, runAudit } from "./audit.ts";
 import type { Programs } from "./command-line.ts";
@@ -29,10 +31,13 @@ interface FromFeatures {
   judgePolicy: JudgePolicy;
 }
 
-/** Loads the access that a program needs, and trusts its authorities from then on. */
-function loadTrusting<T extends { authorities?: string | undefined }>(load: () => T): T {
+/** Loads the access that a program needs, and connects by its authorities and proxies from then on. */
+function loadTrusting<
+  T extends { authorities?: string | undefined; proxies?: Proxies | undefined },
+>(load: () => T): T {
   const access = load();
   trustAuthorities(access.authorities);
+  if (access.proxies) useProxies(access.proxies);
   return access;
 }
 const api = () => loadTrusting(() => orExit(loadApiAccess));

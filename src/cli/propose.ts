@@ -15,7 +15,8 @@ export const proposeUsage = `usage: node gatehouse.mjs propose "<command>" --rea
   proposes a change to people in Slack, as in propose "vm snapshot db-1 before-deploy" --reason "release 42"
   --wait <time>   prints each state on a line, for as long as 10m or until it has ended
   --key <key>     the same key is the same proposal; by default each run has its own
-  GATEHOUSE_URL is the address of the API, GATEHOUSE_TOKEN (or GATEHOUSE_TOKEN_FILE) the token of a service
+  GATEHOUSE_URL is the address of the API, GATEHOUSE_TOKEN (or GATEHOUSE_TOKEN_FILE) the token of a service;
+  HTTPS_PROXY, HTTP_PROXY, and NO_PROXY count as in other programs
 
 exit codes
   0   done; without --wait: proposed
@@ -26,7 +27,7 @@ exit codes
   7   outcome unknown: a person must check
   8   still open when --wait was over
   64  the words mean nothing: nothing was sent
-  78  GATEHOUSE_URL, GATEHOUSE_TOKEN, or CA_FILE is wrong: nothing was sent
+  78  GATEHOUSE_URL, GATEHOUSE_TOKEN, CA_FILE, or a proxy is wrong: nothing was sent
   130 ended by Ctrl-C, 143 by SIGTERM: what was proposed stands`;
 
 /** The exit codes of `propose`. The usage above and docs/automation.md list the same codes. */

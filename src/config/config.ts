@@ -89,7 +89,7 @@ export function loadConfig({
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
   if (apiPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(apiPort))
     from.problems.push(`API_PORT: must not be ${apiPort}, which another port of this process is`);
-  from.problems.push(...tlsProblems(from, read), ...from.renamed(), ...from.mistyped());
+  from.problems.push(...tlsProblems(from, read), ...from.mistyped());
   const policyFile = openPolicy(from, cwd, terms, pace);
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
@@ -175,6 +175,8 @@ export function loadConfig({
     dataDir: resolve(cwd, read.DATA_DIR),
     logLevel: read.LOG_LEVEL,
     traces,
+    /** Problems with variables that Gatehouse works without, as `NAME: what is wrong`. */
+    warnings: from.warnings,
     allowVolatileRedis: read.GATEHOUSE_ALLOW_VOLATILE_REDIS,
     /**
      * The policy in force now. Code that needs the version, too, takes both at once from
@@ -350,6 +352,7 @@ export interface ApiAccess {
   url: string;
   token: string;
   authorities?: string | undefined;
+  proxies?: Proxies | undefined;
 }
 
 /**
@@ -358,10 +361,10 @@ export interface ApiAccess {
  */
 export function loadApiAccess(env: Env = process.env): ApiAccess {
   const from = new Environment(env);
-  const read = from.readVariables("CA_FILE", ...callerNames);
+  const read = from.readVariables("CA_FILE", ...callerNames, ...proxyNames);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token, CA_FILE: authorities } = read;
-  return { url, token, authorities };
+  return { url, token, authorities, proxies: proxiesIn(read) };
 }
 
 /** Tells people where the token of `loadApiAccess` comes from. */

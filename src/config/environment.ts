@@ -7,6 +7,7 @@ import { editDistance, nearest } from "../text/nearest.ts";
 import { ChangingFile } from "./changing-file.ts";
 import { areCertificates, isTakenByTls } from "./compute-tls.ts";
 import { matching, readAs, webAddress } from "./policy-values.ts";
+import { isLoopback } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -31,8 +32,7 @@ const wholeNumber = (most: number) =>
   );
 
 const ipAddress = readAs(
-  (text) =>
-    `must be an IP address of this machine, or 0.0.0.0 for all of them, and is ${asFound(text)}`,
+  (text) => `must be an IP address of this machine, or :: for all of them, and is ${asFound(text)}`,
   (text) => (isIP(text) === 0 ? undefined : text),
 );
 
@@ -40,9 +40,12 @@ const flag = readAs((text) => `must be 1 or 0, and is ${asFound(text)}`, yesOrNo
 
 const withoutSlash = (text: string) => new URL(text).href.replace(/\/+$/, "");
 
-const proxy = webAddress(
-  "must be the address of a proxy, like http://proxy.example:3128",
-).optional();
+/** Other programs take a proxy without a scheme for one that speaks HTTP, so this one does, too. */
+const proxy = z
+  .string()
+  .transform((text) => text.replace(/^(?=[\w.-]+:\d+\/?$)/, "http://"))
+  .pipe(webAddress("must be the address of a proxy, like http://proxy.example:3128"))
+  .optional();
 
 const pem = (what: string, isReadable: (text: string) => boolean, otherwise: string) =>
   matching(/^-----BEGIN [A-Z0-9 ]+-----$/m, `must name a file with ${what} in PEM (-----BEGIN …)`)
@@ -159,13 +162,15 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
 ]);
 
 /**
- * Variables that were renamed, by their former beginning. A value under the former name is refused,
- * because ignoring it silently would be dangerous.
+ * Whether other programs set this variable for themselves, and Gatehouse works without it: what
+ * OpenTelemetry's SDK reads, which hosts are reached without the proxy, and what Kubernetes sets for
+ * a service that is called `api` or `ops` (`API_PORT=tcp://…`). Such a variable never prevents a
+ * start; a problem with it is only a warning.
  */
-const formerNames = [
-  ["DOOR_PORT", "API_PORT"],
-  ["DOOR_SECRET_", "SOURCE_SECRET_"],
-] as const;
+const isOfOthers = (variable: VariableName, text = "") =>
+  variable.startsWith("OTEL_") ||
+  variable === "NO_PROXY" ||
+  (variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text));
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -173,6 +178,8 @@ export type Env = Readonly<Record<string, string | undefined>>;
 export class Environment {
   /** Problems as `NAME: what is wrong`. */
   readonly problems: string[] = [];
+  /** Problems with variables that Gatehouse works without, in the same form. */
+  readonly warnings: string[] = [];
   /**
    * Files that may change, by the variable whose value they hold: COMPUTE_API_KEY, COMPUTE_CA_FILE.
    */
@@ -193,7 +200,8 @@ export class Environment {
   /**
    * Reads and checks these variables. A value that comes from a file is read again at each use,
    * because the file may have changed. A variable with a problem is undefined here whatever its
-   * type says; the problem is in `problems`.
+   * type says; the problem is in `problems`. A variable of other programs then has its default, and
+   * the problem is in `warnings`.
    */
   readVariables<Name extends VariableName>(...names: readonly Name[]): Pick<Variables, Name> {
     const read: Partial<Variables> = {};
@@ -207,7 +215,11 @@ export class Environment {
       const sentence = problem ?? problemOf(text);
       if (sentence === undefined)
         Object.defineProperty(read, name, { get: () => rule.parse(file ? file.text : text) });
-      else this.problems.push(`${variable}: ${sentence}`);
+      else if (!isOfOthers(name, text)) this.problems.push(`${variable}: ${sentence}`);
+      else {
+        this.warnings.push(`${variable}: ${sentence}`);
+        Object.defineProperty(read, name, { value: rule.safeParse(undefined).data });
+      }
     }
     return read as Pick<Variables, Name>;
   }
@@ -236,18 +248,9 @@ export class Environment {
       : { secrets: [], problem: `${found.variable}: ${wrong}` };
   }
 
-  /** Variables that are set under their former name, as `NAME: is called … now`. */
-  renamed(): readonly string[] {
-    return Object.keys(this.#env).flatMap((name) => {
-      const [begin, now] = formerNames.find(([before]) => name.startsWith(before)) ?? [];
-      if (begin === undefined || this.#text(name) === undefined) return [];
-      return [`${name}: is called ${now}${name.slice(begin.length)} now: rename it`];
-    });
-  }
-
   /**
    * Variables that nobody reads and whose names differ by a typo from one that isn't set, as `NAME:
-   * what is wrong`.
+   * what is wrong`. `API_HOST` is another program's, and no typo of API_PORT or OPS_HOST.
    */
   mistyped(): readonly string[] {
     const known = variableNames.flatMap((name) =>
@@ -259,7 +262,7 @@ export class Environment {
         known.includes(name)
       )
         return [];
-      const [meant] = known.filter((one) => editDistance(name, one, 2) <= 2);
+      const [meant] = known.filter((one) => editDistance(name, one, 1) <= 1);
       return meant === undefined ||
         this.#text(name) === undefined ||
         this.#text(meant) !== undefined
@@ -370,11 +373,6 @@ export function addressProblem(text: string): string | undefined {
   return undefined;
 }
 
-function isLoopback(host: string): boolean {
-  if (host === "[::1]" || host === "localhost" || host.endsWith(".localhost")) return true;
-  return isIP(host) === 4 && host.startsWith("127.");
-}
-
 function redisProblem(text: string): string | undefined {
   try {
     parseRedisUrl(text);
@@ -385,12 +383,12 @@ function redisProblem(text: string): string | undefined {
 }
 
 /**
- * Parses `name=value` pairs separated by commas, with URL-encoded values. Undefined for anything
- * else.
+ * Parses `name=value` pairs separated by commas, as OpenTelemetry's SDK does: the first `=` ends the
+ * name, and the value may be URL-encoded. Undefined when the SDK would leave out a pair.
  */
 function headersIn(text: string): Record<string, string> | undefined {
   const pairs = text.split(",").filter((pair) => pair.trim() !== "");
-  const read = pairs.map((pair) => /^\s*([\w-]+)\s*=\s*(\S+)\s*$/.exec(pair));
+  const read = pairs.map((pair) => /^\s*([^=]*[^=\s])\s*=\s*(\S|\S.*\S)\s*$/s.exec(pair));
   if (read.includes(null)) return undefined;
   try {
     return Object.fromEntries(read.map((pair) => [pair?.[1], decodeURIComponent(pair?.[2] ?? "")]));

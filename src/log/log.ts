@@ -25,12 +25,12 @@ const order: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 export function createLog({
   level,
   base = {},
-  write = (line) => void process.stdout.write(line),
+  write,
 }: {
   level: LogLevel;
   /** Fields that every line has. */
   base?: LogFields;
-  write?: (line: string) => void;
+  write: (line: string) => void;
 }): Log {
   const least = order.indexOf(level);
 

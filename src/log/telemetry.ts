@@ -153,6 +153,14 @@ export function createTelemetry({
       "1 while other processes have a newer policy than this one, which then changes nothing",
     ),
     redisUp: gauge("redis_up", "1 while Redis answers this process and takes its writes"),
+    logLinesLost: counter(
+      "log_lines_lost_total",
+      "Log lines that standard output didn't take: its reader is gone, or its disk is full",
+    ),
+    redisVolatile: gauge(
+      "redis_volatile",
+      "1 while no change is sent, because Redis is set so that it may lose what was sent",
+    ),
     /** The reasons as /readyz reports them. */
     ready: gauge("ready", "0 while this process gets no work for that reason, else 1", ["reason"]),
   };
@@ -240,6 +248,10 @@ export function createTelemetry({
     },
     /** Records whether Redis takes writes, as a write just showed. */
     sawRedisWrite: (isUp: boolean) => own.redisUp.set(isUp ? 1 : 0),
+    setLogLost(lines: number): void {
+      own.logLinesLost.reset();
+      own.logLinesLost.inc(lines);
+    },
     setUnready(unready: readonly UnreadyReason[]): void {
       for (const reason of unreadyReasons)
         own.ready.set({ reason }, unready.includes(reason) ? 0 : 1);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { deadlineMs, within } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
 import { shared } from "./checks/checks.ts";
+import type { Log } from "../log/log.ts";
 import { type PortOptions, startWebServer } from "./web-server.ts";
 
 export interface HealthOptions extends PortOptions {
@@ -23,38 +24,62 @@ const readyWithinMs = 2_000;
  * port is in use.
  */
 export function startHealth(options: HealthOptions) {
+  const figures = shared(options.figures);
+  const pages: Pages = {
+    "/healthz": async (response) => tell(response, options.alive()),
+    "/readyz": readinessPage(options.ready),
+    async "/metrics"(response) {
+      const { type, text } = await figures();
+      send(response, 200, type, text);
+    },
+  };
+  const route = routeTo(pages, options.log);
+  return startWebServer(options, (request, response) => {
+    if (!route(request, response)) reply(response, 404, { problem: "no such page" });
+  });
+}
+
+/**
+ * A route for `/readyz` alone, for a port that answers others, too. It returns false for every other
+ * address.
+ */
+export const readinessRoute = ({ ready, log }: Pick<HealthOptions, "ready" | "log">) =>
+  routeTo({ "/readyz": readinessPage(ready) }, log);
+
+type Page = (response: ServerResponse) => Promise<void>;
+type Pages = Readonly<Record<string, Page>>;
+
+function readinessPage(ready: HealthOptions["ready"]): Page {
   const late = () => `the check took longer than ${readyWithinMs / 1000} s`;
   // A check that fails or hangs counts as not ready, too.
-  const ready = shared(() =>
-    within(deadlineMs(readyWithinMs), Promise.try(options.ready), late).catch(messageOf),
+  const problem = shared(() =>
+    within(deadlineMs(readyWithinMs), Promise.try(ready), late).catch(messageOf),
   );
-  const figures = shared(options.figures);
+  return async (response) => tell(response, await problem());
+}
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asked = (request.url ?? "/").split("?", 1)[0];
-    if (asked !== "/healthz" && asked !== "/readyz" && asked !== "/metrics")
-      return reply(response, 404, { problem: "no such page" });
+const routeTo =
+  (pages: Pages, log: Log) =>
+  (request: IncomingMessage, response: ServerResponse): boolean => {
+    const asked = (request.url ?? "/").split("?", 1)[0] ?? "";
+    const page = Object.hasOwn(pages, asked) ? pages[asked] : undefined;
+    if (!page) return false;
     if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
-      return reply(response, 405, { problem: "only GET" });
+      reply(response, 405, { problem: "only GET" });
+      return true;
     }
-    if (asked === "/metrics") {
-      const { type, text } = await figures();
-      return send(response, 200, type, text);
-    }
-    const problem = asked === "/healthz" ? options.alive() : await ready();
-    return problem === undefined
-      ? reply(response, 200, { ok: true })
-      : reply(response, 503, { ok: false, problem });
-  }
-
-  return startWebServer(options, (request, response) => {
-    answer(request, response).catch((error: unknown) => {
-      options.log.error("health.failed", { error });
+    page(response).catch((error: unknown) => {
+      log.error("health.failed", { error });
       if (response.headersSent) response.destroy();
       else reply(response, 500, { problem: "internal error; see the log" });
     });
-  });
+    return true;
+  };
+
+function tell(response: ServerResponse, problem: string | undefined): void {
+  if (problem === undefined) reply(response, 200, { ok: true });
+  else reply(response, 503, { ok: false, problem });
 }
 
 function reply(response: ServerResponse, status: number, body: object): void {

@@ -20,7 +20,7 @@ const openStates = "draft authorized sending accepted unclear not-applied unknow
  * without Redis, this process's own metrics remain.
  */
 export function createMeasure(
-  on: Pick<Services, "redis" | "key" | "store" | "telemetry"> & {
+  on: Pick<Services, "redis" | "key" | "redisCheckNow" | "store" | "telemetry"> & {
     queues: Pick<Services["queues"], "depths">;
     inventory: Pick<Services["inventory"], "state">;
     /** The sources of all messages that Slack may lack. */
@@ -120,6 +120,8 @@ export function createMeasure(
     const refused = await problemOfWriting(redis, key);
     telemetry.sawRedisWrite(isKnown && refused === undefined);
     telemetry.knowShared(isKnown);
+    const kept = await on.redisCheckNow().catch(() => undefined);
+    if (kept) telemetry.redisVolatile.set(kept.kind === "volatile" && !kept.allowed ? 1 : 0);
     // This comes from memory, so it grows older even without Redis.
     const { refreshedAt = startedAt, unread, gaps = [] } = await on.inventory.state();
     telemetry.inventoryAge.set(Math.max(0, Date.now() - refreshedAt) / 1000);

@@ -45,6 +45,15 @@ export function catchSignals(): Signals {
   };
 }
 
+/**
+ * From now on, this process outlives the readers of its standard output and error: the terminal, the
+ * pipe, or the disk behind them may go away at any time. Without a listener, such an error would be
+ * an uncaught one and end the process.
+ */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+}
+
 /** How often it checks whether there is memory to release (ms). */
 const lookMs = 5_000;
 /** Releasing less isn't worth a pause of a tenth of a second (bytes). */

@@ -22,7 +22,9 @@ export async function openRedis(
     return client;
   }
   const redis = await connected("commands");
-  const redisCheck = await checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
+  /** Whether Redis keeps its data, which somebody may change while Gatehouse runs. */
+  const redisCheckNow = () => checkRedis(redis, { allowVolatile: config.allowVolatileRedis });
+  const redisCheck = await redisCheckNow();
   if (redisCheck.kind === "volatile" && !redisCheck.allowed)
     throw redisCheck.mayPass
       ? new UserError(redisCheck.sentence)
@@ -32,5 +34,5 @@ export async function openRedis(
   const storageProblemsNow = async () =>
     storageProblems(await storageOf(redis), config.redisReplicas);
   for (const problem of await storageProblemsNow()) log.warn("redis.storage", { ...problem });
-  return { redis, key, connected, redisCheck, storageProblemsNow };
+  return { redis, key, connected, redisCheck, redisCheckNow, storageProblemsNow };
 }

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import * as z from "zod";
 import type { Role } from "../config/config.ts";
 import type { Log } from "../log/log.ts";
+import type { LogLoss } from "../log/output.ts";
 import {
   type Keys,
   type RedisClient,
@@ -82,6 +83,8 @@ const presenceShape = z.object({
   tallies: talliesShape,
   /** How far its clock is ahead of Redis's (ms), negative when it is behind. */
   clockOffMs: z.number().default(0),
+  /** Log lines that nothing took, and since when none is taken (ms, by this process's clock). */
+  logLoss: z.object({ lines: z.int(), since: z.number() }).optional(),
 });
 
 /** A process of this installation, as it last reported. */
@@ -143,20 +146,23 @@ export async function startPresence(options: {
   role: Role;
   dataDir: string;
   tallies: CallTallies;
+  logLoss: () => LogLoss;
   clock: Clock;
   beatMs: number;
   log: Log;
 }) {
-  const { redis, key, role, dataDir, tallies, clock, beatMs, log } = options;
+  const { redis, key, role, dataDir, tallies, logLoss, clock, beatMs, log } = options;
   const run = defineScript(redis, "gatehouseReportProcess", reportScript);
   const host = hostname();
   const name = processName(dataDir);
   const report = async () => {
+    const { lines, since } = logLoss();
     const presence: z.input<typeof presenceShape> = {
       role,
       host,
       tallies: tallies.lastMinute(),
       clockOffMs: clock.offMs(),
+      ...(since !== undefined && { logLoss: { lines, since } }),
     };
     const askedAt = Date.now();
     const redisMs = Number(await run([processesKey(key)], [name, JSON.stringify(presence)]));

@@ -6,6 +6,7 @@ import { version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
 import type { Feature } from "../features/define-feature.ts";
 import { type Log, createLog } from "../log/log.ts";
+import { createOutput } from "../log/output.ts";
 import { redisTrouble } from "../redis/redis.ts";
 import { isKnownSocketRejection } from "../slack/web-answer.ts";
 import { printable } from "../text/terminal.ts";
@@ -27,7 +28,9 @@ export async function runProcess(
   const config = orExit(() => loadConfig({ role, terms }));
   keepTrusting(config);
   if (config.proxies) useProxies(config.proxies);
-  const log = createLog({ level: config.logLevel, base: { role, pid: process.pid } });
+  const output = createOutput(process.stdout);
+  const base = { role, pid: process.pid };
+  const log = createLog({ level: config.logLevel, base, write: output.write });
   log.info("process.starting", { version, node: process.version });
   catchTheUncaught(log);
   addAbortListener(stopping, () => {
@@ -36,9 +39,13 @@ export async function runProcess(
   });
   const onWedged = (why: string, error?: unknown) =>
     error instanceof ConfigError ? cannotStart(error, log) : exitAfter(why, log);
-  const running = await start(config, log, { features, signal: stopping, onWedged }).catch(
-    (error: unknown) =>
-      stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
+  const running = await start(config, log, {
+    features,
+    signal: stopping,
+    onWedged,
+    logLoss: output.loss,
+  }).catch((error: unknown) =>
+    stopping.aborted ? ended("before it had started", log) : cannotStart(error, log),
   );
   // Signals that came during the start are passed on now, because the policy file may have been
   // read before them.

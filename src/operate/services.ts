@@ -5,6 +5,7 @@ import type { Feature } from "../features/define-feature.ts";
 import { createInventory } from "../fleet/inventory/create-inventory.ts";
 import { createSnapshots } from "../fleet/inventory/snapshots.ts";
 import type { Log } from "../log/log.ts";
+import { type LogLoss, noLoss } from "../log/output.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { createDependencyProbe } from "../monitor/dependency-probe.ts";
 import { createQueues } from "../queue/queues.ts";
@@ -54,6 +55,8 @@ export interface Overrides {
   namespace?: string;
   /** The trusted roots for evidence. By default the vendors'. */
   roots?: TrustedRoots;
+  /** What the log lost. By default nothing. */
+  logLoss?: () => LogLoss;
   /** Limits that replace Slack's own. */
   slackLimits?: SlackLimits;
 }
@@ -222,6 +225,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       role: config.role,
       dataDir: config.dataDir,
       tallies,
+      logLoss: options.logLoss ?? noLoss,
       clock,
       beatMs: timing.heartbeatMs,
     }),

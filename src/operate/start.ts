@@ -11,7 +11,7 @@ import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Status, type Unready, createStatus } from "./checks/checks.ts";
-import { startHealth } from "./health.ts";
+import { readinessRoute, startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { createMeasure } from "./measure.ts";
 import { type Overrides, type Services, openServices } from "./services.ts";
@@ -82,18 +82,21 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     options.onWedged?.(why, error);
   };
 
-  async function unready(): Promise<readonly Unready[]> {
+  /** Why this process gets no work, or the API none, which works without Slack. */
+  async function unready(of: "process" | "API" = "process"): Promise<readonly Unready[]> {
     if (wedged !== undefined) return [{ reason: "stuck", problem: wedged }];
     if (open.disposed) return [{ reason: "stopping", problem: "stopping" }];
     if (!status) return [{ reason: "starting", problem: "starting: Redis hasn't answered yet" }];
-    const problem = gateway?.problem();
+    const isApi = of === "API";
+    const problem = isApi ? undefined : gateway?.problem();
     const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
-    const found = [...ofSlack, ...(await status.unready())];
+    const found = [...ofSlack, ...(await status.unready(isApi ? ["Slack"] : []))];
     return found.length > 0 || isStarted ? found : [{ reason: "starting", problem: "starting" }];
   }
 
   async function begin(): Promise<Running> {
     watchSecrets(config, log);
+    for (const why of config.warnings) log.warn("config.warning", { why });
     opened(await holdDirectory(config.dataDir));
     // Health comes before everything that may wait, so that a process that can't continue is able
     // to say why.
@@ -104,6 +107,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         log,
         async figures() {
           telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
+          telemetry.setLogLost(options.logLoss?.().lines ?? 0);
           const measured = measure?.();
           telemetry.setUnready((await unready()).map(({ reason }) => reason));
           await measured;
@@ -183,7 +187,16 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
       on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);
     const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
     const where = { variable: "API_PORT", port, host, log };
-    const server = opened(await startWebServer(where, api.listener));
+    // Alerts and proposals are taken while Slack is away, so this port answers for itself.
+    const readiness = readinessRoute({
+      ready: async () => (await unready("API"))[0]?.reason,
+      log,
+    });
+    const server = opened(
+      await startWebServer(where, (request, response) => {
+        if (!readiness(request, response)) api.listener(request, response);
+      }),
+    );
     // This is closed before the server, which waits for running calls.
     opened({ close: async () => api.stop() });
     return server.port;

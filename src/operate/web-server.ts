@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { Socket } from "node:net";
 import { ConfigError } from "../config/config.ts";
 import { UserError, codeOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
@@ -16,6 +17,8 @@ export interface PortOptions {
 
 /** The most connections at a time. Node.js drops any beyond it. */
 const mostConnections = 1_024;
+/** With more connections, each new one ends another that waits for its next request. */
+const crowded = 768;
 /**
  * How long a connection may be silent in both directions (ms). This is longer than a call waits for
  * the next state.
@@ -24,12 +27,13 @@ const silentMs = 70_000;
 /**
  * How long one request may take to arrive completely, and its headers (ms), and how long a
  * connection waits for the next one. A connection that sends nothing is cut after the time for
- * headers.
+ * headers, which begins with a request's first byte. A balancer keeps its connections for 60 s; it
+ * must be the one that closes them, or a call that it sends meanwhile is lost.
  */
 const arrival = {
   requestTimeout: 10_000,
   headersTimeout: 5_000,
-  keepAliveTimeout: 5_000,
+  keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 1_000,
 };
 
@@ -42,6 +46,35 @@ const troubles: Readonly<Record<string, string>> = {
   EACCES: "this user can't bind ports below 1024",
   EADDRNOTAVAIL: "this machine doesn't have that address",
 };
+
+/**
+ * The address to bind for `::`: none, by which Node.js opens the port for IPv6 and IPv4, or for IPv4
+ * alone on a machine without IPv6.
+ */
+export const bindAddress = (host: string | undefined) => (host === "::" ? undefined : host);
+
+/**
+ * Where many connections are open, closes the one that has waited the longest for its next request
+ * when a new one comes, so that they keep nobody out. `closeIdleConnections` would also close those
+ * that have just been opened.
+ */
+function makeRoom(server: Server): void {
+  let open = 0;
+  const idle = new Set<Socket>();
+  server.on("connection", (socket) => {
+    open += 1;
+    socket.once("close", () => {
+      open -= 1;
+      idle.delete(socket);
+    });
+    const [longest] = open > crowded ? idle : [];
+    longest?.destroy();
+  });
+  server.on("request", ({ socket }, response) => {
+    idle.delete(socket);
+    response.once("close", () => void (socket.destroyed || idle.add(socket)));
+  });
+}
 
 /**
  * A web server of this process. `listener` returns false when there is nothing at the address.
@@ -64,7 +97,8 @@ export async function startWebServer(
   });
   server.maxConnections = mostConnections;
   server.setTimeout(silentMs);
-  server.listen({ port, host, backlog: mostConnections });
+  makeRoom(server);
+  server.listen({ port, host: bindAddress(host), backlog: mostConnections });
   await once(server, "listening").catch((error: unknown) => {
     const found = troubles[codeOf(error)];
     if (found === undefined) throw error;

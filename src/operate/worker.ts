@@ -16,6 +16,7 @@ import { lateLookWork } from "../core/perform/late-look.ts";
 import { sweep } from "../core/perform/sweep.ts";
 import type { WorkerContext } from "../core/perform/worker-context.ts";
 import type { Services } from "./services.ts";
+import { createStorageWatch } from "./watch-storage.ts";
 import { startWorkerSchedules } from "./worker-schedules.ts";
 
 const drainMs = 6000;
@@ -26,9 +27,17 @@ const pollsAtOnce = 10;
 const pollsEndMs = 1500;
 
 type Process = "config" | "log" | "opened" | "taking" | "policyKeeper" | "at";
-type Stored = "redis" | "key" | "connected" | "queues" | "store" | "polls" | "snapshots";
+type Stored =
+  | "redis"
+  | "key"
+  | "connected"
+  | "redisCheckNow"
+  | "queues"
+  | "store"
+  | "polls"
+  | "snapshots";
 type Asked = "compute" | "appraiser" | "projectName" | "people" | "identity";
-type Parts = "commands" | "features" | "announce";
+type Parts = "commands" | "features" | "announce" | "tell";
 
 /** Performs requests, and does what one worker does for all. */
 export async function startWorker(
@@ -58,6 +67,7 @@ export async function startWorker(
     redis: await on.connected("waits"),
     key,
     replicas: config.redisReplicas,
+    allowVolatile: config.allowVolatileRedis,
     waitMs: Math.round(0.75 * timing.claimWindowMs),
     log,
   });
@@ -132,5 +142,6 @@ export async function startWorker(
   on.policyKeeper.onChanged(() => void sweeping.now());
   // Redis may be emptied without a reconnect.
   everyHere(timing.sweepMs, "ledger", () => checkLedger(ledger, store, log, 200));
+  everyHere(timing.sweepMs, "storage", createStorageWatch({ ...on, now: store.now }));
   await startWorkerSchedules(on);
 }

@@ -6,6 +6,8 @@ export type RedisCheck =
   | { kind: "ok" }
   | {
       kind: "volatile";
+      /** The problem alone, as a clause: `Redis keeps nothing on disk`. */
+      why: string;
       sentence: string;
       allowed: boolean;
       /** True when the problem may end without a change of the configuration. */
@@ -14,7 +16,7 @@ export type RedisCheck =
   | { kind: "unchecked"; sentence: string };
 
 /**
- * Checks that Redis keeps its data. The journal records what was sent, so a Redis that forgets (no
+ * Checks that Redis keeps its data: at the start, before each send, and for people. The journal records what was sent, so a Redis that forgets (no
  * append-only file) or evicts (maxmemory-policy) must not be trusted with changes. INFO is asked
  * first, because managed services allow it where they forbid CONFIG.
  */
@@ -22,23 +24,20 @@ export async function checkRedis(
   redis: Redis,
   { allowVolatile }: { allowVolatile: boolean },
 ): Promise<RedisCheck> {
-  const info = parseInfo(await ask(() => redis.info()));
+  const isDefault = (redis.options.username ?? "default") === "default";
+  const [all, defaultNow] = await Promise.all([
+    ask(() => redis.info()),
+    isDefault ? undefined : ask(() => redis.call("ACL", "GETUSER", "default")),
+  ]);
+  const info = parseInfo(all);
   const appendOnly = info.get("aof_enabled") ?? (await setting(redis, "appendonly"));
   const policy = info.get("maxmemory_policy") ?? (await setting(redis, "maxmemory-policy"));
   const lastWrite = info.get("aof_last_write_status");
   // Redis replays its append-only file as the user `default`, which may do whatever it wrote
   // itself.
-  const replaysAll =
-    (redis.options.username ?? "default") === "default" ||
-    mayReplayAll(await ask(() => redis.call("ACL", "GETUSER", "default")));
-  const volatile = volatileSentence({ appendOnly, policy, lastWrite, replaysAll });
-  if (volatile !== undefined)
-    return {
-      kind: "volatile",
-      sentence: volatile,
-      allowed: allowVolatile,
-      ...(volatile === diskSentence ? { mayPass: true } : {}),
-    };
+  const replaysAll = isDefault || mayReplayAll(defaultNow);
+  const volatile = volatileProblem({ appendOnly, policy, lastWrite, replaysAll });
+  if (volatile !== undefined) return { kind: "volatile", ...volatile, allowed: allowVolatile };
   const missing = [
     appendOnly === undefined && "`appendonly yes`",
     policy === undefined && "`maxmemory-policy noeviction`",
@@ -127,27 +126,37 @@ export function storageProblems(
   return found;
 }
 
-const diskSentence =
-  "Redis can't write its append-only file: free space on its disk, or check its log.";
-
 /** Why this Redis may lose data, and the fix. Undefined when it keeps its data, or doesn't say. */
-export function volatileSentence(seen: {
+export function volatileProblem(seen: {
   appendOnly: string | undefined;
   policy: string | undefined;
   lastWrite: string | undefined;
   replaysAll: boolean | undefined;
-}): string | undefined {
+}): { why: string; sentence: string; mayPass?: boolean } | undefined {
   if (seen.appendOnly === "0" || seen.appendOnly === "no") {
-    return "Redis keeps nothing on disk, so a restart would forget what was sent. Set `appendonly yes` in redis.conf, or run `redis-cli CONFIG SET appendonly yes` and `redis-cli CONFIG REWRITE`.";
+    const why = "Redis keeps nothing on disk";
+    return {
+      why,
+      sentence: `${why}, so a restart would forget what was sent. Set \`appendonly yes\` in redis.conf, or run \`redis-cli CONFIG SET appendonly yes\` and \`redis-cli CONFIG REWRITE\`.`,
+    };
   }
   if (seen.policy !== undefined && seen.policy !== "noeviction") {
-    return `Redis may evict Gatehouse's records when memory runs short (maxmemory-policy is ${seen.policy}). Set \`maxmemory-policy noeviction\` in redis.conf, or run \`redis-cli CONFIG SET maxmemory-policy noeviction\` and \`redis-cli CONFIG REWRITE\`.`;
+    const why = "Redis may evict Gatehouse's records";
+    return {
+      why,
+      sentence: `${why} when memory runs short (maxmemory-policy is ${seen.policy}). Set \`maxmemory-policy noeviction\` in redis.conf, or run \`redis-cli CONFIG SET maxmemory-policy noeviction\` and \`redis-cli CONFIG REWRITE\`.`,
+    };
   }
   if (seen.lastWrite !== undefined && seen.lastWrite !== "ok") {
-    return diskSentence;
+    const why = "Redis can't write its append-only file";
+    return { why, sentence: `${why}: free space on its disk, or check its log.`, mayPass: true };
   }
   if (seen.replaysAll === false) {
-    return `After a restart Redis would drop what scripts wrote: it replays its append-only file as the user default, who lacks rights. Set \`${defaultUser}\` (still off) in the ACL file and load it, or run \`redis-cli ACL SETUSER ${defaultUser.slice(5)}\` and \`redis-cli ACL SAVE\`.`;
+    const why = "After a restart Redis would drop what scripts wrote";
+    return {
+      why,
+      sentence: `${why}: it replays its append-only file as the user default, who lacks rights. Set \`${defaultUser}\` (still off) in the ACL file and load it, or run \`redis-cli ACL SETUSER ${defaultUser.slice(5)}\` and \`redis-cli ACL SAVE\`.`,
+    };
   }
   return undefined;
 }

@@ -72,6 +72,7 @@ describe("a complete environment", () => {
       logLevel: "info",
       allowVolatileRedis: false,
       watchesPolicy: false,
+      warnings: [],
       callerProblems: [],
       secrets: ["xoxb-1", "xapp-1", "key-of-compute"],
     });
@@ -134,7 +135,7 @@ describe("a complete environment", () => {
       "OPS_PORT: must not be 3001, which is PORT: the world reaches that one",
     ]);
     expect(problems({ ...http, OPS_HOST: "my host" })).toEqual([
-      'OPS_HOST: must be an IP address of this machine, or 0.0.0.0 for all of them, and is "my host"',
+      'OPS_HOST: must be an IP address of this machine, or :: for all of them, and is "my host"',
     ]);
   });
 

@@ -42,6 +42,20 @@ describe("the proxy", () => {
     ["https://[fd00::7]:8443", "[fd00::7]:8443", undefined],
     ["https://10.0.0.7", "10.0.0.7 10.0.0.8", undefined],
     ["https://compute.example.com", "*", undefined],
+    ["https://10.0.0.7", "*", undefined],
+    ["https://127.0.0.1:8443", "127.0.0.0/8", undefined],
+    ["https://128.0.0.1:8443", "127.0.0.0/8", proxy],
+    ["https://10.20.1.2", "10.0.0.0/16, 10.20.0.0/16", undefined],
+    ["https://[::ffff:10.20.1.2]", "10.20.0.0/16", undefined],
+    ["https://10.20.1.2", "::/0", proxy],
+    ["https://[fd00::7]", "fd00::/8", undefined],
+    ["https://[fe00::7]", "fd00::/8", proxy],
+    ["https://[fd00::7]:8443", "[fd00::]/8", undefined],
+    ["https://[fd00::7]", "FD00:0:0::0007", undefined],
+    ["https://10.0.0.7", "10.0.0.0/33 10.0.0.0/ /8 010.0.0.0/8", proxy],
+    ["https://10.0.0.7", "0.0.7", proxy],
+    ["https://10.0.0.0.example", "10.0.0.0/8", proxy],
+    ["wss://wss.slack.example", "", proxy],
   ])("for %s with NO_PROXY=%s is %s", (address, no, expected) => {
     expect(proxyFor(address, { https: proxy, http: undefined, no })).toBe(expected);
   });

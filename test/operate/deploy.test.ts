@@ -33,6 +33,8 @@ import {
   withApi,
 } from "./deployed.ts";
 
+const setsWithApi = setsIn(withApi);
+
 describe("deploy/kubernetes", () => {
   it("holds whole manifests, and names each of them where kustomize looks", () => {
     expect(manifests.length).toBeGreaterThan(10);
@@ -62,8 +64,8 @@ describe("deploy/kubernetes", () => {
     ["worker", "chart", setsIn(chartValues)],
     ["gateway", "chart over HTTP", setsIn(overHttp)],
     ["worker", "chart over HTTP", setsIn(overHttp)],
-    ["gateway", "chart with the API", setsIn(withApi)],
-    ["worker", "chart with the API", setsIn(withApi)],
+    ["gateway", "chart with the API", setsWithApi],
+    ["worker", "chart with the API", setsWithApi],
   ] as const)(
     "runs a %s as the image does, unprivileged, with a disk of its own (%s)",
     (role, _, from) => {
@@ -88,13 +90,15 @@ describe("deploy/kubernetes", () => {
       expect([...variables.keys()].filter((name) => !isKnown(name))).toEqual([]);
       const port = container.ports.find(({ name }) => name === "ops")?.containerPort;
       expect(variables.get("OPS_PORT")).toBe(String(port));
-      expect(variables.get("OPS_HOST")).toBe("0.0.0.0");
-      for (const [probe, answers] of [
-        ["startupProbe", "/healthz"],
-        ["livenessProbe", "/healthz"],
-        ["readinessProbe", "/readyz"],
+      expect(variables.get("OPS_HOST")).toBe("::");
+      // While Slack is away, the API's Service still publishes every gateway
+      const ready = role === "gateway" && from === setsWithApi ? "api" : "ops";
+      for (const [probe, answers, asked] of [
+        ["startupProbe", "/healthz", "ops"],
+        ["livenessProbe", "/healthz", "ops"],
+        ["readinessProbe", "/readyz", ready],
       ] as const)
-        expect(container[probe], probe).toMatchObject({ httpGet: { path: answers, port: "ops" } });
+        expect(container[probe], probe).toMatchObject({ httpGet: { path: answers, port: asked } });
       const parts = container.volumeMounts.filter(({ subPath }) => subPath !== undefined);
       const mounts = new Map(
         container.volumeMounts
@@ -126,6 +130,7 @@ describe("deploy/kubernetes", () => {
     for (const variable of containers[0].env)
       expect(chosen?.containers[0].env).toContainEqual(variable);
     expect(chosen?.containers[0].ports).toContainEqual(containers[0].ports[0]);
+    expect(chosen?.containers[0]).toMatchObject({ readinessProbe: containers[0].readinessProbe });
     const keys = (all: readonly Volume[] = []) =>
       all
         .flatMap(({ secret }) => secret?.items ?? [])
@@ -246,6 +251,26 @@ describe("deploy/helm", () => {
       expect(template.spec.volumes).toContainEqual(everything.extraVolumes[0]);
       expect(container.envFrom).toEqual([{ configMapRef: { name: "gatehouse-settings" } }]);
     }
+  });
+
+  it("leaves users and groups to a cluster that assigns them, where they are null", () => {
+    const podSecurityContext = { runAsUser: null, runAsGroup: null, fsGroup: null };
+    const values = { ...chartValues, podSecurityContext };
+    expect(problems(values)).toBeUndefined();
+    for (const set of setsIn(values))
+      expect(set.spec.template.spec.securityContext).toEqual({
+        runAsNonRoot: true,
+        fsGroupChangePolicy: "OnRootMismatch",
+        seccompProfile: { type: "RuntimeDefault" },
+      });
+    const others = { ...chartValues, podSecurityContext: { runAsUser: 1_000_660_000 } };
+    expect(setsIn(others)[0]?.spec.template.spec.securityContext).toMatchObject({
+      runAsUser: 1_000_660_000,
+      fsGroup: 1000,
+    });
+    const none = { ...chartValues, podSecurityContext: null };
+    expect(problems(none)).toBeUndefined();
+    expect(setsIn(none)[0]?.spec.template.spec).not.toHaveProperty("securityContext");
   });
 
   it("gives the policy the revision of the release as its version, unless it has one", () => {

@@ -30,8 +30,10 @@ it("the image's health check finds the probes where they are, and takes nothing 
     const [opsPort, slackPort] = [String(ops.port), String(api.port)];
     expect(await checked({ OPS_PORT: opsPort, PORT: slackPort })).toBe(0);
     expect(await checked({ OPS_PORT: slackPort })).toBe(1);
+    for (const all of ["0.0.0.0", "::"])
+      expect(await checked({ OPS_PORT: opsPort, OPS_HOST: all })).toBe(0);
     problem = "the queue stands still";
-    expect(await checked({ OPS_PORT: opsPort, OPS_HOST: "0.0.0.0" })).toBe(1);
+    expect(await checked({ OPS_PORT: opsPort, OPS_HOST: "::" })).toBe(1);
   } finally {
     await ops.close();
     await api.close();

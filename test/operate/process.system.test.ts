@@ -218,3 +218,23 @@ describe("a process of Gatehouse that can't start", () => {
     expect((await fetch(`http://127.0.0.1:${opsPort}/readyz`)).status).toBe(200);
   });
 });
+
+it("a process outlives what reads its log: work goes on, and status and metrics say that lines are lost", async () => {
+  await using world = await startWorldForPrograms();
+  await using main = startProgram([], world.env);
+  const { opsPort } = await portsOf(main);
+  await world.slack.connected(1);
+  main.child.stdout?.destroy();
+  main.child.stderr?.destroy();
+  await world.olivia.types("ops", "/vm restart web-2");
+  await world.olivia.until((all) => JSON.stringify(all).includes("Restarted `web-2`"));
+  const metrics = async () => (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+  await until(metrics).toMatch(/^gatehouse_log_lines_lost_total [1-9]\d*$/m);
+  const status = async () => {
+    await world.ada.types("ops", "/gatehouse status");
+    return JSON.stringify(world.ada.seesChannel("ops").messages);
+  };
+  await until(status).toMatch(/\*Log\*: that of the process on \S+ is lost \(\d+ lines?\)/);
+  expect(main.child.exitCode).toBeNull();
+  expect(await main.stop()).toBe(0);
+});

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
+import { apiEnv, deployJob, deployPolicy } from "../features/proposals/deploy-job.ts";
 import { startWorld } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
 
@@ -58,4 +59,30 @@ it("a process whose Redis is full, can't write to its disk, or became a replica 
   } finally {
     admin.disconnect();
   }
+});
+
+it("the API is ready while Slack is away, takes calls then, and isn't where Redis takes no writes", async () => {
+  await using world = await startWorld({
+    hasOwnRedis: true,
+    env: apiEnv,
+    policy: deployPolicy(),
+  });
+  const [gateway] = world.processes;
+  const readyAt = async (port: number | undefined) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+    return `${answer.status} ${await answer.text()}`;
+  };
+  await until(() => readyAt(gateway?.opsPort)).toContain("200 ");
+  expect(await readyAt(gateway?.apiPort)).toContain("200 ");
+  world.slack.weather.add({ method: "*", kind: "server-error" });
+  world.slack.socketMode.disconnect("cut");
+  await until(() => readyAt(gateway?.opsPort)).toMatch(/^503 .*Slack/);
+  expect(await readyAt(gateway?.apiPort)).toContain("200 ");
+  expect((await deployJob(world).proposes("vm snapshot db-1 nightly")).status).toBe(202);
+  const admin = new Redis(world.redisUrl);
+  await admin.config("SET", "maxmemory", "1mb");
+  await until(() => readyAt(gateway?.apiPort)).toBe('503 {"ok":false,"problem":"redis-full"}\n');
+  await admin.config("SET", "maxmemory", "0");
+  await until(() => readyAt(gateway?.apiPort)).toContain("200 ");
+  admin.disconnect();
 });

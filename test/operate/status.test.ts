@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { version } from "../../src/config/version.ts";
 import { checks, shared } from "../../src/operate/checks/checks.ts";
+import { whyOf } from "../../src/core/request/stage.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { type PrivateRedis, privateRedis } from "../support/with-redis.ts";
@@ -208,4 +209,38 @@ describe("a Redis that doesn't take writes", () => {
     expect(lines.join("\n")).not.toMatch(/enableOfflineQueue|Everything works/);
     await redis.start();
   });
+});
+
+describe("a Redis that somebody sets to lose data while Gatehouse runs", () => {
+  it.each([
+    ["maxmemory-policy", "allkeys-lru", "noeviction", "Redis may evict Gatehouse's records"],
+    ["appendonly", "no", "yes", "Redis keeps nothing on disk"],
+  ])(
+    "has no change sent with %s %s, and people told; it goes on with %s",
+    async (name, bad, good, why) => {
+      await using world = await startWorld({ hasOwnRedis: true, pace: { sweepMs: 300 } });
+      const audit = () => world.ada.seesChannel("audit").messages.map(wordsOf).join("\n");
+      await world.client.config("SET", name, bad);
+      await until(() => audit()).toContain("Redis may forget what was sent, so no change is sent.");
+      expect(await statusLines(world)).toContainEqual(
+        expect.stringMatching(
+          /^⚠️ Redis: may forget what was sent, so no change is sent; .*CONFIG SET/,
+        ),
+      );
+      expect(await metricsOf(world)).toMatch(/^gatehouse_redis_volatile 1$/m);
+      await world.olivia.types("ops", "/vm restart web-2");
+      const openWhy = async () => {
+        const [id = ""] = await world.store.openIds();
+        const found = await world.store.get(id);
+        return found && whyOf(found.stage);
+      };
+      await until(openWhy).toBe(`${why}; nothing was sent`);
+      expect(world.compute.writes()).toEqual([]);
+      await world.client.config("SET", name, good);
+      expect((await world.ended()).state).toBe("done");
+      expect(world.compute.writes()).toHaveLength(1);
+      await until(() => metricsOf(world)).toMatch(/^gatehouse_redis_volatile 0$/m);
+      await until(() => audit()).toContain("Redis keeps everything again.");
+    },
+  );
 });

@@ -93,6 +93,49 @@ it("Slack's port knows Slack's path alone: no probe, no figure", async () => {
   }
 });
 
+it("a port on :: is open to IPv6 and to IPv4", async () => {
+  const where = { port: 0, host: "::", log: silentLog() };
+  const started = await startWebServer(where, (_request, response) => response.end("here"));
+  const said = ["[::1]", "127.0.0.1"].map(async (host) =>
+    (await fetch(`http://${host}:${started.port}/`)).text(),
+  );
+  expect(await Promise.all(said)).toEqual(["here", "here"]);
+  await started.close();
+});
+
+describe("a connection that waits for its next request", () => {
+  it("is kept for longer than a balancer keeps it", async () => {
+    stretchDeadlines(1);
+    await using slack = await slackPort();
+    stretchDeadlines(30);
+    const socket = connect(slack.port, "127.0.0.1");
+    socket.write(`${head()}${body}`);
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(Number(/keep-alive: timeout=(\d+)/i.exec(answer.toString())?.[1])).toBeGreaterThan(60);
+    socket.destroy();
+  });
+
+  it("outlives the time for headers, after which a silent one is cut", async () => {
+    stretchDeadlines(0.1);
+    await using slack = await slackPort();
+    stretchDeadlines(30);
+    using kept = await askAtOnce(slack.port, 1, [`${head()}${body}`]);
+    await until(kept.answered).toBe(1);
+    using silent = await askAtOnce(slack.port, 1, [""]);
+    await until(silent.ended).toBe(1);
+    expect(kept.ended()).toBe(0);
+  });
+
+  it("gives way where so many wait that nobody else would get in", async () => {
+    await using slack = await slackPort();
+    using idle = await askAtOnce(slack.port, 1_024, ["", `${head()}${body}`]);
+    await until(idle.answered).toBe(1_024);
+    using more = await askAtOnce(slack.port, 3, [`${head()}${body}`]);
+    await until(more.answered).toBe(3);
+    expect(idle.ended()).toBeGreaterThan(0);
+  });
+});
+
 describe("a burst of new connections", () => {
   it("is served whole, though nothing is sent yet when the last comes", async () => {
     await using slack = await slackPort();

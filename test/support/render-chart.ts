@@ -181,7 +181,10 @@ function merged(base: Values, over: Values): Values {
     const below = base[name];
     return [name, isMap(below) && isMap(value) ? merged(below, value) : value] as const;
   });
-  return { ...base, ...Object.fromEntries(entries) };
+  // As in Helm, null takes a value away.
+  return Object.fromEntries(
+    Object.entries({ ...base, ...Object.fromEntries(entries) }).filter(([, one]) => one !== null),
+  );
 }
 
 const isFull = (value: unknown): boolean =>

@@ -1,7 +1,7 @@
 import { deadlineMs, within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Storage, storageOf } from "../../redis/check.ts";
+import { type Storage, checkRedis, storageOf } from "../../redis/check.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { createBatches } from "./ledger.ts";
 import type { StoredRequest } from "./stored-request.ts";
@@ -11,7 +11,7 @@ import { defineHolds } from "./scripts.ts";
 const storageMs = 5_000;
 /**
  * How long it is believed where each claim says how many replicas there are (ms): everything else
- * changes only when somebody sets it.
+ * changes only when somebody sets it, and what would lose a claim is asked each time.
  */
 const settingsMs = 60_000;
 
@@ -22,8 +22,9 @@ interface Claim {
 
 /**
  * Makes claims durable before their call leaves, so that a failover forgets none: on the disk of
- * Redis's machine where Redis can tell, and on a replica where there are any. A claim that is known
- * to be durable costs nothing; otherwise one write and one wait serve all claims that arrived
+ * Redis's machine where Redis can tell, and on a replica where there are any. No claim is durable in
+ * a Redis that somebody has set to evict, or to keep nothing, since the start. A claim that is known
+ * to be durable costs one question; otherwise one write and one wait serve all claims that arrived
  * during the last one.
  */
 export function createDurability(options: {
@@ -32,11 +33,13 @@ export function createDurability(options: {
   key: Keys;
   /** How many replicas must have a claim. Undefined for one, while any is connected. */
   replicas: number | undefined;
+  /** Whether GATEHOUSE_ALLOW_VOLATILE_REDIS accepts a Redis that may lose data. */
+  allowVolatile: boolean;
   /** How long one wait may take (ms). */
   waitMs: number;
   log: Log;
 }) {
-  const { redis, key, waitMs, log } = options;
+  const { redis, key, allowVolatile, waitMs, log } = options;
   const fence = key("fence");
   const runHolds = defineHolds(redis);
   let storage: { read: Promise<Storage>; at: number } | undefined;
@@ -68,7 +71,12 @@ export function createDurability(options: {
    * isn't known.
    */
   async function waitFor(claims: readonly Claim[]): Promise<(string | undefined)[]> {
-    const { replicas, disk } = await needs(claims);
+    const [{ replicas, disk }, kept] = await Promise.all([
+      needs(claims),
+      checkRedis(redis, { allowVolatile }),
+    ]);
+    if (kept.kind === "volatile" && !kept.allowed)
+      return claims.map(() => `${kept.why}; nothing was sent`);
     if (replicas === 0 && !disk) return claims.map(() => undefined);
     // WAIT counts only writes of its own connection. After a write of this one, it covers
     // everything that any connection wrote before.

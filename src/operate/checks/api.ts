@@ -14,7 +14,7 @@ export async function judgeApi(
   config: Config,
   judgePolicy: JudgePolicy,
 ): Promise<readonly Finding[] | undefined> {
-  const { role, api, host = "0.0.0.0", policy } = config;
+  const { role, api, host = "::", policy } = config;
   if (role === "worker") return undefined;
   if (!api) return [offFinding(policy)];
   const found = lookAtPort(

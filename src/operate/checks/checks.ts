@@ -42,15 +42,18 @@ interface Check {
     now: number,
     judgePolicy: JudgePolicy,
   ): Promise<readonly Finding[] | undefined>;
-  /** The line of `/gatehouse status`, about the installation and the process that answers. */
-  forPeople?(on: Checked): Promise<Finding>;
+  /**
+   * The line of `/gatehouse status`, about the installation and the process that answers. Undefined
+   * when there is nothing to say.
+   */
+  forPeople?(on: Checked): Promise<Finding | undefined>;
   /** Why this process isn't ready (`/readyz`). Undefined when it is. */
   forReadiness?(on: Checked): Promise<string | undefined>;
 }
 
 type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "features";
 type Asked = "web" | "compute" | "inventory" | "queues" | "store";
-type OfRedis = "redis" | "key" | "redisCheck" | "storageProblemsNow";
+type OfRedis = "redis" | "key" | "redisCheckNow" | "storageProblemsNow";
 
 /** What checks of a running process go by. */
 type Running = Pick<Services, Process | Asked | OfRedis>;
@@ -133,6 +136,24 @@ function judgeClocks(known: readonly KnownProcess[]): Finding {
   );
 }
 
+/** Finds processes whose log lines nobody takes. Undefined without one. */
+function judgeLogs(known: readonly KnownProcess[]): Finding | undefined {
+  const lossy = known.flatMap(({ role, host, logLoss, isMissing }) =>
+    logLoss && !isMissing ? [{ role, host, ...logLoss }] : [],
+  );
+  if (lossy.length === 0) return undefined;
+  const each = lossy.map(({ role, host, lines }) => {
+    const which = role === "all" ? "the process" : `a ${role}`;
+    return `that of ${which} on ${host} is lost (${counted(lines, "line")})`;
+  });
+  return {
+    ...ill(firstFew(each, 5), "Work goes on."),
+    advice:
+      "Check what reads its standard output, and the disk behind it; then start the process again.",
+    since: Math.min(...lossy.map(({ since }) => since)),
+  };
+}
+
 /**
  * The checks in the order in which people see them; those of features and the version come after
  * them. `doctor`, `/gatehouse status`, and `/readyz` all use this list.
@@ -153,11 +174,13 @@ export const checks: readonly Check[] = [
     async forPeople(on) {
       const problem = await redisProblem(on.redis, on.key);
       if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
-      const { redisCheck } = on;
-      if (redisCheck.kind !== "ok") {
+      const kept = await on.redisCheckNow();
+      if (kept.kind !== "ok") {
         const doubt =
-          redisCheck.kind === "volatile" ? "may forget what was sent" : "doesn't say how it stores";
-        return { ...trouble(doubt), advice: redisCheck.sentence };
+          kept.kind === "unchecked"
+            ? "doesn't say how it stores"
+            : `may forget what was sent${kept.allowed ? "" : ", so no change is sent"}`;
+        return { ...trouble(doubt), advice: kept.sentence };
       }
       const problems = await on.storageProblemsNow();
       const told = (stops: boolean) =>
@@ -295,6 +318,11 @@ export const checks: readonly Check[] = [
     forPeople: async ({ presence }) => judgeProcesses(await presence.known()),
   },
   {
+    name: "Log",
+    // Without Redis, other checks say enough.
+    forPeople: async ({ presence }) => judgeLogs(await presence.known().catch(() => [])),
+  },
+  {
     name: "Clocks",
     fromOutside: judgeClock,
     forPeople: async ({ presence }) => judgeClocks(await presence.known()),
@@ -400,10 +428,12 @@ export function createStatus(on: Running) {
       });
     },
     redisProblem: () => redisProblem(on.redis, on.key),
-    /** Why this process isn't ready now. Empty when it is. */
-    async unready(): Promise<readonly Unready[]> {
+    /**
+     * Why this process isn't ready now. Empty when it is. `without` names checks that don't count.
+     */
+    async unready(without: readonly string[] = []): Promise<readonly Unready[]> {
       const all = checks.map(async ({ name, forReadiness }) => {
-        if (!forReadiness) return [];
+        if (!forReadiness || without.includes(name)) return [];
         const problem = await within(
           deadlineMs(checkWithinMs),
           forReadiness(checked).catch(messageOf),

@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import type { Config } from "../../config/config.ts";
 import { codeOf } from "../../errors.ts";
 import { type Finding, ill, well } from "../../messages/finding.ts";
+import { bindAddress } from "../web-server.ts";
 
 const withinMs = 2_000;
 
@@ -18,7 +19,7 @@ export async function lookAtPort(
   isOurs: (answer: Answer) => boolean,
 ): Promise<"free" | "Gatehouse" | "other" | "forbidden" | "elsewhere"> {
   if (port === 0) return "free";
-  const asked = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   const request = get({ host: asked, port, path, signal: AbortSignal.timeout(withinMs) });
   try {
     const [answer] = (await once(request, "response")) as [IncomingMessage];
@@ -33,7 +34,7 @@ export async function lookAtPort(
 
 /** Opens an unused port for a moment, because only that shows whether this user may. */
 async function whetherFree(port: number, host: string) {
-  const server = createServer().listen({ port, host, exclusive: true });
+  const server = createServer().listen({ port, host: bindAddress(host), exclusive: true });
   try {
     await once(server, "listening");
     return "free";
@@ -63,7 +64,7 @@ export function judgePort(
   if (found === "elsewhere")
     return ill(
       `${name}: this machine doesn't have that address`,
-      "Name an address of this machine, or 0.0.0.0 for all of them.",
+      "Name an address of this machine, or :: for all of them.",
     );
   return ill(`${name}: another program has it`, `Stop it, or set ${variable} to another port.`);
 }
@@ -72,7 +73,7 @@ export function judgePort(
 export async function judgePorts({
   ops,
   port,
-  host = "0.0.0.0",
+  host = "::",
   slack,
 }: Config): Promise<readonly Finding[]> {
   const probes = lookAtPort(

@@ -29,10 +29,18 @@ async function client(url: string, stack: AsyncDisposableStack): Promise<RedisCl
 async function durability(
   url: string,
   stack: AsyncDisposableStack,
-  over: { replicas?: number | undefined; waitMs?: number } = {},
+  over: { replicas?: number | undefined; waitMs?: number; allowVolatile?: boolean } = {},
 ) {
   const redis = await client(url, stack);
-  return createDurability({ redis, key, replicas: undefined, waitMs, log, ...over });
+  return createDurability({
+    redis,
+    key,
+    replicas: undefined,
+    allowVolatile: false,
+    waitMs,
+    log,
+    ...over,
+  });
 }
 
 /** Claims a restart as a worker does. The result has what Redis says about its replicas. */
@@ -139,13 +147,50 @@ describe("a claim before a failover to a replica without it", () => {
 });
 
 describe("keeping claims durable", () => {
-  it("costs nothing when each write is on the disk and no replica is connected", async () => {
+  it("costs no write when each write is on the disk and no replica is connected", async () => {
     await using stack = new AsyncDisposableStack();
     const server = stack.use(await startRedis({ args: ["--appendfsync", "always"] }));
     const redis = await client(server.url, stack);
     const claimed = await claimedOn(redis);
     expect(await (await durability(server.url, stack)).keep(claimed)).toBeUndefined();
     expect(await redis.exists(key("fence"))).toBe(0);
+  });
+
+  it.each([
+    [
+      "maxmemory-policy",
+      "allkeys-lru",
+      "noeviction",
+      /^Redis may evict Gatehouse's records; nothing/,
+    ],
+    ["maxmemory-policy", "volatile-ttl", "noeviction", /^Redis may evict/],
+    ["appendonly", "no", "yes", /^Redis keeps nothing on disk; nothing was sent$/],
+  ])("ends as soon as somebody sets %s to %s, until it is %s", async (name, bad, good, why) => {
+    await using stack = new AsyncDisposableStack();
+    const server = stack.use(await startRedis({ args: ["--appendfsync", "always"] }));
+    const redis = await client(server.url, stack);
+    const claimed = await claimedOn(redis);
+    const durable = await durability(server.url, stack);
+    const accepting = await durability(server.url, stack, { allowVolatile: true });
+    expect(await durable.keep(claimed, 0)).toBeUndefined();
+    await redis.config("SET", name, bad);
+    expect(await durable.keep(claimed, 0)).toMatch(why);
+    expect(await accepting.keep(claimed, 0)).toBeUndefined();
+    await redis.config("SET", name, good);
+    await until(() => durable.keep(claimed, 0)).toBeUndefined();
+  });
+
+  it("ends when the user default loses its rights, by whom Redis replays what scripts wrote", async () => {
+    await using stack = new AsyncDisposableStack();
+    const server = stack.use(await startRedis({ args: ["--appendfsync", "always"] }));
+    const redis = await client(server.url, stack);
+    const claimed = await claimedOn(redis);
+    await redis.call("ACL", "SETUSER", "gatehouse", "on", ">fake", "~*", "&*", "+@all");
+    const url = server.url.replace("redis://", "redis://gatehouse:fake@");
+    const durable = await durability(url, stack);
+    expect(await durable.keep(claimed, 0)).toBeUndefined();
+    await redis.call("ACL", "SETUSER", "default", "-flushall");
+    expect(await durable.keep(claimed, 0)).toMatch(/drop what scripts wrote; nothing was sent$/);
   });
 
   it("is one wait for 50 claims together where a replica is connected, and it has them all", async () => {

@@ -195,7 +195,9 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
   ],
   [
     "!",
-    judged.redis({ check: { kind: "volatile", sentence: "keeps nothing", allowed: true } }),
+    judged.redis({
+      check: { kind: "volatile", why: "", sentence: "keeps nothing", allowed: true },
+    }),
     "keeps nothing",
     "for play only",
   ],

@@ -22,15 +22,6 @@ version: {{ .Release.Revision }}
 {{ end -}}
 {{- end }}
 
-{{- define "gatehouse.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 1000
-runAsGroup: 1000
-fsGroup: 1000
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile: { type: RuntimeDefault }
-{{- end }}
-
 {{- define "gatehouse.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -40,6 +31,12 @@ capabilities: { drop: [ALL] }
 {{/* One role: its disks, its service, and its budget. Takes root, role, of (its values), entry (the secret that lets deliveries in), and, of a gateway, api. */}}
 {{- define "gatehouse.process" -}}
 {{- $name := printf "%s-%s" .root.Release.Name .role -}}
+{{- $ready := "ops" -}}
+{{- with .api -}}
+{{- if .enabled -}}
+{{- $ready = "api" -}}
+{{- end -}}
+{{- end -}}
 apiVersion: apps/v1
 kind: StatefulSet
 metadata:
@@ -82,8 +79,10 @@ spec:
       tolerations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- with .root.Values.podSecurityContext }}
       securityContext:
-        {{- include "gatehouse.podSecurity" .root | nindent 8 }}
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
       topologySpreadConstraints:
         - maxSkew: 1
           topologyKey: kubernetes.io/hostname
@@ -100,7 +99,7 @@ spec:
           env:
             - { name: GATEHOUSE_CONFIG, value: /config/gatehouse.yml }
             - { name: DATA_DIR, value: /data }
-            - { name: OPS_HOST, value: 0.0.0.0 }
+            - { name: OPS_HOST, value: "::" }
             - { name: OPS_PORT, value: "3001" }
             - { name: SLACK_BOT_TOKEN_FILE, value: /run/secrets/gatehouse/slack-bot-token }
             - { name: COMPUTE_API_KEY_FILE, value: /run/secrets/gatehouse/compute-api-key }
@@ -142,8 +141,9 @@ spec:
             periodSeconds: 10
             timeoutSeconds: 5
             failureThreshold: 3
+          # With the API, its port says whether the API works: it does while Slack is away, too. Otherwise all must work
           readinessProbe:
-            httpGet: { path: /readyz, port: ops }
+            httpGet: { path: /readyz, port: {{ $ready }} }
             periodSeconds: 10
             timeoutSeconds: 5
             failureThreshold: 2

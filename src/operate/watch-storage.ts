@@ -1,0 +1,49 @@
+import {
+  type Message,
+  hintOf,
+  lines,
+  md,
+  message,
+  news,
+  notice,
+  plain,
+  section,
+} from "../messages/message.ts";
+import type { Log } from "../log/log.ts";
+import type { RedisCheck } from "../redis/check.ts";
+
+/**
+ * Returns a task that looks whether Redis still keeps its data, which each start requires. Whoever
+ * sets Redis to evict, or to keep nothing, may not know of Gatehouse, so the audit channel is told,
+ * and told again once it is over: each at most once an hour, by whichever worker sees it.
+ */
+export function createStorageWatch(on: {
+  redisCheckNow(): Promise<RedisCheck>;
+  tell(where: "audit", id: string, message: Message): Promise<void>;
+  /** The time by Redis's clock (ms). */
+  now(): Promise<number>;
+  log: Log;
+}): () => Promise<void> {
+  let problem: string | undefined;
+  return async () => {
+    const check = await on.redisCheckNow();
+    const found = check.kind === "volatile" && !check.allowed ? check.sentence : undefined;
+    if (found === problem) return;
+    const hour = Math.floor((await on.now()) / 3_600_000);
+    if (found === undefined) {
+      on.log.info("redis.kept-again", {});
+      await on.tell("audit", `redis-kept-${hour}`, keptNews);
+    } else {
+      on.log.error("redis.volatile", { why: found });
+      await on.tell("audit", `redis-volatile-${hour}`, volatileNews(found));
+    }
+    problem = found;
+  };
+}
+
+const keptNews = notice(md`✅ *Redis keeps everything again.* Changes are sent again.`);
+
+function volatileNews(why: string): Message {
+  const said = md`⚠️ *Redis may forget what was sent, so no change is sent.* Requests wait until it is fixed.`;
+  return message(news(said), section(lines(said, hintOf(plain(why, 400)))));
+}
