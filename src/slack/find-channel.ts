@@ -1,5 +1,5 @@
 import { fold } from "../text/fold.ts";
-import { listAt, textAt } from "./json.ts";
+import { at, listAt, textAt } from "./json.ts";
 import { whyOf } from "./web-answer.ts";
 import type { Web } from "./web.ts";
 
@@ -25,6 +25,21 @@ export async function findChannel(web: Web, word: string): Promise<ChannelFound>
     return why === "channel_not_found" ? { is: "none" } : { is: "unclear", why };
   }
   return findByName(web, fold(called));
+}
+
+/**
+ * Whether Gatehouse may post in a channel: it is a member, and no other company shares the channel,
+ * unless that is allowed. Undefined when Slack doesn't say.
+ */
+export async function mayPostIn(
+  web: Web,
+  channel: string,
+  sharedChannels: readonly string[],
+): Promise<boolean | undefined> {
+  const answer = await web.call("conversations.info", { channel });
+  if (!answer.ok) return whyOf(answer) === "channel_not_found" ? false : undefined;
+  const is = (name: string) => at(answer.data, "channel", name) === true;
+  return is("is_member") && (!is("is_ext_shared") || sharedChannels.includes(channel));
 }
 
 async function findByName(web: Web, name: string): Promise<ChannelFound> {

@@ -44,7 +44,7 @@ export async function submitChange(
   const { command, person, target } = given;
   await refuseWhileFrozen({ command, person, targets: [target] }, gateway);
   const facts = read ?? (await factsFor(given, gateway));
-  const { prepared, permit } = await prepare(raiseByFacts(given, facts, gateway), gateway);
+  const { prepared, permit } = await withKeptValues(raiseByFacts(given, facts, gateway), gateway);
   const losesVms = command.on === "project" && command.deletes && facts.vms.length > 0;
   const children = losesVms ? { children: facts.vms.map((vm) => targetOfVm(vm, target.name)) } : {};
   const isWaiting = permit.approvals.required > 0;
@@ -116,7 +116,7 @@ async function factsFor(
  * Reads the present values that the command would keep, and puts them into the permit, if the
  * command keeps any. Throws UserError when they can't be read.
  */
-async function prepare(
+export async function withKeptValues(
   permit: Permit,
   gateway: GatewayContext,
 ): Promise<{ prepared: Evidence; permit: Permit }> {

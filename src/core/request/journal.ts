@@ -33,6 +33,12 @@ import { asksForMore, originKey } from "./origin.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
 
+/** What two equal requests have in common. */
+export type Equal = Pick<
+  RequestRecord,
+  "requester" | "command" | "target" | "input" | "breakGlass"
+>;
+
 /**
  * Says where a request moves to, with the facts of that state. Only states that `moves` in
  * `stage.ts` allows compile. `why` goes into the history and the audit trail; without it, only new
@@ -104,10 +110,15 @@ export function createJournal(redis: RedisClient, key: Keys) {
   const outbox = createOutbox(redis, key, scripts.pendingKinds.messages, requestKey);
   const steps = createPending(redis, key, scripts.pendingKinds.step);
 
+  /** Equal requests of a person have the same key. */
+  function sameKey({ requester, command, target, input }: Equal): string {
+    const parts = [requester.id, command, target.id, target.name, input];
+    return key("same", hash("sha256", JSON.stringify(parts)));
+  }
+
   async function create(request: NewRequest): Promise<{ id: string; isNew: boolean }> {
     const { record, state } = request;
-    const { requester, command, target, input, origin, breakGlass } = record;
-    const parts = [requester.id, command, target.id, target.name, input];
+    const { requester, origin, breakGlass } = record;
     const audit = auditRecord(
       record,
       { team: requester.teamId, move: state, why: "requested" },
@@ -117,11 +128,11 @@ export function createJournal(redis: RedisClient, key: Keys) {
       [
         requestKey(record.id),
         key("ask", originKey(origin)),
-        key("same", hash("sha256", JSON.stringify(parts))),
+        sameKey(record),
         key("requests", "open"),
         key("requests", "recent"),
         key("requests", "person", requester.id),
-        key("requests", "target", target.id || target.name),
+        key("requests", "target", record.target.id || record.target.name),
         key("audit"),
         pendingList(key),
       ],
@@ -147,6 +158,20 @@ export function createJournal(redis: RedisClient, key: Keys) {
   }
 
   const get = async (id: string) => parseStored(await outbox.get(id));
+
+  /**
+   * The request that would stand in for an equal one asked for now, as `create` decides it: it is
+   * open, or was just done. It only reads.
+   */
+  async function findEqual(asked: Equal): Promise<StoredRequest | undefined> {
+    const id = await redis.get(sameKey(asked));
+    const older = id === null ? undefined : await get(id);
+    if (!older) return undefined;
+    const isOpen = !older.final && !(asked.breakGlass === true && older.state === "draft");
+    const isJustDone =
+      older.state === "done" && (await now()) - older.record.createdAt < sameWithinMs;
+    return isOpen || isJustDone ? older : undefined;
+  }
 
   async function getMany(ids: readonly string[]): Promise<StoredRequest[]> {
     // A failed read doesn't mean that the request is missing, so it fails the whole call.
@@ -279,6 +304,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     sharedCards: createSharedCards(redis, key, outbox),
     now,
     create,
+    findEqual,
     get,
     getMany,
     /** Reads open requests for callers that do so again and again. */

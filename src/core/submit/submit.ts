@@ -3,7 +3,7 @@ import type { Policy } from "../../config/policy-file.ts";
 import { channelOfProject } from "../permit/access.ts";
 import { type Permit, checkPermit } from "../permit/permit.ts";
 import { ownerOf } from "../permit/refusal.ts";
-import { type Journal, newRequestId } from "../request/journal.ts";
+import { type Equal, type Journal, newRequestId } from "../request/journal.ts";
 import type { Origin } from "../request/origin.ts";
 import { type Approval, type RequestRecord, approvableOf } from "../request/record.ts";
 
@@ -44,29 +44,37 @@ export async function submit(
   },
 ): Promise<{ id: string; isNew: boolean }> {
   checkPermit(permit);
-  const { command, person, target, input, approvals } = permit;
+  const { target, approvals } = permit;
   const { channelId = permit.channelId, id = newRequestId() } = details;
   const isWaiting = approvals.required > 0;
   const now = await by.store.now();
   const teamChannel = channelOfProject(by.policy, ownerOf(target));
   const asked: RequestRecord = {
     id,
-    command: command.name,
-    input: command.fillIn?.(input, target, new Date(now)) ?? input,
-    target,
-    requester: { id: person.id, teamId: person.teamId, name: person.name },
+    ...askedBy(permit, now),
     channelId,
     origin,
     policyVersion: by.policyVersion,
     createdAt: now,
     runsUntil: now + (isWaiting ? approvals.expiresMs : 0) + by.staleAfterMs,
     ...Object.fromEntries(asGiven.flatMap((one) => (details[one] ? [[one, details[one]]] : []))),
-    ...(permit.isBreakGlass ? { breakGlass: true } : {}),
     ...(teamChannel && teamChannel !== channelId ? { teamChannel } : {}),
   };
   const record = isWaiting ? withApproval(asked, permit, details.forApprovers, now) : asked;
   const state = isWaiting ? "draft" : "authorized";
   return by.store.create({ record, state, isHeld: by.isHeld });
+}
+
+/** The part of a request by which an equal one is recognized. `now` is Redis time (ms). */
+export function askedBy(permit: Permit, now: number): Equal {
+  const { command, person, target, input } = permit;
+  return {
+    command: command.name,
+    input: command.fillIn?.(input, target, new Date(now)) ?? input,
+    target,
+    requester: { id: person.id, teamId: person.teamId, name: person.name },
+    ...(permit.isBreakGlass ? { breakGlass: true } : {}),
+  };
 }
 
 function withApproval(

@@ -1,9 +1,11 @@
 import { stateWords } from "../../core/request/stage.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { vmOf } from "../../core/submit/resolve-targets.ts";
-import { statusFacts } from "../../fleet/compute/compute.ts";
+import { targetChange } from "../../core/perform/gate.ts";
+import { isTransitional, statusFacts } from "../../fleet/compute/compute.ts";
 import { md, name } from "../../messages/message.ts";
 import {
+  type ChangeCommand,
   type Command,
   type Effect,
   type Seen,
@@ -27,6 +29,9 @@ export function concernOfStatus(
   { status, isRefused }: { status: string; isRefused: boolean },
 ): Concern | undefined {
   const seen = facts ? facts.seen : target.kind === "vm" ? vmOf(target) : undefined;
+  if (facts && !seen && target.id !== "") return goneConcern(command, target);
+  const changed = facts && seen && targetChange(target, seen);
+  if (changed !== undefined) return { target, why: md`changed: ${changed}`, effect: "fails" };
   const effect: Effect<Seen, Args> = command.effect;
   const refused = seen && effect.notNow?.(seen);
   if (refused) {
@@ -36,11 +41,25 @@ export function concernOfStatus(
   const read = checkInput(command, input);
   if (seen && "args" in read && effect.already?.(seen, read.args))
     return { target, why: md`is already as wanted: nothing would be sent`, effect: "note" };
+  if (target.id !== "" && isTransitional(status))
+    return {
+      target,
+      why: md`is ${status}, and it would wait until that has settled`,
+      effect: "note",
+    };
   if (!statusFacts(status).isAlarming) return undefined;
   const last = `the compute service refused the last ${nounOf(command)} because of that`;
   return isRefused
     ? { target, why: md`is in ${status}, and ${last}`, effect: "fails" }
     : { target, why: md`is in ${status}`, effect: "note" };
+}
+
+/** A project that is gone needs no deletion any more. */
+function goneConcern(command: ChangeCommand, target: Target): Concern {
+  const isDone = command.on === "project" && command.deletes === true;
+  return isDone
+    ? { target, why: md`is gone already: nothing would be sent`, effect: "note" }
+    : { target, why: md`is gone`, effect: "fails" };
 }
 
 /** Says which open requests stand before a change of this target, the one that locks it first. */

@@ -2,6 +2,7 @@ import { deedOf } from "../../core/cards/asking.ts";
 import { refusedInError } from "../../core/cards/render-result.ts";
 import { joined, maxNamed } from "../../core/permit/approval-rule.ts";
 import type { Permit } from "../../core/permit/permit.ts";
+import { requestStops } from "../../talk/request-stops.ts";
 import type { Origin } from "../../core/request/origin.ts";
 import { hourlyOf } from "../../core/request/rate-limits.ts";
 import { messageOf } from "../../errors.ts";
@@ -72,10 +73,16 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
       const isDraft = approvals.required > 0;
       const hourly = hourlyOf(command, { breakGlass, origin: { kind: "typed" } });
       const asked = { personId: person.id, hourly, isDraft, limits: policy.limits };
-      const [whoCan, freeze, limit, concerns, earlier] = await Promise.all([
+      const [whoCan, freeze, limit, stops, concerns, earlier] = await Promise.all([
         read("who could approve", () => whoCouldApprove(permit, origin, gateway), {}),
         read("whether changes are frozen", () => store.freezeState(), undefined),
         read("limits", () => store.limitRefusal(asked), undefined),
+        // Each VM of a rollout is a request of its own, made later.
+        read(
+          "what would refuse it",
+          async () => (targets.length === 1 ? requestStops(permit, origin, gateway) : []),
+          [],
+        ),
         readConcerns(change, gateway, reader),
         read("earlier runs", () => readEarlier(change, gateway), undefined),
       ]);
@@ -92,6 +99,7 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
         ...whoCan,
         freeze,
         limit,
+        stops,
         concerns,
         earlier,
         lost: lostBy({ command, targets, input, facts }, gateway.now()),

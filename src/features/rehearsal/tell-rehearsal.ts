@@ -24,6 +24,8 @@ export interface RehearsalFacts {
   freeze: Freeze | undefined;
   /** The limit that would refuse it now, in sentences. */
   limit: string | undefined;
+  /** Why no request would be made, in sentences. */
+  stops: readonly Markdown[];
   concerns: readonly Concern[];
   /** Undefined when they couldn't be read. */
   earlier: EarlierRuns | undefined;
@@ -52,6 +54,7 @@ export function tellRehearsal(facts: RehearsalFacts): Rehearsed {
   const isClear =
     freeze === undefined &&
     limit === undefined &&
+    facts.stops.length === 0 &&
     nobody === undefined &&
     unread.length === 0 &&
     concerns.every(({ effect }) => effect === "note");
@@ -61,6 +64,7 @@ export function tellRehearsal(facts: RehearsalFacts): Rehearsed {
     frozen: frozenWords(freeze),
     lines: [
       limit && md`🛑 A limit would refuse it now: ${lowerFirst(limit)}`,
+      ...facts.stops.map((stop) => md`🛑 ${stop}`),
       ...concerns.slice(0, maxConcerns).map(concernLine),
       more > 0 && md`…and ${counted(more, "other concern")}.`,
       isClear && md`✅ Nothing is known that would stop it.`,

@@ -79,6 +79,46 @@ describe("What would happen?", () => {
     expect(await world.store.recentIds({ targetId: "vm-ml-train-7" }, 9)).toEqual([]);
   });
 
+  it.each([
+    [
+      "an equal request of moments before",
+      "vm stop web-1",
+      /🛑 You already requested this: r-\w+ is done, and it wouldn't be run again\./,
+    ],
+    [
+      "a pin that can't be proposed",
+      "gatehouse pins propose db-1 tried",
+      /🛑 .*(evidence|verif|attest)/i,
+    ],
+    [
+      "a name that is taken",
+      "project create --name ml --type CONTAINER --region eu-west-1",
+      /🛑 A project called ml already exists\./,
+    ],
+    ["a VM that is gone", "vm restart gone-1", /🛑 gone-1 is gone\./],
+  ])("says what the request or the gate would refuse: %s", async (_, words, said) => {
+    if (words.includes("stop")) {
+      await world.olivia.types("ops", "/vm stop staging/web-1");
+      await world.ended("vm stop");
+      words = "vm stop staging/web-1";
+    }
+    if (words.includes("gone-1")) {
+      world.compute.edit.addVm({ project: "payments", name: "gone-1" });
+      await world.olivia.types("ops", "/vm show gone-1");
+      await hears(world.olivia, "ops", /gone-1[^]*RUNNING/);
+      world.compute.edit.removeVm({ vm: "gone-1" });
+    }
+    await world.olivia.types("ops", `/gatehouse can-i ${words}`);
+    const answer = await hears(world.olivia, "ops", said);
+    expect(wordsOf(answer)).not.toContain("Nothing is known that would stop it");
+  });
+
+  it("says that nobody could approve it where Gatehouse can't post", async () => {
+    await world.olivia.types("random", "/gatehouse can-i vm restore db-1 nightly");
+    const answer = await hears(world.olivia, "random", /🛑 Gatehouse can't post in <#C04RANDOM>/);
+    expect(wordsOf(answer)).toContain("Use /invite @gatehouse there first.");
+  });
+
   it("names what it couldn't read, and still tells the rest", async () => {
     world.compute.weather({ match: "GET /v1/vms/vm-payments-web-2", status: 503 });
     await world.olivia.types("ops", "/gatehouse can-i vm restart web-2");

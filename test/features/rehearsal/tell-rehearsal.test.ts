@@ -21,6 +21,7 @@ const clear: RehearsalFacts = {
   nobody: undefined,
   freeze: undefined,
   limit: undefined,
+  stops: [],
   concerns: [],
   earlier: { on: "targets", tookMs: [5000, 12_000, 4000] },
   lost: [],
