@@ -168,8 +168,8 @@ function foretoldBy(said: string): Foretold {
   const isDone = /is in ERROR/.test(said) ? undefined : true;
   const isNeedless = /already as wanted/.test(said);
   const may = { isDone, isStopped, isNeedless };
-  if (/^Yes, you can request/.test(said)) return { is: "asked", ...may };
-  if (/^Yes, you can run/.test(said)) return { is: "ended", ...may };
+  if (said.startsWith("Yes, you can request")) return { is: "asked", ...may };
+  if (said.startsWith("Yes, you can run")) return { is: "ended", ...may };
   return { is: "none", isDone: false, isStopped: false, isNeedless: false };
 }
 
