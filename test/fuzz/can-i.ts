@@ -22,10 +22,10 @@ const vms = ["one", "two", "three", "four", "five", "six"].map((name) => `paymen
 
 const cases: fc.Arbitrary<Case> = fc.record({
   who: fc.constantFrom("olivia", "olivia", "olivia", "amir", "vera", "ada"),
-  channel: fc.constantFrom("ops", "ops", "random", "gatehouse"),
+  channel: fc.constantFrom("ops", "ops", "ops", "ops", "random", "gatehouse"),
   deed: fc.constantFrom(...deeds),
   vm: fc.constantFrom(...vms, "vault/vault-1"),
-  status: fc.constantFrom("RUNNING", "RUNNING", "STOPPED", "ERROR"),
+  status: fc.constantFrom("RUNNING", "RUNNING", "RUNNING", "STOPPED", "ERROR"),
   isRepeated: fc.nat(4).map((n) => n === 0),
   isFrozen: fc.nat(9).map((n) => n === 0),
 });

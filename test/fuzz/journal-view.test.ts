@@ -117,6 +117,8 @@ const tellsNothing = [
   "claimsOf",
   "countAgainstLimits",
   "create",
+  // A person's own request, of what they may run.
+  "findEqual",
   "freeze",
   "freezeNews",
   "freezeState",

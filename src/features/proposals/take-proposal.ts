@@ -56,17 +56,23 @@ export async function findProposal(
     if (decided !== undefined) throw new UserError(decided);
     return { proposal, command };
   }
-  const today = await targetToday(target, gateway);
-  if (!today)
+  const read = await targetToday(target, gateway);
+  if (!read)
     throw new UserError(`${target.name} is gone. Nothing was done.`, "Dismiss this proposal.");
   if ("asker" in by && (await isOnePerson(personId, by.asker.id, gateway)))
     throw new UserError(askedYourself);
+  const { today, isOther } = read;
   const refused = proposalRefusal(
     { ...proposal, record: { ...proposal.record, target: today } },
     command,
     { personId, policy, now },
   );
   if (refused !== undefined) throw new UserError(refused);
+  if (isOther)
+    throw new UserError(
+      `${target.name} was renamed, moved, or replaced since this was asked. Nothing was done.`,
+      "Dismiss this. Whoever wants it asks again.",
+    );
   await refuseOtherSnapshot(proposal.record, command, gateway);
   return { proposal, command, today };
 }
@@ -86,34 +92,28 @@ const readWithinMs = 1_000;
 
 /**
  * Reads the target's present name and project, which decide what may be run, not those at the time
- * of the proposal. Undefined when the target is gone. Throws UserError when the compute service
- * doesn't answer, because an old name could allow what the present one doesn't, and when another VM
- * or project would be changed than the one that the card names. The present name isn't said: those
- * who read the card may not see it.
+ * of the proposal. Undefined when the target is gone. `isOther`: the card names another VM or
+ * project than the one that would be changed. Throws UserError when the compute service doesn't
+ * answer, because an old name could allow what the present one doesn't.
  */
 async function targetToday(
   target: Target,
   { compute }: GatewayContext,
-): Promise<Target | undefined> {
+): Promise<{ today: Target; isOther: boolean } | undefined> {
   // A target that doesn't exist yet has no ID.
-  if (target.id === "") return target;
+  if (target.id === "") return { today: target, isOther: false };
   const within = { signal: deadlineSignal(readWithinMs) };
   try {
     let isWhole = true;
     const options = { ...within, onGaps: () => void (isWhole = false) };
     const { seen } = await readTarget(target, { compute }, options);
     if (seen === undefined || isList(seen)) return undefined;
-    const { specs: _specs, ...identity } = target;
-    if (targetChange(identity, seen) !== undefined)
-      throw new UserError(
-        `${target.name} was renamed, moved, or replaced since this was asked. Nothing was done.`,
-        "Dismiss this. Whoever wants it asks again.",
-      );
     const { id, name, ...rest } = seen;
     const projectId = "projectId" in rest ? rest.projectId : id;
     const named =
       isWhole && (await asNamedNow({ ...target, name, projectId }, { compute }, within));
-    if (named) return named;
+    const { specs: _specs, ...identity } = target;
+    if (named) return { today: named, isOther: targetChange(identity, seen) !== undefined };
   } catch (error) {
     if (!(error instanceof ComputeError)) throw error;
   }
