@@ -95,6 +95,7 @@ export async function startGateway(
       : { signingSecret: () => receive.secret }),
     dispatcher: config.proxies && getGlobalDispatcher(),
     identity,
+    now: options.clock.now,
     web: options.web,
     botToken: () => config.slack.botToken,
     interactions,

@@ -11,10 +11,10 @@ export const thaw = defineCommand({
   class: "administer",
   endsFreeze: true,
   args: z.object({}),
-  async answer(_args, { journal, person, interaction }: ReadContext) {
+  async answer(_args, { journal, person, interaction, now }: ReadContext) {
     const asked = interaction && {
       act: interaction.id,
-      askedAgoMs: Math.max(0, Date.now() - interaction.at),
+      askedAgoMs: Math.max(0, now() - interaction.at),
     };
     const thawed = await journal.thaw({ id: person.id, name: person.name, ...asked });
     if (thawed.is === "not-frozen") return sentence(md`Changes were not frozen.`);

@@ -80,7 +80,7 @@ export function createSlackApp(options: SlackAppOptions) {
     throw error;
   });
   app.use(refuseForeign(identity, now));
-  registerListeners(app, { ...options, deliveries });
+  registerListeners(app, { ...options, deliveries, now });
 
   const { connection } = options;
   const recovering = interactions.startRecovering({ connection, handle: deliveries.recover });

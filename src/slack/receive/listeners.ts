@@ -28,6 +28,8 @@ interface ListenerOptions {
   handlers: Pick<Handlers, "peopleChanged">;
   identity: BotIdentity;
   names: ListenedTo;
+  /** The time by Redis's clock, by which the age of an interaction is decided (ms). */
+  now(): number;
 }
 
 /**
@@ -35,11 +37,11 @@ interface ListenerOptions {
  * it is acknowledged.
  */
 export function registerListeners(app: App, options: ListenerOptions): void {
-  const { deliveries, handlers, identity, names } = options;
+  const { deliveries, handlers, identity, names, now } = options;
 
   type OnCommand = Parameters<typeof app.command>[1];
   const onCommand: OnCommand = ({ command, ack }) =>
-    deliveries.takeCommand(readCommand(command, Date.now()), ack);
+    deliveries.takeCommand(readCommand(command, now()), ack);
   app.command("/vm", onCommand);
   app.command("/project", onCommand);
   app.command("/gatehouse", onCommand);
@@ -47,18 +49,18 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   app.command(/^\/(?!(?:vm|project|gatehouse)$)/, onCommand);
 
   app.event("app_mention", ({ body }) =>
-    deliveries.takeInteraction(readMention(body, identity, Date.now())),
+    deliveries.takeInteraction(readMention(body, identity, now())),
   );
   app.event("message", ({ body }) =>
-    deliveries.takeInteraction(readMention(body, identity, Date.now())),
+    deliveries.takeInteraction(readMention(body, identity, now())),
   );
   app.event("app_home_opened", ({ body }) =>
-    deliveries.takeInteraction(readHome(body, identity, Date.now())),
+    deliveries.takeInteraction(readHome(body, identity, now())),
   );
 
   type OnAction = Parameters<typeof app.action>[1];
   const onPress: OnAction = ({ body, ack }) =>
-    deliveries.takeInteraction(readPress(body, Date.now()), ack);
+    deliveries.takeInteraction(readPress(body, now()), ack);
   for (const family of names.buttons) app.action(new RegExp(`^${family}(:|$)`), onPress);
   // Slack opens the address by itself, so nothing is stored or answered.
   app.action(new RegExp(`^${linkFamily}(:|$)`), ({ ack }) => ack());
@@ -68,13 +70,13 @@ export function registerListeners(app: App, options: ListenerOptions): void {
 
   for (const form of names.forms)
     app.view<ViewSubmitAction>(form, ({ body, view, ack }) =>
-      deliveries.takeSubmission(readSubmission(body, Date.now()), view, ack),
+      deliveries.takeSubmission(readSubmission(body, now()), view, ack),
     );
   app.view({ type: "view_closed" }, ({ ack }) => ack());
 
   for (const callback of names.shortcuts)
     app.shortcut(callback, ({ shortcut, ack }) =>
-      deliveries.takeInteraction(readShortcut(shortcut, Date.now()), ack),
+      deliveries.takeInteraction(readShortcut(shortcut, now()), ack),
     );
 
   app.options<"block_suggestion">({ type: "block_suggestion" }, async ({ options: typed, ack }) => {
