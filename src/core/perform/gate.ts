@@ -206,8 +206,8 @@ function whenUnreadable(error: unknown): ClosedOrLater {
     const hint = "Nothing was sent. The team that runs Gatehouse must check COMPUTE_API_KEY.";
     return { is: "closed", why: keyRefused(error.status), hint };
   }
+  const said = error.serviceMessage ? `: ${error.serviceMessage}` : "";
   if (error.kind === "refused" || error.kind === "conflict") {
-    const said = error.serviceMessage ? `: ${error.serviceMessage}` : "";
     return { is: "closed", why: `the compute service refused to show it${said}` };
   }
   if (error.kind === "not-found")
@@ -219,7 +219,7 @@ function whenUnreadable(error: unknown): ClosedOrLater {
   if (error.kind === "unexpected")
     return {
       is: "later",
-      why: `Gatehouse can't read the compute service's answer (${error.message}); nothing was sent`,
+      why: `Gatehouse can't read the compute service's answer (${error.message})${said}; nothing was sent`,
     };
   const what = unreachableWords(error);
   return { is: "later", why: `the compute service ${what} right now; nothing was sent` };

@@ -310,20 +310,23 @@ const envelopes = new Set(["data", "result", "response", "body", "meta"]);
 /**
  * Whether a 2xx answer says in its body that the call failed, as services do that answer everything
  * with 200: `{success: false}`, `{error: {…}}`, `{status: "error"}`, `{code: 40013, msg: …}`. A
- * record may have a field `status` or `error` of its own, so nothing in a record counts.
+ * record may have a field `status` or `error` of its own, so these count only outside of a record.
  */
 export const saysFailure = (body: Body): boolean =>
   typeof body !== "string" && isFailure(body.json, 0);
 
 function isFailure(json: unknown, depth: number): boolean {
-  if (!isRecord(json) || own(json, "id") !== undefined) return false;
+  if (!isRecord(json)) return false;
   const fields = Object.entries(json).map(([field, value]): [string, unknown] => [
     field.toLowerCase(),
     value,
   ]);
+  const isFalse = (value: unknown) => value === false || value === 0 || value === "false";
+  if (fields.some(([field, value]) => successFields.has(field) && isFalse(value))) return true;
+  // JSON-RPC gives its envelope an ID, too.
+  if (own(json, "id") !== undefined && own(json, "jsonrpc") === undefined) return false;
   const isExplained = fields.some(([field, value]) => isMessageField(field) && isPresent(value));
   return fields.some(([field, value]) => {
-    if (successFields.has(field)) return value === false || value === 0 || value === "false";
     if (failureFields.has(field)) return isPresent(value);
     if (errorTextFields.has(field)) return isPresent(value) && Number(value) !== 0;
     if (outcomeFields.has(field) && typeof value === "string") return failedOutcome.test(value);

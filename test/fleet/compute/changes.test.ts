@@ -107,6 +107,8 @@ describe("a call that changes something", () => {
     [{ error_code: 7, error_message: quota }],
     [{ response: { state: "REJECTED", detail: quota } }],
     [{ success: false }, undefined],
+    [{ id: "req-1", success: false, message: quota }],
+    [{ jsonrpc: "2.0", id: 1, error: { code: -32_000, message: quota } }],
   ])("answered with 200 and %j is unclear, in the service's words", async (body, ...words) => {
     await using server = await answering(says(body));
     await using compute = clientOf(server.url);

@@ -52,6 +52,24 @@ describe("a read", () => {
     expect(sandbox.calls()).toHaveLength(tries);
   });
 
+  it("answered with 200 that says that it failed is unexpected, in the service's words", async () => {
+    await using server = await answering(
+      says({ success: false, errors: [{ message: "the database is down" }] }),
+    );
+    await using compute = clientOf(server.url);
+    for (const read of [
+      compute.vms.get("vm-1"),
+      compute.projects.vms("prj-1"),
+      compute.vms.metrics("vm-1", "1h"),
+    ])
+      expect(await failureOf(read)).toMatchObject({
+        kind: "unexpected",
+        reason: "says-failure",
+        serviceMessage: "the database is down",
+      });
+    expect(server.asked).toHaveLength(3);
+  });
+
   it("succeeds when the trouble passes, and every try is reported", async () => {
     await using sandbox = await startSandboxCompute();
     const reports: unknown[] = [];
