@@ -234,6 +234,9 @@ function recordOf<T>(
   onGaps?: CallOptions["onGaps"],
 ): T {
   const record = unwrap(jsonOf(good), marks);
+  // Some records need no field, so the envelope of a failure would pass for an empty one.
+  if (good.complaint && marks.every((mark) => own(record, mark) === undefined))
+    throw unexpected(good, "the record", "is missing");
   const usable = onGaps ? readableFields(record, schema) : record;
   const checked = check(good, schema, usable);
   if (isOfAnother(record, idName, id)) throw unexpected(good, idName, ofAnother);
