@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
@@ -10,6 +12,15 @@ import { hears } from "../stories/words.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
 
 describe("the Redis of compose.yaml", () => {
+  it("gets no secret that Compose would have to copy into a file system that is read-only", async () => {
+    const text = await readFile(new URL("../../compose.yaml", import.meta.url), "utf8");
+    const { secrets = {} } = parse(text, { merge: true }) as {
+      secrets?: Record<string, { environment?: string }>;
+    };
+    const copied = Object.keys(secrets).filter((name) => secrets[name]?.environment !== undefined);
+    expect(copied).toEqual([]);
+  });
+
   it("lets Gatehouse do its work, and neither forget, stop, read along nor change settings (R4)", async () => {
     await using server = await composeRedis();
     const redisUrl = server.url;

@@ -39,32 +39,29 @@ export async function composeRedis(
   const { redis } = await composeServices();
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-compose-"));
   const program = path.join(folder, "redis");
-  const secret = path.join(folder, "password");
   const places = [
     ["/tmp/users.acl", path.join(folder, "users.acl")],
     // Its arguments begin with --port, --bind and --dir
     ["--dir /data", '--port "$2" --bind "$4" --dir "$6"'],
-    ["exec redis-server", `exec ${await ensureRedis()}`],
+    ["-u REDIS_PASSWORD redis-server", `-u REDIS_PASSWORD ${await ensureRedis()}`],
   ] as const;
-  const write = (text: string) =>
-    filledIn(text, {}).replaceAll("/run/secrets/redis-password", secret);
+  const write = (text: string) => filledIn(text, {});
   let script = write(change(redis?.command.join("\n") ?? ""));
   for (const [theirs, ours] of places) {
     if (!script.includes(theirs)) throw new Error(`compose.yaml has no ${theirs}`);
     script = script.replaceAll(theirs, () => ours);
   }
-  await writeFile(secret, password);
-  await writeFile(program, `#!/bin/sh\n${script}`);
+  await writeFile(program, `#!/bin/sh\nexport REDIS_PASSWORD=${password}\n${script}`);
   await chmod(program, 0o755);
   const server = await privateRedis([], { program });
   return {
     ...server,
     url: server.url.replace("//", `//gatehouse:${password}@`),
     password,
-    healthcheck: write(redis?.healthcheck?.test[1] ?? "").replace(
+    healthcheck: `REDIS_PASSWORD=${password}; ${write(redis?.healthcheck?.test[1] ?? "").replace(
       "redis-cli",
       `redis-cli -p ${server.port}`,
-    ),
+    )}`,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
