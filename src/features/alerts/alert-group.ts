@@ -10,7 +10,7 @@ import {
 
 /**
  * One alert as far as it is known (times in ms by its source's clock). An alert without `detail` is
- * only counted.
+ * only counted. Of many alerts, only the first ones keep their texts (`brief`).
  */
 interface KnownAlert {
   /**
@@ -75,6 +75,7 @@ const nothingTold: Told = { heardAt: 0, states: [], senders: {} };
 
 export const emptyGroup: AlertGroup = { alerts: {}, omitted: 0 };
 
+/** The alerts of a group that keep their texts. Name, VM, and severity are kept of all. */
 const mostDetailed = 100;
 const mostKnown = 4_000;
 const mostStates = 8;
@@ -331,7 +332,7 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
 
 /**
  * The alerts to keep: firing ones first, then those that ended within `pastMs`, then the others.
- * Only the first ones keep their details.
+ * Only the first ones keep their texts.
  */
 function keptOf(all: ReadonlyMap<string, KnownAlert>, now: number): [string, KnownAlert][] {
   const isPast = ({ endedAt = now }: KnownAlert) => Number(endedAt < now - pastMs);
@@ -342,8 +343,18 @@ function keptOf(all: ReadonlyMap<string, KnownAlert>, now: number): [string, Kno
       (a, b) => hasEnded(a[1]) - hasEnded(b[1]) || isPast(a[1]) - isPast(b[1]) || byKey(a, b),
     )
     .slice(0, mostKnown)
-    .map(([key, known], n): [string, KnownAlert] => [key, n < mostDetailed ? known : bare(known)])
+    .map(([key, known], n): [string, KnownAlert] => [key, n < mostDetailed ? known : brief(known)])
     .toSorted(byKey);
+}
+
+/**
+ * The alert without its texts: what it is, where it fires, and whom it calls can't depend on how
+ * many others fire.
+ */
+function brief({ detail, ...known }: KnownAlert): KnownAlert {
+  if (!detail) return known;
+  const { name, vm, severity, since } = detail;
+  return { ...known, detail: { name, vm, severity, since, summary: "" } };
 }
 
 const bare = ({ detail: _detail, ...known }: KnownAlert): KnownAlert => known;

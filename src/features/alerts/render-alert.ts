@@ -46,6 +46,7 @@ import type { Member } from "../../core/cards/render-card.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import {
   type AlertEvent,
+  type ShownAlert,
   type StoredAlert,
   detailsOf,
   firingIn,
@@ -132,11 +133,16 @@ export function headline(view: View): string {
 const hasSeveralNames = (details: ReturnType<typeof shownOf>) =>
   distinct(details.map((one) => one.name)).length > 1;
 
-/** Distinct summaries, each after its alert's name if the message tells of several names. */
+/**
+ * Distinct summaries, each after its alert's name if the message tells of several names. An alert
+ * without one is named only if no other of its name has one.
+ */
 export function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
-  const all = details.map(({ name: alert, summary }) =>
-    [isNamed ? alert : "", summary].filter(Boolean).join(": "),
-  );
+  const summarized = new Set(details.flatMap((one) => (one.summary === "" ? [] : one.name)));
+  const isTold = (one: ShownAlert) => one.summary !== "" || !summarized.has(one.name);
+  const all = details
+    .filter(isTold)
+    .map(({ name: alert, summary }) => [isNamed ? alert : "", summary].filter(Boolean).join(": "));
   return distinct(all)
     .slice(0, mostNames)
     .map((text) => md`${text}`);
