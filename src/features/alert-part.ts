@@ -18,8 +18,6 @@ export interface AlertsOnVm {
   place: { channelId: string; ts: string } | undefined;
   /** The name of their source in gatehouse.yml. */
   source: string;
-  /** When their source last told anything of their group (ms by Redis). */
-  heardAt: number;
   /** When something was last learned of their group, also that its source is silent (ms by Redis). */
   changedAt: number;
   /** Buttons for the web pages of these alerts. */
@@ -34,6 +32,8 @@ export interface AlertOnVm {
   since: number;
   /** When it ended (ms by the clock of its source); undefined while it fires, and where its source doesn't say. */
   endedAt: number | undefined;
+  /** When its source last told of it (ms by Redis). */
+  heardAt: number;
 }
 
 /** What other features learn of alerts, and tell them. */

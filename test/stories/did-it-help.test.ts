@@ -95,7 +95,7 @@ describe("an alert after a press", () => {
     const first = await at.fires("one");
     await at.restarts(first);
     await at.hears(
-      /^🔥 HighCpu on web-2 [^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing\./,
+      /^🔥 HighCpu on web-2 [^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing, as far as again has told\./,
     );
     await isTime();
     const still = await at.hears(told);
@@ -106,7 +106,7 @@ describe("an alert after a press", () => {
     await isJudged();
     expect(wordsOf(at.cards().at(-1) ?? first)).not.toContain("didn't help");
     await at.firesOn("one");
-    await at.hears(/^🔥 [^]*\nA restart didn't help the last time\.\n/);
+    await at.hears(/^🔥 [^]*\nA restart didn't help the last time\.\n[^]*\. Still firing\.$/m);
     await isJudged();
     await at.ends("one");
     // It ended long after the restart, so nobody is said to have ended it.

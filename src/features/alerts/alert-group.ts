@@ -29,6 +29,11 @@ interface KnownAlert {
   overtookAt?: number;
   /** The source left it out of a complete list without telling its end. */
   isMissing?: true;
+  /**
+   * Set while it fires if the newest delivery doesn't list it: when one last did (ms by Redis). It
+   * may have ended since.
+   */
+  listedAt?: number;
   detail?: Detail;
 }
 
@@ -180,10 +185,12 @@ function afterDelivery(
   }
   const listed = new Set(delivery.alerts.map(({ key }) => key));
   const unlisted = [...all].filter(([key, known]) => isFiring(known) && !listed.has(key));
-  const dropsFrom = isCertain ? now : mayDropFrom(told, delivery, now);
-  if (dropsFrom <= now)
-    for (const [key, known] of unlisted) all.set(key, { ...known, endedAt: now, isMissing: true });
-  else if (unlisted.length > 0 && dropsFrom < Infinity) doubts.push(dropsFrom);
+  const dropsFrom = isCertain && delivery.isWhole ? now : mayDropFrom(told, delivery, now);
+  for (const [key, { listedAt = told.heardAt, ...known }] of unlisted) {
+    const isDropped = dropsFrom <= now;
+    all.set(key, { ...known, ...(isDropped ? { endedAt: now, isMissing: true } : { listedAt }) });
+  }
+  if (dropsFrom > now && dropsFrom < Infinity && unlisted.length > 0) doubts.push(dropsFrom);
   const kept = Object.fromEntries(keptOf(all, now));
   const unkept = [...all].filter(([key, known]) => isFiring(known) && !Object.hasOwn(kept, key));
   const after = {
@@ -312,7 +319,9 @@ function mayDropFrom({ senders, states, heardAt }: Told, delivery: Delivery, now
 }
 
 function afterState(told: Told, state: string, delivery: Delivery, now: number): Told {
-  const { sender = "", sentAt = told.sentAt } = delivery;
+  const { sender = "", sentAt = told.sentAt, arrivedAt = now } = delivery;
+  // What was held tells of the time when it arrived.
+  const heardAt = Math.min(now, Math.max(told.heardAt, arrivedAt));
   const [present] = told.states.at(-1) ?? [];
   const isSame = state === present;
   const own = told.states.find(([hash]) => hash === told.senders[sender]);
@@ -322,7 +331,7 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
   const states = told.states.filter(([hash]) => hash !== state);
   const senders = [...others, [sender, state]].slice(-mostSenders);
   return {
-    heardAt: isSame && now - told.heardAt < heardEveryMs ? told.heardAt : now,
+    heardAt: isSame && now - told.heardAt < heardEveryMs ? told.heardAt : heardAt,
     ...(sentAt === undefined ? {} : { sentAt }),
     states: isSame ? told.states : [...states, [state, now] as const].slice(-mostStates),
     senders: told.senders[sender] === state ? told.senders : Object.fromEntries(senders),
@@ -403,14 +412,18 @@ export interface ShownAlert extends Detail {
   /** Whether `endedAt` is by its source. */
   isEndTold: boolean;
   isMissing: boolean;
+  /** When a delivery last listed it (ms by Redis). */
+  heardAt: number;
 }
 
 /** The alerts with details: firing ones first, then by the time they began. */
-export function detailsOf({ alerts }: AlertGroup): ShownAlert[] {
+export function detailsOf({ alerts, told }: AlertGroup): ShownAlert[] {
   const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
   return Object.values(alerts)
-    .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false }) =>
-      detail ? [{ ...detail, endedAt, isEndTold: !isEndUntold && !isMissing, isMissing }] : [],
-    )
+    .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false, listedAt }) => {
+      const isEndTold = !isEndUntold && !isMissing;
+      const heardAt = listedAt ?? told?.heardAt ?? 0;
+      return detail ? [{ ...detail, endedAt, isEndTold, isMissing, heardAt }] : [];
+    })
     .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || compareNames(a.vm, b.vm));
 }

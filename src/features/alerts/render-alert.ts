@@ -269,8 +269,11 @@ function restartedBefore({ alert, presses, vms, helpsWithinMs }: View): string {
     const its = all.filter((one) => vms.get(one.vm)?.target.id === id);
     const ends = its.map(({ endedAt = 0, isEndTold }) => (isEndTold ? endedAt : 0));
     const [firstEnd, lastEnd] = [Math.min(...ends), Math.max(...ends)];
-    const isInTime = lastEnd - request.changedAt <= helpsWithinMs && sentAtOf(request) <= firstEnd;
-    return its.length > 0 && isInTime && hasChanged({ request, command });
+    const sentAt = sentAtOf(request);
+    const isInTime = lastEnd - request.changedAt <= helpsWithinMs && sentAt <= firstEnd;
+    // What began after the call was sent is nothing that the press could be about.
+    const isAbout = its.length > 0 && its.every(({ since }) => since <= sentAt);
+    return isAbout && isInTime && hasChanged({ request, command });
   });
   if (!last) return "";
   const { requester, target } = last.request.record;
@@ -362,7 +365,8 @@ function silenceLine(alert: StoredAlert): Markdown | undefined {
 
 /**
  * Who works on the alert, or how that person's request ended. While the VM's alerts fire, a change
- * that was made is no success yet, so it has no ✅.
+ * that was made is no success yet, so it has no ✅. What the source told before the change says
+ * nothing of now.
  */
 export function pressLine(
   { request, command, note }: Member,
@@ -374,17 +378,19 @@ export function pressLine(
     return md`👤 ${who} is on it: ${deedOf(record, command)}, ${timeOn(alert, record.createdAt)}`;
   const { sign, text } = outcomeOf(request, command, note);
   const by = md`(${who}, ${timeOn(alert, changedAt)})`;
-  if (!hasChanged({ request, command }) || !firesOn(record.target.id, alert))
-    return md`${sign} ${text} ${by}`;
+  const firing = firingOn(record.target.id, alert);
+  if (!hasChanged({ request, command }) || firing.length === 0) return md`${sign} ${text} ${by}`;
   const isFine = note?.but === undefined;
   const deed = new Markdown(text.value.replace(/\.$/, ""));
-  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *Still firing.*`;
+  const isHeard = firing.some(({ heardAt }) => heardAt >= changedAt);
+  const still = isHeard ? "" : `, as far as ${alert.record.source} has told`;
+  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *Still firing${still}.*`;
 }
 
-/** Whether an alert of this group fires on the VM. */
-function firesOn(vmId: string, { record: { group, vms } }: StoredAlert): boolean {
+/** The alerts of this group that fire on the VM. */
+function firingOn(vmId: string, { record: { group, vms } }: StoredAlert): ShownAlert[] {
   const labels = new Set(vms.flatMap(({ label, id }) => (id === vmId ? [label] : [])));
-  return detailsOf(group).some((one) => isFiring(one) && labels.has(one.vm));
+  return detailsOf(group).filter((one) => isFiring(one) && labels.has(one.vm));
 }
 
 export function statusLine(

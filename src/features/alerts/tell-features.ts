@@ -39,16 +39,16 @@ export function alertPart(on: {
       return {
         vm: await calledIn(place?.channelId ?? alert.record.channelId, vmId, label),
         alerts: onVm.flatMap((one) =>
-          one.details.map(({ name, since, endedAt, isEndTold, isMissing }) => ({
+          one.details.map(({ name, since, endedAt, isEndTold, isMissing, heardAt }) => ({
             name,
             since,
+            heardAt,
             endedAt: isEndTold ? endedAt : undefined,
             state: stateOf({ endedAt, isMissing }, one.alert),
           })),
         ),
         place,
         source: alert.record.source,
-        heardAt: Math.max(...onVm.map((one) => one.alert.record.group.told?.heardAt ?? 0)),
         changedAt: Math.max(...onVm.map((one) => newsAt(one.alert))),
         links: linksOf(details),
       };

@@ -47,18 +47,27 @@ interface Told {
   /** User ID. */
   requester: string;
   command: ChangeCommand;
+  judgment: Pick<Judgment, "verdicts" | "changedAt" | "judgedAt">;
 }
 
 /** The alerts that a change didn't end, and how often the change had failed before. */
 export interface StillFiring extends Told {
-  judgment: Pick<Judgment, "verdicts" | "changedAt" | "judgedAt">;
   /** Whether they ended meanwhile and fire anew. */
   isAgain: boolean;
   /** How many attempts right before this one had failed, too. */
   failedBefore: number;
 }
 
-const placeOf = ({ names, alerts }: Told) => `${firstFew(names, 3)} on ${alerts.vm}`;
+const placeOf = ({ names, alerts }: Pick<Told, "names" | "alerts">) =>
+  `${firstFew(names, 3)} on ${alerts.vm}`;
+
+/** When the source last told of all these alerts that fire (ms by Redis). */
+const heardOf = ({ names, alerts }: Told): number =>
+  Math.min(
+    ...alerts.alerts.flatMap(({ name, state, heardAt }) =>
+      state === "firing" && names.includes(name) ? heardAt : [],
+    ),
+  );
 
 /**
  * The message in the alert's thread, some minutes after a change that didn't end the alert as far as
@@ -71,7 +80,8 @@ export function renderStillFiring(still: StillFiring): Message {
   const before = failedBefore === 0 ? "" : `; it didn't ${lastTimes(failedBefore)} either`;
   const fires = `${names.length > 1 ? "fire" : "fires"}${isAgain ? " again" : ""}`;
   const after = `${wholeMinutes(judgedAt - changedAt)} after the ${nounOf(command)}`;
-  const { source, heardAt } = alerts;
+  const { source } = alerts;
+  const heardAt = heardOf(still);
   const spoke =
     heardAt < changedAt
       ? md`hasn't spoken since the ${nounOf(command)}`
@@ -88,8 +98,17 @@ export function renderStillFiring(still: StillFiring): Message {
 
 /** Takes back that alerts still fired: their source told later that they had ended in time. */
 export function renderCorrection(told: Told): Message {
-  const { alerts, requester, command } = told;
-  const said = md`${placeOf(told)} had ended after the ${nounOf(command)}; ${alerts.source} told it only later.`;
+  const { names, alerts, requester, command, judgment } = told;
+  const isEarly = (name: string) => judgment.verdicts[name] === "early";
+  const times = [
+    ["before", names.filter(isEarly)],
+    ["after", names.filter((name) => !isEarly(name))],
+  ] as const;
+  const ends = times.flatMap(([time, ended]) => {
+    const place = placeOf({ names: ended, alerts });
+    return ended.length > 0 ? [`${place} had ended ${time} the ${nounOf(command)}`] : [];
+  });
+  const said = md`${ends.join(", ")}; ${alerts.source} told it only later.`;
   return message(news(md`✅ ${said}`), section(md`✅ ${mention(requester)} ${said}`));
 }
 
