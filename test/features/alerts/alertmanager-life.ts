@@ -48,7 +48,10 @@ export async function startWire(apiPort: number, random: () => number) {
   const server = createServer((request, response) => {
     const pass = async () => {
       const text = await textOf(request);
-      if (isDown) return void response.writeHead(503).end();
+      if (isDown) {
+        response.writeHead(503).end();
+        return;
+      }
       const fault = isFair ? 1 : random();
       if (fault < 0.1) await sleep(500 + 4_000 * random());
       const at = Date.now();

@@ -336,9 +336,7 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
     expect(cards.toSorted()).toEqual(active);
     const night = await at.answers("/gatehouse night 1h", /The night since/);
     const groups = [...night.matchAll(/🔥 (\w+) on [^\n]* fires/g)].map(([, name]) => name);
-    expect(groups.toSorted()).toEqual(
-      [...new Set(active.map((one) => one.split(" ")[0]))].toSorted(),
-    );
+    expect(new Set(groups)).toEqual(new Set(active.map((one) => one.split(" ")[0])));
     expect(night).not.toMatch(/refused|unknown/);
   });
 });
