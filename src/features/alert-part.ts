@@ -67,7 +67,11 @@ export interface RemedyPart {
   ): Promise<readonly Advice[]>;
   /**
    * Judges these requests again, if something was learned of their alerts since (`at`, ms by Redis).
-   * Idempotent.
+   * `firingOn` tells which of the group's alerts fire on a VM now. Idempotent.
    */
-  learned(requests: readonly string[], at: number): Promise<void>;
+  learned(
+    requests: readonly string[],
+    at: number,
+    firingOn: (vmId: string) => readonly Pick<AlertOnVm, "name" | "state" | "since">[],
+  ): Promise<void>;
 }

@@ -382,13 +382,23 @@ export function pressLine(
   if (!hasChanged({ request, command }) || firing.length === 0) return md`${sign} ${text} ${by}`;
   const isFine = note?.but === undefined;
   const deed = new Markdown(text.value.replace(/\.$/, ""));
-  const isHeard = firing.some(({ heardAt }) => heardAt >= changedAt);
-  const still = isHeard ? "" : `, as far as ${alert.record.source} has told`;
-  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *Still firing${still}.*`;
+  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *${firingWords(request, firing, alert)}.*`;
+}
+
+/** Whether these alerts fire after a change as before it, as far as their source has told since. */
+function firingWords(
+  request: Member["request"],
+  firing: readonly ShownAlert[],
+  { record: { source } }: StoredAlert,
+): string {
+  const sentAt = sentAtOf(request);
+  if (firing.every(({ since }) => since > sentAt)) return "Firing again";
+  const isHeard = firing.some(({ heardAt }) => heardAt >= request.changedAt);
+  return isHeard ? "Still firing" : `Still firing, as far as ${source} has told`;
 }
 
 /** The alerts of this group that fire on the VM. */
-function firingOn(vmId: string, { record: { group, vms } }: StoredAlert): ShownAlert[] {
+export function firingOn(vmId: string, { record: { group, vms } }: StoredAlert): ShownAlert[] {
   const labels = new Set(vms.flatMap(({ label, id }) => (id === vmId ? [label] : [])));
   return detailsOf(group).filter((one) => isFiring(one) && labels.has(one.vm));
 }

@@ -58,8 +58,16 @@ export const isOverVerdict = (verdict: Verdict | undefined): boolean =>
   verdict === "helped" || verdict === "early" || verdict === "explained";
 
 /** Whether an alert still fires since then, and didn't end and fire anew meanwhile. */
-export const isSameFiring = ({ state, since: begins }: AlertOnVm, since: number): boolean =>
-  state === "firing" && begins <= since;
+export const isSameFiring = (
+  { state, since: begins }: Pick<AlertOnVm, "state" | "since">,
+  since: number,
+): boolean => state === "firing" && begins <= since;
+
+/** Whether one of the alerts that fired before the attempt (`fired`) does now. */
+export const firesStill = (
+  { fired }: { fired: Readonly<Record<string, number>> },
+  alerts: readonly Pick<AlertOnVm, "name" | "state" | "since">[],
+): boolean => alerts.some((one) => isSameFiring(one, fired[one.name] ?? 0));
 
 /** An attempt of the past, as advice is made of it. */
 export interface PastAttempt {

@@ -23,7 +23,8 @@ export interface RemedyRecord {
 /**
  * The life of a remedy, whose ID is that of its request.
  *
- *     open ──► judged   every alert that fired has ended, or nobody tells of it any more
+ *     open ◄─► judged   every alert that fired has ended, or nobody tells of it any more; one can
+ *       │               fire again with the same beginning
  *       └────► void     the request changed nothing, or nobody knows when
  *
  * Some minutes after the request ended, an open remedy gets a judgment, which is replaced whenever

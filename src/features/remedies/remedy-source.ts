@@ -11,10 +11,10 @@ import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { type AlertPart, type AlertsOnVm, isRemedy } from "../alert-part.ts";
 import {
+  firesStill,
   firingIn,
   isFiringVerdict,
   isOverVerdict,
-  isSameFiring,
   judgeRemedy,
   sumUp,
 } from "./judge-remedy.ts";
@@ -68,10 +68,11 @@ export function remedySource(on: {
     const now = await remedies.now();
     const alerts = await on.alerts()?.find(record.alert, record.vmId);
     const { judgment } = remedy;
-    if (state === "open" && (!judgment || isNews(alerts, judgment))) {
+    const isOpen = state === "open" || firesStill(record, alerts?.alerts ?? []);
+    if (isOpen && (!judgment || isNews(alerts, judgment))) {
       const dueAt = request.changedAt + on.config.policy.timing.remedyMs;
       if (now < dueAt) return { ...owed, waitMs: dueAt - now };
-      const isLast = !firesStill(record, alerts);
+      const isLast = !firesStill(record, alerts?.alerts ?? []);
       await remedies.judge(remedy, await judge(remedy, request, alerts, now, dueAt), isLast);
       return readAgain();
     }
@@ -187,10 +188,6 @@ export function remedySource(on: {
 /** Whether something was learned of the alerts after they were judged. */
 const isNews = (alerts: AlertsOnVm | undefined, { judgedAt }: Judgment): boolean =>
   alerts === undefined || alerts.changedAt >= judgedAt;
-
-/** Whether one of the alerts that fired before the attempt has fired ever since. */
-const firesStill = ({ fired }: RemedyRecord, alerts: AlertsOnVm | undefined): boolean =>
-  (alerts?.alerts ?? []).some((one) => isSameFiring(one, fired[one.name] ?? 0));
 
 /** Whether an alert that fired before the attempt ended, and fires again. */
 const firesAnew = (alert: string, { fired }: RemedyRecord, { alerts }: AlertsOnVm): boolean =>

@@ -4,6 +4,7 @@ import { createRandom } from "../../../sandbox/random.ts";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";
 import { usualPace } from "../../../src/config/policy-schema.ts";
 import { wordsOf } from "../../stories/words.ts";
+import { pendingOf } from "../../support/pending.ts";
 import { programOf } from "../../support/programs.ts";
 import { until } from "../../support/until.ts";
 import { startWire } from "./alertmanager-life.ts";
@@ -30,12 +31,13 @@ const channels = {
   helped: source,
   failed: source,
   early: source,
+  on: source,
   agreed: source,
 };
 type Channel = keyof typeof channels;
 
 const nodes = ["node-1", "node-2", "node-3"];
-const own = ["flap-1", "short-1", "help-1", "fail-1", "early-1"];
+const own = ["flap-1", "short-1", "help-1", "fail-1", "early-1", "on-1"];
 
 /** A world to which one real Alertmanager sends, through a wire that can be cut. */
 async function start() {
@@ -198,7 +200,7 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
     // The set of what fires is the same, so Alertmanager tells nothing until it is time to repeat.
     await at.hears(/Flaps on flap-1 still fires, [^\n]* flaps has told: it hasn't spoken since/);
     await at.joins("node-1");
-    const told = await at.hears(/^🔥 Flaps on flap-1, node-1[^]*\. Still firing\./);
+    const told = await at.hears(/^🔥 Flaps on flap-1, node-1[^]*\. Firing again\./);
     expect(JSON.stringify(told.blocks)).toContain(
       `2 alerts firing, since <!date^${Math.floor(anew.getTime() / 1_000)}^`,
     );
@@ -251,7 +253,8 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
     );
     expect(await activeOf("Helped")).toEqual([]);
     await at.begins(new Date());
-    await at.hears(/^🔥 Helped on help-1[^]*\nLast time a restart ended it \(/);
+    const again = await at.hears(/^🔥 Helped on help-1[^]*\nLast time a restart ended it \(/);
+    expect(wordsOf(again)).toMatch(/\nRestarted help-1 [^\n]*\. Firing again\.\n/);
     expect(at.thread(card).join("\n")).not.toContain("didn't help");
     expect(await activeOf("Helped")).toEqual(["Helped help-1"]);
     expect(await at.answers("/gatehouse night 1h", /The night since/)).toMatch(
@@ -266,6 +269,20 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
     expect(await at.answers("/gatehouse night 1h", /✅ Helped on help-1 ended/)).not.toContain(
       "🔥 Helped",
     );
+  });
+
+  it("takes back that a restart ended it, where another Prometheus tells that the same firing goes on", async () => {
+    const at = await alertOn("on-1", "on", "GoesOn");
+    const since = new Date(Date.now() - 120_000);
+    await at.begins(since);
+    await at.restarts(await at.hears(/^🔥 GoesOn on on-1/));
+    await at.ends();
+    await at.hears(/^✅ GoesOn on on-1 ended after 2 min[^\n]*; olivia had restarted it\./);
+    await until(() => pendingOf(world.client, world.key, "remedy")).toBe(0);
+    await at.begins(since);
+    const card = await at.hears(/^🔥 GoesOn on on-1[^]*\nA restart didn't help the last time\./);
+    expect(wordsOf(card)).toMatch(/\nRestarted on-1 [^\n]*\. Still firing\.\n/);
+    expect(await activeOf("GoesOn")).toEqual(["GoesOn on-1"]);
   });
 
   it("says that a restart didn't help once Alertmanager tells so, after the time to judge", async () => {
@@ -283,6 +300,9 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
       /^🔥 Failed on fail-1, node-1[^]*A restart didn't help the last time\.[^]*Still firing\./,
     );
     expect(await activeOf("Failed")).toEqual(["Failed fail-1", "Failed node-1"]);
+    await at.ends(new Date(), "fail-1", "node-1");
+    // It ended long after the restart.
+    await at.hears(/^✅ Failed on fail-1, node-1 ended after [^\n;]*\.\n/);
   });
 
   it("credits nobody with an alert that had ended before the press, which is told afterwards", async () => {

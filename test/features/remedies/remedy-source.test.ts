@@ -160,6 +160,17 @@ describe("an attempt whose alert fires as far as was told", () => {
     expect(await here.judged(attempt)).toEqual(["helped", 0]);
   });
 
+  it("didn't help after all, if its alert fires again with the same beginning", async () => {
+    await using here = await startSource("ended");
+    const attempt = await here.ends(await here.sends("attempt", "HighCpu"));
+    await here.tells({ state: "ended", endedAt: attempt.changedAt });
+    expect(await here.judged(attempt)).toEqual(["helped", 0]);
+    await here.tells({ state: "firing", endedAt: undefined });
+    expect(await here.judged(attempt)).toEqual(["failed", 1]);
+    await here.tells({ state: "ended", endedAt: await here.store.now() });
+    expect(await here.judged(attempt)).toEqual(["failed", 0]);
+  });
+
   it("isn't judged by another firing that began after it ended", async () => {
     await using here = await startSource("firing");
     const attempt = await here.ends(await here.sends("attempt", "HighCpu"));
