@@ -416,8 +416,17 @@ export interface ShownAlert extends Detail {
   heardAt: number;
 }
 
+/** What `detailsOf` listed, because a message asks for it dozens of times. */
+const listedOf = new WeakMap<AlertGroup, readonly ShownAlert[]>();
+
 /** The alerts with details: firing ones first, then by the time they began. */
-export function detailsOf({ alerts, told }: AlertGroup): ShownAlert[] {
+export function detailsOf(group: AlertGroup): readonly ShownAlert[] {
+  const listed = listedOf.get(group) ?? listDetails(group);
+  listedOf.set(group, listed);
+  return listed;
+}
+
+function listDetails({ alerts, told }: AlertGroup): ShownAlert[] {
   const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
   return Object.values(alerts)
     .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false, listedAt }) => {
