@@ -32,8 +32,9 @@ export interface AlertOnVm {
   since: number;
   /** When it ended (ms by the clock of its source); undefined while it fires, and where its source doesn't say. */
   endedAt: number | undefined;
-  /** When its source last told of it (ms by Redis). */
+  /** When its source last told of it (ms by Redis), and whether it has told of others since. */
   heardAt: number;
+  isLeftOut: boolean;
 }
 
 /** What other features learn of alerts, and tell them. */

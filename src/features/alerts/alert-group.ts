@@ -412,8 +412,9 @@ export interface ShownAlert extends Detail {
   /** Whether `endedAt` is by its source. */
   isEndTold: boolean;
   isMissing: boolean;
-  /** When a delivery last listed it (ms by Redis). */
+  /** When a delivery last listed it (ms by Redis), and whether the newest one left it out. */
   heardAt: number;
+  isLeftOut: boolean;
 }
 
 /** What `detailsOf` listed, because a message asks for it dozens of times. */
@@ -432,7 +433,8 @@ function listDetails({ alerts, told }: AlertGroup): ShownAlert[] {
     .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false, listedAt }) => {
       const isEndTold = !isEndUntold && !isMissing;
       const heardAt = listedAt ?? told?.heardAt ?? 0;
-      return detail ? [{ ...detail, endedAt, isEndTold, isMissing, heardAt }] : [];
+      const isLeftOut = listedAt !== undefined;
+      return detail ? [{ ...detail, endedAt, isEndTold, isMissing, heardAt, isLeftOut }] : [];
     })
     .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || compareNames(a.vm, b.vm));
 }

@@ -39,12 +39,13 @@ export function alertPart(on: {
       return {
         vm: await calledIn(place?.channelId ?? alert.record.channelId, vmId, label),
         alerts: onVm.flatMap((one) =>
-          one.details.map(({ name, since, endedAt, isEndTold, isMissing, heardAt }) => ({
-            name,
-            since,
-            heardAt,
-            endedAt: isEndTold ? endedAt : undefined,
-            state: stateOf({ endedAt, isMissing }, one.alert),
+          one.details.map((detail) => ({
+            name: detail.name,
+            since: detail.since,
+            heardAt: detail.heardAt,
+            isLeftOut: detail.isLeftOut,
+            endedAt: detail.isEndTold ? detail.endedAt : undefined,
+            state: stateOf(detail, one.alert),
           })),
         ),
         place,

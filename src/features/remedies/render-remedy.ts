@@ -7,6 +7,7 @@ import {
   mention,
   message,
   type Message,
+  type Markdown,
   news,
   section,
 } from "../../messages/message.ts";
@@ -61,13 +62,18 @@ export interface StillFiring extends Told {
 const placeOf = ({ names, alerts }: Pick<Told, "names" | "alerts">) =>
   `${firstFew(names, 3)} on ${alerts.vm}`;
 
-/** When the source last told of all these alerts that fire (ms by Redis). */
-const heardOf = ({ names, alerts }: Told): number =>
-  Math.min(
-    ...alerts.alerts.flatMap(({ name, state, heardAt }) =>
-      state === "firing" && names.includes(name) ? heardAt : [],
-    ),
+/** What the source last said of these alerts: `it last spoke at 3:10 AM`. */
+function spokeWords(told: Told): Markdown {
+  const { names, alerts, command, judgment } = told;
+  const firing = alerts.alerts.filter(
+    ({ name, state }) => state === "firing" && names.includes(name),
   );
+  const heardAt = Math.min(...firing.map((one) => one.heardAt));
+  const isLeftOut = firing.some((one) => one.isLeftOut);
+  if (heardAt < judgment.changedAt)
+    return md`hasn't ${isLeftOut ? "reported this" : "spoken"} since the ${nounOf(command)}`;
+  return md`last ${isLeftOut ? "reported this" : "spoke"} ${atTime(heardAt, judgment.judgedAt)}`;
+}
 
 /**
  * The message in the alert's thread, some minutes after a change that didn't end the alert as far as
@@ -81,12 +87,8 @@ export function renderStillFiring(still: StillFiring): Message {
   const fires = `${names.length > 1 ? "fire" : "fires"}${isAgain ? " again" : ""}`;
   const after = `${wholeMinutes(judgedAt - changedAt)} after the ${nounOf(command)}`;
   const { source } = alerts;
-  const heardAt = heardOf(still);
-  const spoke =
-    heardAt < changedAt
-      ? md`hasn't spoken since the ${nounOf(command)}`
-      : md`last spoke ${atTime(heardAt, judgedAt)}`;
-  const unheard = isHeard || isAgain ? "" : md`, as far as ${source} has told: it ${spoke}`;
+  const unheard =
+    isHeard || isAgain ? "" : md`, as far as ${source} has told: it ${spokeWords(still)}`;
   const said = md`${placeOf(still)} ${isAgain ? "" : "still "}${fires}, ${after}${unheard}.`;
   const so = isHeard ? ` ${aNounOf(command)} didn't help${before}.` : "";
   return message(

@@ -25,6 +25,7 @@ const standing = (...all: readonly Stands[]): AlertsOnVm => ({
     name: "HighCpu",
     since: 1,
     heardAt: dueAt,
+    isLeftOut: false,
     endedAt: one.state === "firing" ? undefined : endsAt,
     ...one,
   })),
@@ -148,6 +149,15 @@ describe("the message about an alert that still fires", () => {
     );
     const alerts = standing({ ...firing, heardAt: 61_000 });
     expect(words({ judgment, alerts })).toMatch(/ has told: it last spoke at [^*]+\.\*$/);
+    // It spoke of others of the group.
+    const leftOut = standing({ ...firing, heardAt: 61_000, isLeftOut: true });
+    expect(words({ judgment, alerts: leftOut })).toMatch(
+      / told: it last reported this at [^*]+\.\*$/,
+    );
+    const before = standing({ ...firing, heardAt: 1, isLeftOut: true });
+    expect(words({ judgment, alerts: before })).toMatch(
+      / has told: it hasn't reported this since the restart\.\*$/,
+    );
   });
 
   it("mentions the requester, and says what didn't help, and how often", () => {

@@ -38,7 +38,7 @@ async function startSource(state: "firing" | "ended") {
   const alerts: AlertPart = {
     find: async () => ({
       vm: "web-2",
-      alerts: [{ name: "HighCpu", since: 1, heardAt, ...told }, ...also],
+      alerts: [{ name: "HighCpu", since: 1, heardAt, isLeftOut: false, ...told }, ...also],
       place,
       source: "prometheus",
       changedAt,
@@ -70,8 +70,8 @@ async function startSource(state: "firing" | "ended") {
       heardAt = changedAt = await store.now();
     },
     /** Another alert of the VM, as its source told it. */
-    alsoTells: (alert: Omit<AlertOnVm, "since" | "heardAt">) =>
-      void (also = [{ since: 1, heardAt, ...alert }]),
+    alsoTells: (alert: Pick<AlertOnVm, "name" | "state" | "endedAt">) =>
+      void (also = [{ since: 1, heardAt, isLeftOut: false, ...alert }]),
     /** Its source was last heard before the restart. */
     isSilent: () => void (heardAt = 0),
     /** The VM's status, as somebody else changed it. */
