@@ -18,8 +18,6 @@ export interface AlertsOnVm {
   place: { channelId: string; ts: string } | undefined;
   /** The name of their source in gatehouse.yml. */
   source: string;
-  /** When their source last told anything of their group (ms by Redis). */
-  heardAt: number;
   /** When something was last learned of their group, also that its source is silent (ms by Redis). */
   changedAt: number;
   /** Buttons for the web pages of these alerts. */
@@ -34,6 +32,9 @@ export interface AlertOnVm {
   since: number;
   /** When it ended (ms by the clock of its source); undefined while it fires, and where its source doesn't say. */
   endedAt: number | undefined;
+  /** When its source last told of it (ms by Redis), and whether it has told of others since. */
+  heardAt: number;
+  isLeftOut: boolean;
 }
 
 /** What other features learn of alerts, and tell them. */
@@ -67,7 +68,11 @@ export interface RemedyPart {
   ): Promise<readonly Advice[]>;
   /**
    * Judges these requests again, if something was learned of their alerts since (`at`, ms by Redis).
-   * Idempotent.
+   * `firingOn` tells which of the group's alerts fire on a VM now. Idempotent.
    */
-  learned(requests: readonly string[], at: number): Promise<void>;
+  learned(
+    requests: readonly string[],
+    at: number,
+    firingOn: (vmId: string) => readonly Pick<AlertOnVm, "name" | "state" | "since">[],
+  ): Promise<void>;
 }

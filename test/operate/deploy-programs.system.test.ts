@@ -29,19 +29,23 @@ describe("deploy/kubernetes over HTTP and with the API", () => {
     try {
       await cp(path.join(root, "deploy/kubernetes"), copy, { recursive: true });
       await cp(path.join(root, "gatehouse.example.yml"), path.join(copy, "base/gatehouse.yml"));
-      // What stands in a comment, for authorities of one's own, can be taken as it is
-      const base = path.join(copy, "base/kustomization.yaml");
-      const [before, patches] = fileOf("deploy/kubernetes/base/kustomization.yaml").split(
-        /^(?=# patches:)/m,
-      );
-      await writeFile(base, `${before}${patches?.replaceAll(/^# /gm, "")}`);
-      const { status, stdout, stderr } = spawnSync(
-        kubectl,
-        ["kustomize", path.join(copy, "http-and-api")],
-        { encoding: "utf8" },
-      );
-      expect(status, stderr).toBe(0);
-      const made = manifestsIn(stdout);
+      const written = fileOf("deploy/kubernetes/base/kustomization.yaml");
+      const patches = [...written.matchAll(/^# patches:\n(?:# {2,}.*\n?)+/gm)];
+      // What stands in comments, for authorities of one's own and for OpenShift, can be taken as it is
+      const madeWith = async ([commented]: readonly string[]) => {
+        const patch = commented?.replaceAll(/^# /gm, "");
+        await writeFile(path.join(copy, "base/kustomization.yaml"), `${written}\n${patch}`);
+        const { status, stdout, stderr } = spawnSync(
+          kubectl,
+          ["kustomize", path.join(copy, "http-and-api")],
+          { encoding: "utf8" },
+        );
+        expect(status, stderr).toBe(0);
+        return stdout;
+      };
+      const [authorities = [], openShift = []] = patches;
+      expect(await madeWith(openShift)).not.toMatch(/\b(runAsUser|runAsGroup|fsGroup):/);
+      const made = manifestsIn(await madeWith(authorities));
       const named = (all: readonly { kind: string; metadata: { name: string } }[]) =>
         all
           .filter(({ kind }) => !/^(ConfigMap|Namespace|ServiceAccount)$/.test(kind))

@@ -19,7 +19,7 @@ describe("an alert at night", () => {
     await hears(
       world.olivia,
       "ops",
-      /🔥[^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing\./,
+      /🔥[^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing, as far as prometheus has told\./,
     );
     const over = alertmanagerBody([
       { status: "resolved", startsAt, endsAt: new Date().toISOString() },

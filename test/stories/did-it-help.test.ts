@@ -16,12 +16,21 @@ const channels = {
   unchanged: usualSource,
   late: usualSource,
   back: usualSource,
+  anyway: usualSource,
 };
 const start = () =>
   startWithChannels(channels, {
     policy: `${testPolicy}approvals: [{ operations: [vm.restart], targets: ["voted-*"], required: 1 }]\n`,
     prepare: ({ edit }) => {
-      for (const name of ["voted-1", "voted-2", "spare-1", "spare-2", "late-1", "late-2"])
+      for (const name of [
+        "voted-1",
+        "voted-2",
+        "spare-1",
+        "spare-2",
+        "late-1",
+        "late-2",
+        "anyway-1",
+      ])
         edit.addVm({ project: "payments", name });
     },
   });
@@ -95,7 +104,7 @@ describe("an alert after a press", () => {
     const first = await at.fires("one");
     await at.restarts(first);
     await at.hears(
-      /^🔥 HighCpu on web-2 [^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing\./,
+      /^🔥 HighCpu on web-2 [^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing, as far as again has told\./,
     );
     await isTime();
     const still = await at.hears(told);
@@ -106,7 +115,7 @@ describe("an alert after a press", () => {
     await isJudged();
     expect(wordsOf(at.cards().at(-1) ?? first)).not.toContain("didn't help");
     await at.firesOn("one");
-    await at.hears(/^🔥 [^]*\nA restart didn't help the last time\.\n/);
+    await at.hears(/^🔥 [^]*\nA restart didn't help the last time\.\n[^]*\. Still firing\.$/m);
     await isJudged();
     await at.ends("one");
     // It ended long after the restart, so nobody is said to have ended it.
@@ -163,6 +172,16 @@ describe("an alert after a press", () => {
     await isTime();
     await isJudged();
     expect(wordsOf(await at.fires("two"))).not.toMatch(/ended it/);
+
+    const startsAt = new Date().toISOString();
+    await at.fire([{ vm: "late-1", startsAt }], "one");
+    await at.hears(/^🔥 [^]*\nRestarted late-1 [^\n]*\. Firing again\.$/m);
+    const over = { status: "resolved", startsAt, endsAt: new Date().toISOString() } as const;
+    await at.fire([{ vm: "late-1", ...over }], "one");
+    // That firing began after the restart.
+    const ends = () => at.thread(card).filter((words) => words.startsWith("✅ HighCpu"));
+    await until(() => ends().length).toBe(2);
+    expect(ends().join("\n")).not.toContain("had restarted");
   });
 
   it("has ended in time though it was told late: that it still fires is taken back", async () => {
@@ -180,6 +199,19 @@ describe("an alert after a press", () => {
     );
     await isJudged();
     expect(wordsOf(await at.fires("two"))).toMatch(/Last time a restart ended it/);
+  });
+
+  it("didn't end by it, if its source tells later that it fires on", async () => {
+    const at = await alertsOn("anyway-1", "anyway");
+    await at.restarts(await at.fires("one"));
+    await at.ends("one");
+    await at.hears(/^✅ HighCpu on anyway-1 ended after \d+ min; olivia had restarted it\.$/);
+    await isTime();
+    await isJudged();
+    await at.firesOn("one");
+    await at.hears(/^🔥 [^]*\nA restart didn't help the last time\.\n[^]*\. Still firing\.$/m);
+    await isJudged();
+    expect(at.cards().map(wordsOf).join("\n")).not.toContain("ended it");
   });
 
   it("is told under the new message of an alert that ended and fires anew", async () => {

@@ -10,7 +10,7 @@ import {
 
 /**
  * One alert as far as it is known (times in ms by its source's clock). An alert without `detail` is
- * only counted.
+ * only counted. Of many alerts, only the first ones keep their texts (`brief`).
  */
 interface KnownAlert {
   /**
@@ -29,6 +29,11 @@ interface KnownAlert {
   overtookAt?: number;
   /** The source left it out of a complete list without telling its end. */
   isMissing?: true;
+  /**
+   * Set while it fires if the newest delivery doesn't list it: when one last did (ms by Redis). It
+   * may have ended since.
+   */
+  listedAt?: number;
   detail?: Detail;
 }
 
@@ -75,6 +80,7 @@ const nothingTold: Told = { heardAt: 0, states: [], senders: {} };
 
 export const emptyGroup: AlertGroup = { alerts: {}, omitted: 0 };
 
+/** The alerts of a group that keep their texts. Name, VM, and severity are kept of all. */
 const mostDetailed = 100;
 const mostKnown = 4_000;
 const mostStates = 8;
@@ -179,10 +185,12 @@ function afterDelivery(
   }
   const listed = new Set(delivery.alerts.map(({ key }) => key));
   const unlisted = [...all].filter(([key, known]) => isFiring(known) && !listed.has(key));
-  const dropsFrom = isCertain ? now : mayDropFrom(told, delivery, now);
-  if (dropsFrom <= now)
-    for (const [key, known] of unlisted) all.set(key, { ...known, endedAt: now, isMissing: true });
-  else if (unlisted.length > 0 && dropsFrom < Infinity) doubts.push(dropsFrom);
+  const dropsFrom = isCertain && delivery.isWhole ? now : mayDropFrom(told, delivery, now);
+  for (const [key, { listedAt = told.heardAt, ...known }] of unlisted) {
+    const isDropped = dropsFrom <= now;
+    all.set(key, { ...known, ...(isDropped ? { endedAt: now, isMissing: true } : { listedAt }) });
+  }
+  if (dropsFrom > now && dropsFrom < Infinity && unlisted.length > 0) doubts.push(dropsFrom);
   const kept = Object.fromEntries(keptOf(all, now));
   const unkept = [...all].filter(([key, known]) => isFiring(known) && !Object.hasOwn(kept, key));
   const after = {
@@ -311,7 +319,9 @@ function mayDropFrom({ senders, states, heardAt }: Told, delivery: Delivery, now
 }
 
 function afterState(told: Told, state: string, delivery: Delivery, now: number): Told {
-  const { sender = "", sentAt = told.sentAt } = delivery;
+  const { sender = "", sentAt = told.sentAt, arrivedAt = now } = delivery;
+  // What was held tells of the time when it arrived.
+  const heardAt = Math.min(now, Math.max(told.heardAt, arrivedAt));
   const [present] = told.states.at(-1) ?? [];
   const isSame = state === present;
   const own = told.states.find(([hash]) => hash === told.senders[sender]);
@@ -321,7 +331,7 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
   const states = told.states.filter(([hash]) => hash !== state);
   const senders = [...others, [sender, state]].slice(-mostSenders);
   return {
-    heardAt: isSame && now - told.heardAt < heardEveryMs ? told.heardAt : now,
+    heardAt: isSame && now - told.heardAt < heardEveryMs ? told.heardAt : heardAt,
     ...(sentAt === undefined ? {} : { sentAt }),
     states: isSame ? told.states : [...states, [state, now] as const].slice(-mostStates),
     senders: told.senders[sender] === state ? told.senders : Object.fromEntries(senders),
@@ -331,7 +341,7 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
 
 /**
  * The alerts to keep: firing ones first, then those that ended within `pastMs`, then the others.
- * Only the first ones keep their details.
+ * Only the first ones keep their texts.
  */
 function keptOf(all: ReadonlyMap<string, KnownAlert>, now: number): [string, KnownAlert][] {
   const isPast = ({ endedAt = now }: KnownAlert) => Number(endedAt < now - pastMs);
@@ -342,8 +352,18 @@ function keptOf(all: ReadonlyMap<string, KnownAlert>, now: number): [string, Kno
       (a, b) => hasEnded(a[1]) - hasEnded(b[1]) || isPast(a[1]) - isPast(b[1]) || byKey(a, b),
     )
     .slice(0, mostKnown)
-    .map(([key, known], n): [string, KnownAlert] => [key, n < mostDetailed ? known : bare(known)])
+    .map(([key, known], n): [string, KnownAlert] => [key, n < mostDetailed ? known : brief(known)])
     .toSorted(byKey);
+}
+
+/**
+ * The alert without its texts: what it is, where it fires, and whom it calls can't depend on how
+ * many others fire.
+ */
+function brief({ detail, ...known }: KnownAlert): KnownAlert {
+  if (!detail) return known;
+  const { name, vm, severity, since } = detail;
+  return { ...known, detail: { name, vm, severity, since, summary: "" } };
 }
 
 const bare = ({ detail: _detail, ...known }: KnownAlert): KnownAlert => known;
@@ -392,14 +412,29 @@ export interface ShownAlert extends Detail {
   /** Whether `endedAt` is by its source. */
   isEndTold: boolean;
   isMissing: boolean;
+  /** When a delivery last listed it (ms by Redis), and whether the newest one left it out. */
+  heardAt: number;
+  isLeftOut: boolean;
 }
 
+/** What `detailsOf` listed, because a message asks for it dozens of times. */
+const listedOf = new WeakMap<AlertGroup, readonly ShownAlert[]>();
+
 /** The alerts with details: firing ones first, then by the time they began. */
-export function detailsOf({ alerts }: AlertGroup): ShownAlert[] {
+export function detailsOf(group: AlertGroup): readonly ShownAlert[] {
+  const listed = listedOf.get(group) ?? listDetails(group);
+  listedOf.set(group, listed);
+  return listed;
+}
+
+function listDetails({ alerts, told }: AlertGroup): ShownAlert[] {
   const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
   return Object.values(alerts)
-    .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false }) =>
-      detail ? [{ ...detail, endedAt, isEndTold: !isEndUntold && !isMissing, isMissing }] : [],
-    )
+    .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false, listedAt }) => {
+      const isEndTold = !isEndUntold && !isMissing;
+      const heardAt = listedAt ?? told?.heardAt ?? 0;
+      const isLeftOut = listedAt !== undefined;
+      return detail ? [{ ...detail, endedAt, isEndTold, isMissing, heardAt, isLeftOut }] : [];
+    })
     .toSorted((a, b) => ended(a) - ended(b) || a.since - b.since || compareNames(a.vm, b.vm));
 }

@@ -19,6 +19,7 @@ import { type Alerts, detailsOf, isFiring, type StoredAlert, parseAlert } from "
 import { closedIn, openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import {
   type View,
+  firingOn,
   mostWithControls,
   renderAlert,
   renderCall,
@@ -85,7 +86,12 @@ export function alertSource(options: {
     const stored = overview ?? alert;
     if (!stored) return undefined;
     const { createdAt, revision } = stored;
-    if (alert) await options.remedies()?.learned(alert.record.requests, newsAt(alert));
+    if (alert)
+      await options
+        .remedies()
+        ?.learned(alert.record.requests, newsAt(alert), (vmId) =>
+          firingOn(vmId, alert).map((one) => ({ ...one, state: "firing" })),
+        );
     const overviewId = alert && boardOf(alert.delivered);
     if (overviewId !== undefined) {
       const hasEnded = alert?.state === "ended";

@@ -23,7 +23,15 @@ import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/o
 import { type Delivery, shortHash } from "./read-alerts.ts";
 import type { AlertSource } from "./sources.ts";
 
-export { type AlertGroup, detailsOf, firingIn, isFiring, merge, unknownIn } from "./alert-group.ts";
+export {
+  type AlertGroup,
+  type ShownAlert,
+  detailsOf,
+  firingIn,
+  isFiring,
+  merge,
+  unknownIn,
+} from "./alert-group.ts";
 
 /** An event of a group. The card tells the first one, its thread the others. `vms` are labels. */
 export interface AlertEvent {

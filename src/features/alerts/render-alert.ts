@@ -46,6 +46,7 @@ import type { Member } from "../../core/cards/render-card.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import {
   type AlertEvent,
+  type ShownAlert,
   type StoredAlert,
   detailsOf,
   firingIn,
@@ -132,11 +133,16 @@ export function headline(view: View): string {
 const hasSeveralNames = (details: ReturnType<typeof shownOf>) =>
   distinct(details.map((one) => one.name)).length > 1;
 
-/** Distinct summaries, each after its alert's name if the message tells of several names. */
+/**
+ * Distinct summaries, each after its alert's name if the message tells of several names. An alert
+ * without one is named only if no other of its name has one.
+ */
 export function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
-  const all = details.map(({ name: alert, summary }) =>
-    [isNamed ? alert : "", summary].filter(Boolean).join(": "),
-  );
+  const summarized = new Set(details.flatMap((one) => (one.summary === "" ? [] : one.name)));
+  const isTold = (one: ShownAlert) => one.summary !== "" || !summarized.has(one.name);
+  const all = details
+    .filter(isTold)
+    .map(({ name: alert, summary }) => [isNamed ? alert : "", summary].filter(Boolean).join(": "));
   return distinct(all)
     .slice(0, mostNames)
     .map((text) => md`${text}`);
@@ -263,8 +269,11 @@ function restartedBefore({ alert, presses, vms, helpsWithinMs }: View): string {
     const its = all.filter((one) => vms.get(one.vm)?.target.id === id);
     const ends = its.map(({ endedAt = 0, isEndTold }) => (isEndTold ? endedAt : 0));
     const [firstEnd, lastEnd] = [Math.min(...ends), Math.max(...ends)];
-    const isInTime = lastEnd - request.changedAt <= helpsWithinMs && sentAtOf(request) <= firstEnd;
-    return its.length > 0 && isInTime && hasChanged({ request, command });
+    const sentAt = sentAtOf(request);
+    const isInTime = lastEnd - request.changedAt <= helpsWithinMs && sentAt <= firstEnd;
+    // What began after the call was sent is nothing that the press could be about.
+    const isAbout = its.length > 0 && its.every(({ since }) => since <= sentAt);
+    return isAbout && isInTime && hasChanged({ request, command });
   });
   if (!last) return "";
   const { requester, target } = last.request.record;
@@ -356,7 +365,8 @@ function silenceLine(alert: StoredAlert): Markdown | undefined {
 
 /**
  * Who works on the alert, or how that person's request ended. While the VM's alerts fire, a change
- * that was made is no success yet, so it has no ✅.
+ * that was made is no success yet, so it has no ✅. What the source told before the change says
+ * nothing of now.
  */
 export function pressLine(
   { request, command, note }: Member,
@@ -368,17 +378,29 @@ export function pressLine(
     return md`👤 ${who} is on it: ${deedOf(record, command)}, ${timeOn(alert, record.createdAt)}`;
   const { sign, text } = outcomeOf(request, command, note);
   const by = md`(${who}, ${timeOn(alert, changedAt)})`;
-  if (!hasChanged({ request, command }) || !firesOn(record.target.id, alert))
-    return md`${sign} ${text} ${by}`;
+  const firing = firingOn(record.target.id, alert);
+  if (!hasChanged({ request, command }) || firing.length === 0) return md`${sign} ${text} ${by}`;
   const isFine = note?.but === undefined;
   const deed = new Markdown(text.value.replace(/\.$/, ""));
-  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *Still firing.*`;
+  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *${firingWords(request, firing, alert)}.*`;
 }
 
-/** Whether an alert of this group fires on the VM. */
-function firesOn(vmId: string, { record: { group, vms } }: StoredAlert): boolean {
+/** Whether these alerts fire after a change as before it, as far as their source has told since. */
+function firingWords(
+  request: Member["request"],
+  firing: readonly ShownAlert[],
+  { record: { source } }: StoredAlert,
+): string {
+  const sentAt = sentAtOf(request);
+  if (firing.every(({ since }) => since > sentAt)) return "Firing again";
+  const isHeard = firing.some(({ heardAt }) => heardAt >= request.changedAt);
+  return isHeard ? "Still firing" : `Still firing, as far as ${source} has told`;
+}
+
+/** The alerts of this group that fire on the VM. */
+export function firingOn(vmId: string, { record: { group, vms } }: StoredAlert): ShownAlert[] {
   const labels = new Set(vms.flatMap(({ label, id }) => (id === vmId ? [label] : [])));
-  return detailsOf(group).some((one) => isFiring(one) && labels.has(one.vm));
+  return detailsOf(group).filter((one) => isFiring(one) && labels.has(one.vm));
 }
 
 export function statusLine(

@@ -39,16 +39,17 @@ export function alertPart(on: {
       return {
         vm: await calledIn(place?.channelId ?? alert.record.channelId, vmId, label),
         alerts: onVm.flatMap((one) =>
-          one.details.map(({ name, since, endedAt, isEndTold, isMissing }) => ({
-            name,
-            since,
-            endedAt: isEndTold ? endedAt : undefined,
-            state: stateOf({ endedAt, isMissing }, one.alert),
+          one.details.map((detail) => ({
+            name: detail.name,
+            since: detail.since,
+            heardAt: detail.heardAt,
+            isLeftOut: detail.isLeftOut,
+            endedAt: detail.isEndTold ? detail.endedAt : undefined,
+            state: stateOf(detail, one.alert),
           })),
         ),
         place,
         source: alert.record.source,
-        heardAt: Math.max(...onVm.map((one) => one.alert.record.group.told?.heardAt ?? 0)),
         changedAt: Math.max(...onVm.map((one) => newsAt(one.alert))),
         links: linksOf(details),
       };

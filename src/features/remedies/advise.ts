@@ -1,7 +1,7 @@
 import type { ChangeCommand } from "../../registry/define.ts";
 import { seesUnder } from "../../core/permit/access.ts";
 import type { RemedyPart } from "../alert-part.ts";
-import { type PastAttempt, sumUp } from "./judge-remedy.ts";
+import { type PastAttempt, firesStill, sumUp } from "./judge-remedy.ts";
 import type { Remedies, StoredRemedy } from "./remedies.ts";
 import { adviceOn } from "./render-remedy.ts";
 
@@ -46,11 +46,14 @@ export const remedyPart = (on: {
       .slice(0, mostAdvice);
   },
 
-  async learned(requests, at) {
+  async learned(requests, at, firingOn) {
     for (const id of requests.slice(-mostAttempts)) {
       const remedy = await on.remedies.get(id);
-      if (remedy?.state === "open" && remedy.judgment && remedy.judgment.judgedAt <= at)
-        await on.remedies.touch(id);
+      if (!remedy?.judgment || remedy.judgment.judgedAt > at) continue;
+      const { state, record } = remedy;
+      // An alert that was over can fire again with the same beginning.
+      const isFiring = () => firesStill(record, firingOn(record.vmId));
+      if (state === "open" || (state === "judged" && isFiring())) await on.remedies.touch(id);
     }
   },
 });

@@ -1,10 +1,16 @@
 import type { AlertOnVm, AlertsOnVm } from "../alert-part.ts";
 
 /**
- * Whether an alert ended after an attempt. `unheard`: it fires as far as was told, but its source
- * hasn't spoken since it was time to judge. `unclear`: nobody can tell.
+ * What became of an alert after an attempt.
+ *
+ * - `helped`: it ended in time. `failed`: it fired for longer.
+ * - `unheard`: it fires as far as was told, but its source hasn't told of it since it was time to
+ *   judge.
+ * - `early`: it had ended before the attempt's call was sent. `explained`: it ended in time, but
+ *   something else explains that.
+ * - `unclear`: nobody can tell.
  */
-export type Verdict = "helped" | "failed" | "unheard" | "unclear";
+export type Verdict = "helped" | "failed" | "unheard" | "early" | "explained" | "unclear";
 
 /**
  * Judges what became of each alert that fired, by what its source tells. `sentAt`: when the
@@ -24,21 +30,44 @@ export function judgeRemedy(
 ): Readonly<Record<string, Verdict>> {
   const verdictOf = ([name, since]: readonly [string, number]): Verdict => {
     const all = (now?.alerts ?? []).filter((one) => one.name === name);
-    if (all.some((one) => isSameFiring(one, since)))
-      return now && now.heardAt >= dueAt ? "failed" : "unheard";
-    if (all.length === 0 || all.some(({ state }) => state !== "ended")) return "unclear";
-    const ends = all.map(({ endedAt }) => endedAt);
-    if (ends.includes(undefined)) return "unclear";
+    const same = all.filter((one) => isSameFiring(one, since));
+    if (same.length > 0) return same.some((one) => one.heardAt >= dueAt) ? "failed" : "unheard";
+    if (all.some(({ state }) => state !== "ended")) return "unclear";
+    // What began after the call was sent is another firing, also once it has ended.
+    const about = all.filter((one) => one.since <= Math.max(since, sentAt));
+    const ends = about.map(({ endedAt }) => endedAt);
+    if (ends.length === 0 || ends.includes(undefined)) return "unclear";
     const end = Math.max(...ends.map((at = 0) => at));
     if (end > dueAt) return "failed";
-    return end >= sentAt && !isExplained ? "helped" : "unclear";
+    if (end < sentAt) return "early";
+    return isExplained ? "explained" : "helped";
   };
   return Object.fromEntries(Object.entries(fired).map((one) => [one[0], verdictOf(one)]));
 }
 
+/** Whether an alert fired as far as was known when it was judged. */
+export const isFiringVerdict = (verdict: Verdict | undefined): boolean =>
+  verdict === "failed" || verdict === "unheard";
+
+/** The names of the alerts that fired as far as was known when they were judged. */
+export const firingIn = (verdicts: Readonly<Record<string, Verdict>>): string[] =>
+  Object.keys(verdicts).filter((name) => isFiringVerdict(verdicts[name]));
+
+/** Whether its source told that an alert had ended by the time at which it was judged. */
+export const isOverVerdict = (verdict: Verdict | undefined): boolean =>
+  verdict === "helped" || verdict === "early" || verdict === "explained";
+
 /** Whether an alert still fires since then, and didn't end and fire anew meanwhile. */
-export const isSameFiring = ({ state, since: begins }: AlertOnVm, since: number): boolean =>
-  state === "firing" && begins <= since;
+export const isSameFiring = (
+  { state, since: begins }: Pick<AlertOnVm, "state" | "since">,
+  since: number,
+): boolean => state === "firing" && begins <= since;
+
+/** Whether one of the alerts that fired before the attempt (`fired`) does now. */
+export const firesStill = (
+  { fired }: { fired: Readonly<Record<string, number>> },
+  alerts: readonly Pick<AlertOnVm, "name" | "state" | "since">[],
+): boolean => alerts.some((one) => isSameFiring(one, fired[one.name] ?? 0));
 
 /** An attempt of the past, as advice is made of it. */
 export interface PastAttempt {

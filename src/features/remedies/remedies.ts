@@ -3,7 +3,7 @@ import { createOutbox } from "../../redis/outbox.ts";
 import { createRecords } from "../../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { keepFinalMs } from "../../core/request/record.ts";
-import type { Verdict } from "./judge-remedy.ts";
+import { type Verdict, firingIn } from "./judge-remedy.ts";
 
 /** An attempt to end alerts of a VM: a request that a button of their message made. */
 export interface RemedyRecord {
@@ -23,7 +23,8 @@ export interface RemedyRecord {
 /**
  * The life of a remedy, whose ID is that of its request.
  *
- *     open ──► judged   every alert that fired has ended, or nobody tells of it any more
+ *     open ◄─► judged   every alert that fired has ended, or nobody tells of it any more; one can
+ *       │               fire again with the same beginning
  *       └────► void     the request changed nothing, or nobody knows when
  *
  * Some minutes after the request ended, an open remedy gets a judgment, which is replaced whenever
@@ -43,6 +44,8 @@ export interface StoredRemedy {
 export interface Judgment {
   /** By the name of the alert. */
   verdicts: Readonly<Record<string, Verdict>>;
+  /** The alerts that fired by this judgment or by one that it replaced: what may have been told. */
+  firedOnce: readonly string[];
   /** When the request ended, and when the alerts were looked at (ms by Redis). */
   changedAt: number;
   judgedAt: number;
@@ -131,17 +134,23 @@ function parseRecord(text: string): RemedyRecord {
   return { ...record, project };
 }
 
+/** Release 1.0.0-rc.1 judged once, so what it told is what fires by its judgment. */
+function parseJudgment(text: string): Judgment {
+  const judgment = JSON.parse(text) as Omit<Judgment, "firedOnce"> & Partial<Judgment>;
+  const { verdicts, firedOnce = firingIn(verdicts) } = judgment;
+  return { ...judgment, firedOnce };
+}
+
 /** Parses a stored remedy; undefined when it is gone. */
 export function parseRemedy(fields: Fields): StoredRemedy | undefined {
   const { remedy, state, judgment } = fields;
   if (!remedy || !state) return undefined;
   return {
-    // Release 1.0.0-rc.1 stored no project.
     record: parseRecord(remedy),
     state: state as StoredRemedy["state"],
     revision: Number(fields["revision"]),
     createdAt: Number(fields["createdAt"]),
-    judgment: judgment ? (JSON.parse(judgment) as Judgment) : undefined,
+    judgment: judgment ? parseJudgment(judgment) : undefined,
     said: fields["said:end"],
     correctionSaid: fields["said:correction"],
   };

@@ -10,7 +10,14 @@ import type { Policy } from "../../config/policy-file.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { type AlertPart, type AlertsOnVm, isRemedy } from "../alert-part.ts";
-import { type Verdict, isSameFiring, judgeRemedy, sumUp } from "./judge-remedy.ts";
+import {
+  firesStill,
+  firingIn,
+  isFiringVerdict,
+  isOverVerdict,
+  judgeRemedy,
+  sumUp,
+} from "./judge-remedy.ts";
 import {
   type Judgment,
   type Remedies,
@@ -61,10 +68,11 @@ export function remedySource(on: {
     const now = await remedies.now();
     const alerts = await on.alerts()?.find(record.alert, record.vmId);
     const { judgment } = remedy;
-    if (state === "open" && (!judgment || isNews(alerts, judgment))) {
+    const isOpen = state === "open" || firesStill(record, alerts?.alerts ?? []);
+    if (isOpen && (!judgment || isNews(alerts, judgment))) {
       const dueAt = request.changedAt + on.config.policy.timing.remedyMs;
       if (now < dueAt) return { ...owed, waitMs: dueAt - now };
-      const isLast = !firesStill(record, alerts);
+      const isLast = !firesStill(record, alerts?.alerts ?? []);
       await remedies.judge(remedy, await judge(remedy, request, alerts, now, dueAt), isLast);
       return readAgain();
     }
@@ -79,13 +87,12 @@ export function remedySource(on: {
     if (!alerts.place) return { ...owed, waitMs: placeAgainMs };
     const { channelId, ts: threadTs } = alerts.place;
     const { key, names } = toTell;
-    const told = { names, alerts, requester: request.record.requester.id, command };
+    const told = { names, alerts, requester: request.record.requester.id, command, judgment };
     const render = async () =>
       key === "correction"
         ? renderCorrection(told)
         : renderStillFiring({
             ...told,
-            judgment,
             isAgain: names.every((name) => firesAnew(name, record, alerts)),
             failedBefore: await failuresBefore(remedy, names),
           });
@@ -106,7 +113,7 @@ export function remedySource(on: {
   }
 
   async function judge(
-    { record }: StoredRemedy,
+    { record, judgment: before }: StoredRemedy,
     request: StoredRequest,
     now: AlertsOnVm | undefined,
     judgedAt: number,
@@ -117,10 +124,11 @@ export function remedySource(on: {
     const isExplained = later.length > 0 || (await wasChangedElsewhere(request));
     const verdicts = judgeRemedy(record.fired, { now, sentAt, dueAt, isExplained });
     const told = await namesToldBy(later);
-    const isTold = (name: string) => !isFiringVerdict(verdicts[name]) || told.has(name);
+    const firing = firingIn(verdicts);
+    const firedOnce = [...new Set([...(before?.firedOnce ?? []), ...firing])];
     const { changedAt } = request;
-    const isSuperseded = later.length > 0 && Object.keys(verdicts).every(isTold);
-    return { verdicts, changedAt, judgedAt, isSuperseded };
+    const isSuperseded = later.length > 0 && firing.every((name) => told.has(name));
+    return { verdicts, firedOnce, changedAt, judgedAt, isSuperseded };
   }
 
   /**
@@ -181,18 +189,11 @@ export function remedySource(on: {
 const isNews = (alerts: AlertsOnVm | undefined, { judgedAt }: Judgment): boolean =>
   alerts === undefined || alerts.changedAt >= judgedAt;
 
-/** Whether one of the alerts that fired before the attempt has fired ever since. */
-const firesStill = ({ fired }: RemedyRecord, alerts: AlertsOnVm | undefined): boolean =>
-  (alerts?.alerts ?? []).some((one) => isSameFiring(one, fired[one.name] ?? 0));
-
 /** Whether an alert that fired before the attempt ended, and fires again. */
 const firesAnew = (alert: string, { fired }: RemedyRecord, { alerts }: AlertsOnVm): boolean =>
   alerts.some(({ name, state, since }) => {
     return name === alert && state === "firing" && since > (fired[alert] ?? Infinity);
   });
-
-const isFiringVerdict = (verdict: Verdict | undefined) =>
-  verdict === "failed" || verdict === "unheard";
 
 /**
  * The message that is owed now: that alerts still fire, or that this wasn't true. What has ended
@@ -200,7 +201,7 @@ const isFiringVerdict = (verdict: Verdict | undefined) =>
  */
 function messageFor(
   { record, said, correctionSaid }: StoredRemedy,
-  { verdicts, isSuperseded }: Judgment,
+  { verdicts, firedOnce, isSuperseded }: Judgment,
   alerts: AlertsOnVm,
 ): { key: "end" | "correction"; mark: string | undefined; names: readonly string[] } | undefined {
   const all = Object.keys(verdicts);
@@ -214,7 +215,7 @@ function messageFor(
     );
     return isSuperseded || names.length === 0 ? undefined : { key: "end", mark: said, names };
   }
-  const names = all.filter((name) => verdicts[name] === "helped");
+  const names = firedOnce.filter((name) => isOverVerdict(verdicts[name]));
   return isSaid(correctionSaid) || names.length === 0
     ? undefined
     : { key: "correction", mark: correctionSaid, names };

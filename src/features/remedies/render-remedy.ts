@@ -7,6 +7,7 @@ import {
   mention,
   message,
   type Message,
+  type Markdown,
   news,
   section,
 } from "../../messages/message.ts";
@@ -47,18 +48,32 @@ interface Told {
   /** User ID. */
   requester: string;
   command: ChangeCommand;
+  judgment: Pick<Judgment, "verdicts" | "changedAt" | "judgedAt">;
 }
 
 /** The alerts that a change didn't end, and how often the change had failed before. */
 export interface StillFiring extends Told {
-  judgment: Pick<Judgment, "verdicts" | "changedAt" | "judgedAt">;
   /** Whether they ended meanwhile and fire anew. */
   isAgain: boolean;
   /** How many attempts right before this one had failed, too. */
   failedBefore: number;
 }
 
-const placeOf = ({ names, alerts }: Told) => `${firstFew(names, 3)} on ${alerts.vm}`;
+const placeOf = ({ names, alerts }: Pick<Told, "names" | "alerts">) =>
+  `${firstFew(names, 3)} on ${alerts.vm}`;
+
+/** What the source last said of these alerts: `it last spoke at 3:10 AM`. */
+function spokeWords(told: Told): Markdown {
+  const { names, alerts, command, judgment } = told;
+  const firing = alerts.alerts.filter(
+    ({ name, state }) => state === "firing" && names.includes(name),
+  );
+  const heardAt = Math.min(...firing.map((one) => one.heardAt));
+  const isLeftOut = firing.some((one) => one.isLeftOut);
+  if (heardAt < judgment.changedAt)
+    return md`hasn't ${isLeftOut ? "reported this" : "spoken"} since the ${nounOf(command)}`;
+  return md`last ${isLeftOut ? "reported this" : "spoke"} ${atTime(heardAt, judgment.judgedAt)}`;
+}
 
 /**
  * The message in the alert's thread, some minutes after a change that didn't end the alert as far as
@@ -71,12 +86,9 @@ export function renderStillFiring(still: StillFiring): Message {
   const before = failedBefore === 0 ? "" : `; it didn't ${lastTimes(failedBefore)} either`;
   const fires = `${names.length > 1 ? "fire" : "fires"}${isAgain ? " again" : ""}`;
   const after = `${wholeMinutes(judgedAt - changedAt)} after the ${nounOf(command)}`;
-  const { source, heardAt } = alerts;
-  const spoke =
-    heardAt < changedAt
-      ? md`hasn't spoken since the ${nounOf(command)}`
-      : md`last spoke ${atTime(heardAt, judgedAt)}`;
-  const unheard = isHeard || isAgain ? "" : md`, as far as ${source} has told: it ${spoke}`;
+  const { source } = alerts;
+  const unheard =
+    isHeard || isAgain ? "" : md`, as far as ${source} has told: it ${spokeWords(still)}`;
   const said = md`${placeOf(still)} ${isAgain ? "" : "still "}${fires}, ${after}${unheard}.`;
   const so = isHeard ? ` ${aNounOf(command)} didn't help${before}.` : "";
   return message(
@@ -88,8 +100,17 @@ export function renderStillFiring(still: StillFiring): Message {
 
 /** Takes back that alerts still fired: their source told later that they had ended in time. */
 export function renderCorrection(told: Told): Message {
-  const { alerts, requester, command } = told;
-  const said = md`${placeOf(told)} had ended after the ${nounOf(command)}; ${alerts.source} told it only later.`;
+  const { names, alerts, requester, command, judgment } = told;
+  const isEarly = (name: string) => judgment.verdicts[name] === "early";
+  const times = [
+    ["before", names.filter(isEarly)],
+    ["after", names.filter((name) => !isEarly(name))],
+  ] as const;
+  const ends = times.flatMap(([time, ended]) => {
+    const place = placeOf({ names: ended, alerts });
+    return ended.length > 0 ? [`${place} had ended ${time} the ${nounOf(command)}`] : [];
+  });
+  const said = md`${ends.join(", ")}; ${alerts.source} told it only later.`;
   return message(news(md`✅ ${said}`), section(md`✅ ${mention(requester)} ${said}`));
 }
 

@@ -286,13 +286,14 @@ export function createInventory(options: InventoryOptions): Inventory {
         // An ID can't become ambiguous through what isn't known yet.
         if (!seen.vm(name)) await knowing(seen);
         if (!onlyKnown) await seek("vm", name, { seen, isDue });
-        return seen.findVm(name) ?? { unknown: seen.suggestVms(name, didYouMean) };
+        return seen.findVm(name) ?? { unknown: onlyKnown ? [] : seen.suggestVms(name, didYouMean) };
       },
       async findProject(words, { onlyKnown = false } = {}) {
         const name = words.trim();
         const seen = await ready();
         if (!onlyKnown) await seek("project", name, { seen, isDue });
-        return seen.findProject(name) ?? { unknown: seen.suggestProjects(name, didYouMean) };
+        const unknown = () => (onlyKnown ? [] : seen.suggestProjects(name, didYouMean));
+        return seen.findProject(name) ?? { unknown: unknown() };
       },
       async matchVms(words) {
         const glob = words.trim();

@@ -47,7 +47,7 @@ export interface Inventory {
   /**
    * Finds a VM by ID, name, or `project/name`. The match must be exact; suggestions are never used
    * as a result. Something unknown is first looked for in the compute service, unless `onlyKnown`
-   * is set.
+   * is set, which suggests nothing either: many labels of a storm of alerts name no VM.
    */
   findVm(words: string, options?: { onlyKnown?: boolean }): Promise<NameMatch<KnownVm>>;
   findProject(words: string, options?: { onlyKnown?: boolean }): Promise<NameMatch<KnownProject>>;

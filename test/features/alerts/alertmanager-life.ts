@@ -43,10 +43,15 @@ async function textOf(request: IncomingMessage): Promise<string> {
 export async function startWire(apiPort: number, random: () => number) {
   const arrivals: Arrival[] = [];
   let isFair = true;
+  let isDown = false;
   let under = 0;
   const server = createServer((request, response) => {
     const pass = async () => {
       const text = await textOf(request);
+      if (isDown) {
+        response.writeHead(503).end();
+        return;
+      }
       const fault = isFair ? 1 : random();
       if (fault < 0.1) await sleep(500 + 4_000 * random());
       const at = Date.now();
@@ -85,6 +90,10 @@ export async function startWire(apiPort: number, random: () => number) {
     /** True while it neither delays nor loses anything. */
     set isFair(fair: boolean) {
       isFair = fair;
+    },
+    /** True while it answers 503 in place of Gatehouse, so that Alertmanager repeats deliveries. */
+    set isDown(down: boolean) {
+      isDown = down;
     },
     /** Deliveries that haven't been answered. */
     get under() {

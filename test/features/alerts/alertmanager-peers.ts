@@ -16,6 +16,7 @@ export interface PostedAlert {
   /** When it ended; undefined while it fires. */
   endsAt?: Date | undefined;
   labels?: Readonly<Record<string, string>>;
+  annotations?: Readonly<Record<string, string>>;
 }
 
 export interface Receiver {
@@ -24,13 +25,22 @@ export interface Receiver {
   maxAlerts?: number;
 }
 
+/** How long a group waits before its first flush, between two, and before it is repeated (ms). */
+export interface FlushPace {
+  waitMs: number;
+  intervalMs: number;
+  repeatMs: number;
+}
+
+const quickPace: FlushPace = { waitMs: 200, intervalMs: 1_000, repeatMs: 2 * 3600_000 };
+
 const authorization = `http_config: { authorization: { credentials: ${testSecret} } }`;
 
 /**
  * A configuration in which the first receiver takes every alert that no `receiver` label routes to
  * another one.
  */
-function configOf(receivers: readonly [Receiver, ...Receiver[]]): string {
+function configOf(receivers: readonly Receiver[], pace: FlushPace): string {
   const [usual, ...others] = receivers;
   const routes = others.map(
     ({ name }) => `{ receiver: ${name}, matchers: ['receiver="${name}"'] }`,
@@ -40,11 +50,11 @@ function configOf(receivers: readonly [Receiver, ...Receiver[]]): string {
     return `  - { name: ${name}, webhook_configs: [${webhook}] }`;
   });
   return `route:
-  receiver: ${usual.name}
+  receiver: ${usual?.name}
   group_by: [alertname]
-  group_wait: 200ms
-  group_interval: 1s
-  repeat_interval: 2h
+  group_wait: ${pace.waitMs}ms
+  group_interval: ${pace.intervalMs}ms
+  repeat_interval: ${pace.repeatMs}ms
   routes: [${routes.join(", ")}]
 receivers:
 ${entries.join("\n")}
@@ -53,13 +63,18 @@ ${entries.join("\n")}
 
 export type Peers = Awaited<ReturnType<typeof startPeers>>;
 
-/** Starts two peers of a cluster of the real Alertmanager on loopback. */
-export async function startPeers(path: string, ...receivers: [Receiver, ...Receiver[]]) {
+/** Starts peers of a cluster of the real Alertmanager on loopback: two, unless `count` says one. */
+export async function startPeers(
+  path: string,
+  receivers: readonly Receiver[],
+  { pace = quickPace, count = 2 }: { pace?: FlushPace; count?: 1 | 2 } = {},
+) {
   const dir = await mkdtemp(join(tmpdir(), "alertmanager-"));
   const config = join(dir, "alertmanager.yml");
-  await writeFile(config, configOf(receivers));
+  await writeFile(config, configOf(receivers, pace));
   const ports = await Promise.all(Array.from({ length: 4 }, freePort));
-  const [first = 0, second = 0, ...webs] = ports;
+  const [first = 0, second = 0, ...free] = ports;
+  const webs = free.slice(0, count);
   const children = webs.map((web, n): ChildProcess => {
     const [own, other] = n === 0 ? [first, second] : [second, first];
     const args = [
@@ -68,7 +83,7 @@ export async function startPeers(path: string, ...receivers: [Receiver, ...Recei
       `--web.listen-address=127.0.0.1:${web}`,
       `--cluster.listen-address=127.0.0.1:${own}`,
       `--cluster.advertise-address=127.0.0.1:${own}`,
-      `--cluster.peer=127.0.0.1:${other}`,
+      ...(count > 1 ? [`--cluster.peer=127.0.0.1:${other}`] : []),
       "--cluster.gossip-interval=50ms",
       "--cluster.settle-timeout=1s",
       "--cluster.peer-timeout=500ms",
@@ -92,14 +107,14 @@ export async function startPeers(path: string, ...receivers: [Receiver, ...Recei
     });
     return Promise.all(answers).catch(() => []);
   };
-  await until(clusters).toEqual([2, 2]);
+  await until(clusters).toEqual(webs.map(() => count));
 
   return {
     /** Posts alerts to both peers, as Prometheus does, or to one of them. */
     async post(alerts: readonly PostedAlert[], only?: number): Promise<void> {
-      const body = alerts.map(({ name, vm, startsAt, endsAt, labels = {} }) => ({
+      const body = alerts.map(({ name, vm, startsAt, endsAt, labels = {}, annotations }) => ({
         labels: { alertname: name, vm, ...labels },
-        annotations: { summary: `${name} of ${vm}` },
+        annotations: annotations ?? { summary: `${name} of ${vm}` },
         startsAt: startsAt.toISOString(),
         ...(endsAt ? { endsAt: endsAt.toISOString() } : {}),
       }));

@@ -23,7 +23,7 @@ describe.skipIf(program === undefined)("the real Alertmanager, two peers", () =>
     const apiPort = await freePort();
     await using world = await startAlertWorld({ env: { API_PORT: String(apiPort) } });
     const url = `http://127.0.0.1:${apiPort}/alerts/prometheus`;
-    await using peers = await startPeers(program ?? "", { name: "gatehouse", url });
+    await using peers = await startPeers(program ?? "", [{ name: "gatehouse", url }]);
     const began = new Date(Date.now() - 60_000);
     const tell = (name: string, vm: string, endsAt?: Date) =>
       peers.post([{ name, vm, startsAt: began, endsAt, labels: { severity: "critical" } }]);
@@ -59,11 +59,10 @@ describe.skipIf(program === undefined)("the real Alertmanager, two peers", () =>
       env: { API_PORT: String(apiPort), SOURCE_SECRET_LIMITED: testSecret },
     });
     await using wire = await startWire(apiPort, createRandom(seed + 1));
-    await using peers = await startPeers(
-      program ?? "",
+    await using peers = await startPeers(program ?? "", [
       { name: "gatehouse", url: `${wire.url}/alerts/prometheus` },
       { name: "limited", url: `${wire.url}/alerts/limited`, maxAlerts: 2 },
-    );
+    ]);
     const isLong = minutes > 1;
     const counts = await liveThrough({
       world,

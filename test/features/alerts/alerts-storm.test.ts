@@ -108,7 +108,7 @@ describe("a storm of alerts", () => {
     await at.hears(/Restart web-2\? What runs there is interrupted/);
     await world.olivia.presses("Restart", { channel: "worked" });
     const told =
-      /alert groups firing[^]*web-2 in payments is RUNNING as of[^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing\./;
+      /alert groups firing[^]*web-2 in payments is RUNNING as of[^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing, as far as worked has told\./;
     expect((await at.hears(told, world.vera)).ts).toBe(shared.ts);
     await world.ada.types("worked", "/gatehouse freeze drill");
     const frozen = /alert groups firing[^]*All changes are frozen by ada: drill\./;

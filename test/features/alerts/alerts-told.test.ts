@@ -213,7 +213,9 @@ describe("the message of a group", () => {
     await world.olivia.submits({ CPU: "8", Memory: "8" });
     const { record } = await world.ended("vm resize");
     expect([record.threadTs, record.target.id]).toEqual([card.ts, "vm-payments-web-2"]);
-    await at.hears(/Resized web-2[^(]*\(olivia, [^)]*\)\. Still firing\./);
+    await at.hears(
+      /Resized web-2[^(]*\(olivia, [^)]*\)\. Still firing, as far as [\w-]+ has told\./,
+    );
   });
 
   it("says who works on it, then the result, and the VM's present state", async () => {
@@ -226,7 +228,8 @@ describe("the message of a group", () => {
     expect(busy.ts).toBe(card.ts);
     world.compute.edit.setStatus({ vm: "db-1", status: "RUNNING" });
     world.compute.edit.setMachine({ vm: "db-1" });
-    const restarted = /🔥[^]*\nRestarted db-1 in \d+ s \(olivia, [^)]*\)\. Still firing\./;
+    const restarted =
+      /🔥[^]*\nRestarted db-1 in \d+ s \(olivia, [^)]*\)\. Still firing, as far as [\w-]+ has told\./;
     const over = await at.hears(restarted, world.vera);
     expect(wordsOf(over)).toMatch(/db-1 in payments is RUNNING as of[^]*\[Restart…\]/);
     expect(wordsOf(over)).not.toContain("is on it");

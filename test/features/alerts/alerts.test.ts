@@ -692,25 +692,75 @@ describe("a group of alerts", () => {
     expect(firingIn(told([{ status: "resolved" }], [{ startsAt: minute(20) }]))).toBe(1);
   });
 
+  it("knows when each was told last: a list that leaves it out says nothing of it", () => {
+    const at = (minutes: number) => Date.parse(minute(0)) + minutes * 60_000;
+    const heard = (group: AlertGroup) =>
+      detailsOf(group).map(({ vm, heardAt }) => [vm, heardAt - at(0)]);
+    const first: Post = { tells: [web, db] };
+    const cut: Post = { tells: [web], after: 5, truncated: 1 };
+    const cutAgain: Post = { tells: [{ ...web, startsAt: minute(1) }], after: 10, truncated: 1 };
+    const m = 60_000;
+    expect(heard(groupAfter([first]))).toEqual([
+      ["db-1", 0],
+      ["web-2", 0],
+    ]);
+    expect(heard(groupAfter([first, cut, cutAgain]))).toEqual([
+      ["db-1", 0],
+      ["web-2", 10 * m],
+    ]);
+    expect(heard(groupAfter([first, cut, { ...first, after: 12 }]))).toEqual([
+      ["db-1", 12 * m],
+      ["web-2", 12 * m],
+    ]);
+  });
+
+  it("was told of when a delivery arrived, not when one that was held counts", () => {
+    const tells = (vms: readonly object[], arrived: number, sender: string) => {
+      const read = readAlerts(alertmanagerBody(vms), source);
+      if ("field" in read) throw new Error(read.field);
+      return { ...read, sender, arrivedAt: Date.parse(minute(0)) + arrived * 1_000 };
+    };
+    const deliveries = [tells([web], 0, "a"), tells([web, db], 20, "a"), tells([web], 40, "b")];
+    const group = deliveries.reduce((all, one) => merge(all, one, one.arrivedAt), none);
+    const heard = (all: AlertGroup) => (all.told?.heardAt ?? 0) - Date.parse(minute(0));
+    expect(heard(group)).toBe(20_000);
+    expect(heard(settle(group, Date.parse(minute(5))))).toBe(40_000);
+  });
+
+  it("keeps what a list that isn't whole leaves out, also once that list was held", () => {
+    const posts = [
+      { tells: [web, db] },
+      { tells: [{ ...web, startsAt: minute(1) }], after: 0.1, truncated: 1 },
+      { tells: [{ ...web, startsAt: minute(2) }], after: 0.2, truncated: 1 },
+      { tells: [{ ...web, startsAt: minute(1) }], after: 0.3, truncated: 1, sender: "b" },
+    ];
+    const held = groupAfter(posts);
+    expect(held.held).toHaveLength(1);
+    expect(firingVms(settle(held, Date.parse(minute(5))))).toEqual(["db-1", "web-2"]);
+  });
+
   it("shows firing alerts, however many have ended", () => {
     const ends = Array.from({ length: 300 }, (_, n) => ({ vm: `vm-${n}`, ...over }));
     const group = groupAfter([{ tells: [...ends, web, db] }]);
     expect(firingVms(group)).toEqual(["db-1", "web-2"]);
   });
 
-  it("keeps a hundred with details, and counts the rest", () => {
+  it("keeps the texts of a hundred; what each is, and whom it calls, however many fire", () => {
     const alerts = Array.from({ length: 5_000 }, (_, n): Alert => ({
       key: `key-${n}`,
       at: now,
       name: "HighCpu",
       summary: "x".repeat(300),
-      severity: "",
+      severity: n === 999 ? "critical" : "warning",
       vm: `vm-${n}`,
       since: now,
     }));
     const group = merge(none, { groupKey: "g", alerts, omitted: 7 }, now);
-    expect(detailsOf(group)).toHaveLength(100);
+    expect(detailsOf(group).filter(({ summary }) => summary !== "")).toHaveLength(100);
+    const few = merge(none, { groupKey: "g", alerts: alerts.slice(0, 1_000), omitted: 0 }, now);
+    expect(detailsOf(few)).toHaveLength(1_000);
+    expect(detailsOf(few).filter(({ severity }) => severity === "critical")).toHaveLength(1);
     expect(firingIn(group)).toBe(5_007);
-    expect(JSON.stringify(group).length).toBeLessThan(300_000);
+    expect(JSON.stringify(group).length).toBeLessThan(1_000_000);
   });
 });

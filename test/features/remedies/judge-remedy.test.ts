@@ -24,12 +24,13 @@ const standing = (...all: readonly Stands[]): AlertsOnVm => ({
   alerts: all.map((one) => ({
     name: "HighCpu",
     since: 1,
+    heardAt: dueAt,
+    isLeftOut: false,
     endedAt: one.state === "firing" ? undefined : endsAt,
     ...one,
   })),
   place: undefined,
   source: "prometheus",
-  heardAt: dueAt,
   changedAt: dueAt,
   links: [],
 });
@@ -52,13 +53,13 @@ describe("what became of an alert after an attempt to end it", () => {
   });
 
   it("isn't known while its source hasn't spoken since it was time to judge", () => {
-    expect(judged({ ...standing(firing), heardAt: dueAt - 1 })).toBe("unheard");
+    expect(judged(standing({ ...firing, heardAt: dueAt - 1 }))).toBe("unheard");
   });
 
   it("is when it ended by its source, not when that was told", () => {
     const at = (...ends: readonly (number | undefined)[]) =>
       judged(standing(...ends.map((endedAt) => ({ ...ended, endedAt }))));
-    expect(at(sentAt - 1)).toBe("unclear");
+    expect(at(sentAt - 1)).toBe("early");
     expect(at(sentAt)).toBe("helped");
     expect(at(dueAt)).toBe("helped");
     expect(at(dueAt + 1)).toBe("failed");
@@ -69,10 +70,15 @@ describe("what became of an alert after an attempt to end it", () => {
 
   it("is another firing's, once it ended and fires anew", () => {
     expect(judged(standing({ ...firing, since: endsAt }))).toBe("unclear");
+    // That firing is over, too: it isn't the one that the attempt was about.
+    expect(judged(standing({ ...ended, since: sentAt + 1 }))).toBe("unclear");
+    expect(judged(standing({ ...ended, since: sentAt }))).toBe("helped");
+    const early = { ...ended, endedAt: sentAt - 1 };
+    expect(judged(standing(early, { ...ended, since: sentAt + 1 }))).toBe("early");
   });
 
   it("isn't known to be by the attempt, where something else explains it", () => {
-    expect(judged(standing(ended), true)).toBe("unclear");
+    expect(judged(standing(ended), true)).toBe("explained");
     expect(judged(standing(firing), true)).toBe("failed");
   });
 });
@@ -141,8 +147,17 @@ describe("the message about an alert that still fires", () => {
     expect(words({ judgment })).toBe(
       "🔥 <@U0OLIVIA> *HighCpu on web-2 still fires, 5 min after the restart, as far as prometheus has told: it hasn't spoken since the restart.*",
     );
-    const alerts = { ...still.alerts, heardAt: 61_000 };
+    const alerts = standing({ ...firing, heardAt: 61_000 });
     expect(words({ judgment, alerts })).toMatch(/ has told: it last spoke at [^*]+\.\*$/);
+    // It spoke of others of the group.
+    const leftOut = standing({ ...firing, heardAt: 61_000, isLeftOut: true });
+    expect(words({ judgment, alerts: leftOut })).toMatch(
+      / told: it last reported this at [^*]+\.\*$/,
+    );
+    const before = standing({ ...firing, heardAt: 1, isLeftOut: true });
+    expect(words({ judgment, alerts: before })).toMatch(
+      / has told: it hasn't reported this since the restart\.\*$/,
+    );
   });
 
   it("mentions the requester, and says what didn't help, and how often", () => {

@@ -27,6 +27,7 @@ describe("a remedy", () => {
     expect([remedy.state, remedy.revision]).toEqual(["open", 1]);
     const judgment = (verdict: "helped" | "failed") => ({
       verdicts: { HighCpu: verdict },
+      firedOnce: [],
       changedAt: 1,
       judgedAt: 2,
       isSuperseded: false,
