@@ -4,7 +4,12 @@ import { statusOf } from "../core/request/seen.ts";
 import { type Stage, afterOf, callOf, isFinal } from "../core/request/stage.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 import { showVm, whyVm } from "../registry/command-buttons.ts";
-import type { SeenStatus, SeenStatuses, createStatusRecords } from "./status-records.ts";
+import {
+  type SeenStatus,
+  type SeenStatuses,
+  type createStatusRecords,
+  wasSeenOtherwise,
+} from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
 import { statusSign } from "../fleet/inventory/known.ts";
 import {
@@ -80,14 +85,16 @@ export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, St
 
 /**
  * Whether a request explains a VM's status: one that can cause it, on the VM or its project, and
- * that is under way or just left the VM so. Where one just left it otherwise, the list may have been
- * read while it ran, so the VM is read again: what it is then, the request didn't do.
+ * that is under way or just left the VM so, and the VM wasn't seen otherwise since. Where one just
+ * left it otherwise, the list may have been read while it ran, so the VM is read again: what it is
+ * then, the request didn't do.
  */
 async function isExplained(
-  { id, projectId, status }: KnownVm,
+  { vm: { id, projectId, status }, from, fromSince }: StatusChange,
   { store, commands, compute, now }: StatusProbeOptions,
 ): Promise<boolean> {
   const since = now() - echoMs;
+  const seen: SeenStatus = [status, now(), from, fromSince];
   const ids = await Promise.all(
     [id, projectId].map((targetId) => store.recentIds({ targetId }, 20)),
   );
@@ -96,7 +103,7 @@ async function isExplained(
     const isWaiting = !isEnded(stage) && stage.state !== "unknown";
     return (
       callOf(stage) !== undefined &&
-      (isWaiting || changedAt > since) &&
+      (isWaiting || (changedAt > since && !wasSeenOtherwise(seen, { status, after: changedAt }))) &&
       (command === undefined || canChangeStatus(command))
     );
   });
@@ -117,7 +124,7 @@ async function tell(changes: readonly StatusChange[], options: StatusProbeOption
   const { alarms, follow, readEveryMs, hasWhy } = options;
   const unasked: StatusChange[] = [];
   for (const change of changes)
-    if (isAlarming(change) && !(await isExplained(change.vm, options))) unasked.push(change);
+    if (isAlarming(change) && !(await isExplained(change, options))) unasked.push(change);
   const toldIn = new Map<StatusChange, string | undefined>();
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
     const all = some.map(({ key }) => key).toSorted();
@@ -172,6 +179,8 @@ function sentenceOf({ vm, from }: Pick<StatusChange, "vm" | "from">): Markdown {
 interface StatusChange {
   vm: KnownVm;
   from: string | undefined;
+  /** Since when it was seen in that status (ms). */
+  fromSince?: number | undefined;
   /**
    * Identifies the change in any process: the VM, its new status, and since when it had the old
    * one.
@@ -207,8 +216,8 @@ function compareStatuses(
     const moved = readableVms.filter((vm) => !asItWas(vm));
     if (was && moved.length === 0 && Object.keys(was).length === readableVms.length) continue;
     const newStatus = ({ id: vmId, status }: KnownVm): SeenStatus => {
-      const from = was?.[vmId]?.[0];
-      return from === undefined ? [status, now] : [status, now, from];
+      const [from, fromSince] = was?.[vmId] ?? [];
+      return from === undefined ? [status, now] : [status, now, from, fromSince];
     };
     const seen = readableVms.map((vm): [string, SeenStatus] => [
       vm.id,
@@ -216,8 +225,8 @@ function compareStatuses(
     ]);
     after.set(id, Object.fromEntries(seen));
     for (const vm of was ? moved : []) {
-      const [from, since = 0] = was?.[vm.id] ?? [];
-      const change = { vm, from, key: `${vm.id} ${vm.status} ${since}` };
+      const [from, fromSince] = was?.[vm.id] ?? [];
+      const change = { vm, from, fromSince, key: `${vm.id} ${vm.status} ${fromSince ?? 0}` };
       changes.push(change);
     }
   }

@@ -147,6 +147,21 @@ describe("VMs that change without being asked to", () => {
     expect(at.texts()).toEqual([]);
   });
 
+  it("are told where a stop had ended so, and the VM ran again before it stopped", async () => {
+    let endedAt = Infinity;
+    await using at = await startStatuses(() => {
+      const agoMs = Date.now() - endedAt;
+      return agoMs < 0 ? undefined : { command: "vm stop", state: "done", left: "STOPPED", agoMs };
+    });
+    await at.look([knownVm("web-1")]);
+    endedAt = Date.now();
+    await at.look([knownVm("web-1", "STOPPED")]);
+    expect(at.texts()).toEqual([]);
+    await at.look([knownVm("web-1")]);
+    await at.look([knownVm("web-1", "STOPPED")]);
+    expect(at.texts()).toEqual(["⚪ web-1 in shop stopped, was RUNNING."]);
+  });
+
   it("are not told of what a list saw while a request ran that has ended by now", async () => {
     await using at = await startStatuses(() => ({
       command: "vm resize",
