@@ -25,6 +25,7 @@ import {
   news,
   section,
 } from "../messages/message.ts";
+import type { Trail } from "../audit/trail.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { Probe, Telling } from "./monitor.ts";
@@ -41,6 +42,8 @@ interface StatusProbeOptions extends Telling {
   redis: RedisClient;
   key: Keys;
   records: ReturnType<typeof createStatusRecords>;
+  /** Keeps what nobody requested, once for each change. */
+  trail: Pick<Trail, "appendOnce">;
   inventory: Pick<Inventory, "vms" | "state">;
   store: Pick<Journal, "recentIds" | "getMany">;
   commands: readonly ChangeCommand[];
@@ -117,14 +120,16 @@ async function isExplained(
 const isEnded = ({ state }: Stage) => isFinal(state);
 
 /**
- * Sends one alarm per owner for changes that nobody requested. Subscribers are told of all trouble,
- * requested or not.
+ * Sends one alarm per owner for changes that nobody requested, and records these. Subscribers are
+ * told of all trouble, requested or not.
  */
 async function tell(changes: readonly StatusChange[], options: StatusProbeOptions): Promise<void> {
-  const { alarms, follow, readEveryMs, hasWhy } = options;
-  const unasked: StatusChange[] = [];
-  for (const change of changes)
-    if (isAlarming(change) && !(await isExplained(change, options))) unasked.push(change);
+  const { alarms, follow, readEveryMs, hasWhy, trail } = options;
+  const unrequested: StatusChange[] = [];
+  for (const change of changes) if (!(await isExplained(change, options))) unrequested.push(change);
+  for (const change of unrequested)
+    await trail.appendOnce(`status ${change.key}`, recordOf(change));
+  const unasked = unrequested.filter(isAlarming);
   const toldIn = new Map<StatusChange, string | undefined>();
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
     const all = some.map(({ key }) => key).toSorted();
@@ -144,6 +149,19 @@ async function tell(changes: readonly StatusChange[], options: StatusProbeOption
   });
   await follow(trouble);
 }
+
+const recordOf = ({ vm, from }: StatusChange) => ({
+  what: "status",
+  target: {
+    kind: "vm",
+    id: vm.id,
+    name: vm.name,
+    projectId: vm.projectId,
+    projectName: vm.projectName,
+  },
+  move: vm.status,
+  from,
+});
 
 export function renderUnasked(
   changes: readonly StatusChange[],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createTrail } from "../../src/audit/trail.ts";
 import { createStatusRecords } from "../../src/monitor/status-records.ts";
 import type { InventoryState, KnownVm } from "../../src/fleet/inventory/inventory.ts";
 import { runProbe } from "../../src/monitor/monitor.ts";
@@ -22,6 +23,7 @@ async function startStatuses(sentTo: (id: string) => Sent | undefined = () => un
       key: redis.key,
       ...telling,
       records,
+      trail: createTrail(redis.redis, redis.key),
       readEveryMs: 60_000,
       now: Date.now,
       store: sentFor(sentTo),

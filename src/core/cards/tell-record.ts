@@ -1,5 +1,6 @@
 import { recordedText } from "../../audit/render.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
+import { statusSign } from "../../fleet/inventory/known.ts";
 import { Markdown, counted, withFullStop, listed, md, name } from "../../messages/message.ts";
 import { stateWords } from "../request/stage.ts";
 import { withNames } from "./known-people.ts";
@@ -111,6 +112,10 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return text("move") === "failed"
         ? withFullStop(md`🔴 ${on ?? "A VM"} failed attestation${why && md`: ${why}`}`)
         : md`${text("move") === "verified" ? "🟢" : "⚪"} ${on ?? "A VM"}: attestation ${why}.`;
+    case "status": {
+      const became = becameWords(text("move"), text("from"));
+      return md`${statusSign(text("move"))} ${on ?? "A VM"} ${became}: no request to Gatehouse did that.`;
+    }
     case "console":
       return md`🖥️ ${by} opened a console${onIt("on")}.`;
     case "console-opening":
@@ -136,6 +141,12 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return withFullStop(md`• ${by}: ${what}${onIt("of")}${quoted(reason)}`);
     }
   }
+}
+
+function becameWords(status: string, from: string): string {
+  const was = from ? `, was ${from}` : "";
+  if (status === "ERROR") return `went to ERROR${was}`;
+  return from === "ERROR" ? `left ERROR and is ${status}` : `stopped${was}`;
 }
 
 function outcome({ move, why }: AuditRecord): Markdown {
