@@ -79,6 +79,8 @@ export interface ReadContext extends Surroundings {
   journal: Journal;
   /** Tells what would happen to a permitted change. Undefined where no feature does. */
   rehearse?: ((permit: Permit) => Promise<Rehearsed>) | undefined;
+  /** Whether the reader sees every VM and project. */
+  seesAll(): Promise<boolean>;
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
   resolve(kind: "vm" | "project", words: string): Promise<Target>;
   /**

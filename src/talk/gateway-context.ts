@@ -56,6 +56,8 @@ export interface GatewayContext extends Surroundings {
    * limited.
    */
   sees(targets: readonly Target[]): Promise<boolean>;
+  /** Whether the acting person sees every VM and project. */
+  seesAll(): Promise<boolean>;
   /** Status lines that count the VMs of this inventory; all VMs by default. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   announce: Announce;

@@ -120,6 +120,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     ...gateway,
     inventory,
     store: { ...store, ...reads },
+    seesAll: async () => (await scope()) === undefined,
     sees: async (targets) =>
       targets.length > 0 && (await Promise.all(targets.map(sees))).every(Boolean),
     snapshots: {

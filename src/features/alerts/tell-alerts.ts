@@ -2,7 +2,7 @@ import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { atTime, md, name, timeNear } from "../../messages/message.ts";
+import { atTime, counted, md, name, timeNear } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
 import type { Explains } from "../cause.ts";
@@ -59,7 +59,7 @@ export function alertsInDigests(on: {
     name: "alerts",
     async read({ vms, seesAll, since, now }) {
       const told = { what: ["alert"], after: since, most: mostRecords };
-      const [firing, { entries }] = await Promise.all([
+      const [firing, { entries, isMore = false }] = await Promise.all([
         alerts.firing(),
         readAudit({ redis, key, ...told }),
       ]);
@@ -84,6 +84,7 @@ export function alertsInDigests(on: {
             lines: alertsOn(vms, over, seesAll).map((alert) => endedLine(alert, now)),
           },
         ],
+        cut: isMore ? `the newest ${counted(mostRecords, "record")} of alerts` : undefined,
         counts: many === 0 ? "" : `, 🔥 ${many} with an alert firing`,
       };
     },

@@ -67,7 +67,9 @@ describe("what on-call needs, on the message of an alert", () => {
     await restart("web-2");
     await at.fire([{}]);
     const card = await at.hears(/HighCpu on web-2/);
-    expect(wordsOf(card)).toMatch(/\nLast change with Gatehouse: olivia restarted it, \d+:\d\d [AP]M UTC\.\n/);
+    expect(wordsOf(card)).toMatch(
+      /\nLast change with Gatehouse: olivia restarted it, \d+:\d\d [AP]M UTC\.\n/,
+    );
     expect(JSON.stringify(card.blocks)).toMatch(
       /"text":"What runs there is interrupted\. Last change with Gatehouse: olivia restarted it, \d+ s before the alert came\."/,
     );
