@@ -68,8 +68,8 @@ export interface HandoverPart {
 
 export interface HandoverList {
   title: string;
-  /** Behind the title where there is nothing. */
-  none: string;
+  /** Behind the title where there is nothing. Without it, nothing isn't told. */
+  none?: string | undefined;
   lines: readonly Markdown[];
 }
 

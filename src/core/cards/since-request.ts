@@ -47,6 +47,8 @@ export async function changesSince(
     requestable(commands).map((command) => [command.name, command]),
   );
   const made = around
+    // What happened in another project may belong to another team.
+    .filter((other) => other.record.target.projectId === target.projectId)
     .toSorted((a, b) => b.changedAt - a.changedAt)
     .flatMap((other) => describeChange(other, request, known.get(other.record.command)) ?? []);
   const more = made.length - maxShown;
@@ -149,7 +151,7 @@ async function describeNewStatus(
   const { refreshedAt = 0 } = await inventory.state();
   const known = await inventory.findVm(target.id, { onlyKnown: true });
   if (refreshedAt <= createdAt || !("found" in known)) return [];
-  const { id, status } = known.found;
-  if (id !== target.id || status === before) return [];
+  const { id, projectId, status } = known.found;
+  if (id !== target.id || projectId !== target.projectId || status === before) return [];
   return [md`its status changed from ${before} to ${status}`];
 }

@@ -20,8 +20,9 @@ function recordedTargetId({ target }: AuditRecord): string {
 }
 
 /**
- * The VM that a record is about, with its project then, which decides who may read of it. A record
- * without a project belongs to that of the VM now. Undefined for a VM that none of these is.
+ * The VM that a record is about, with its project then, which decides who may read of it, and its
+ * name now. A VM that isn't among these, because it was moved or is gone, is called as it was then.
+ * A record without a project belongs to that of the VM now. Undefined where no project is known.
  */
 export function recordedVm(
   record: AuditRecord,
@@ -29,12 +30,14 @@ export function recordedVm(
 ): (SeenVm & { kind: "vm" }) | undefined {
   const id = recordedTargetId(record);
   const now = vms.find((vm) => vm.id === id);
-  if (!now) return undefined;
   const { target } = record;
-  const then = typeof target === "object" && target !== null && "projectId" in target ? target : {};
-  const projectId = recordedText("projectId" in then ? then.projectId : "") || now.projectId;
-  const own = recordedText("projectName" in then ? then.projectName : "");
-  return { kind: "vm", id, name: now.name, projectId, projectName: own || now.projectName };
+  const then: Partial<Record<"kind" | "name" | "projectId" | "projectName", unknown>> =
+    typeof target === "object" && target !== null ? target : {};
+  if (now === undefined && then.kind !== "vm") return undefined;
+  const projectId = recordedText(then.projectId) || now?.projectId;
+  const projectName = recordedText(then.projectName) || now?.projectName;
+  if (projectId === undefined || projectName === undefined) return undefined;
+  return { kind: "vm", id, name: now?.name ?? recordedText(then.name), projectId, projectName };
 }
 
 type SeenVm = Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;

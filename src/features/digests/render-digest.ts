@@ -208,6 +208,7 @@ export interface ReadHandover {
 function handoverLines({ name: called, list: told }: ReadHandover): readonly Markdown[] {
   if (!told) return [md`*${called}:* could not be read.`];
   const { title, none, lines: all } = told;
+  if (all.length === 0 && none === undefined) return [];
   const head = md`*${title}:*${all.length === 0 ? ` ${none}.` : ""}`;
   const more = all.length - most;
   return [

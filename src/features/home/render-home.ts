@@ -17,6 +17,7 @@ import {
   when,
 } from "../../messages/message.ts";
 import { mayRun } from "../../core/permit/permit.ts";
+import type { Sight } from "../../core/permit/sight.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../core/request/lists.ts";
@@ -108,7 +109,9 @@ export async function homeBlocks(
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
   const seesAll = await gateway.seesAll();
-  const added = await Promise.all(parts.map((part) => part({ vms, seesAll, now: gateway.now() })));
+  const only = onlySeen(gateway);
+  const now = gateway.now();
+  const added = await Promise.all(parts.map((part) => part({ vms, seesAll, only, now })));
   const reader = { person, gateway };
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
@@ -153,6 +156,20 @@ export async function homeBlocks(
     ),
   ];
 }
+
+/** Keeps what is about a VM or project that the person sees, as it was then and as it is now. */
+const onlySeen =
+  ({ sees }: Pick<GatewayContext, "sees">): Sight["only"] =>
+  async (reading, targetOf) => {
+    const some = await reading;
+    const isSeen = await Promise.all(
+      some.map(async (one) => {
+        const target = targetOf(one);
+        return target !== undefined && sees([target]);
+      }),
+    );
+    return some.filter((_, index) => isSeen[index]);
+  };
 
 /** Says how many there are besides those shown, and where. */
 const moreBlocks = (many: number, where: Markdown): Block[] =>

@@ -21,7 +21,7 @@ export const rolloutsInHandovers = (on: {
       return names.length > 0 ? lineOf(rollout, names, on.changes) : undefined;
     });
     const told = (await Promise.all(lines)).filter((line) => line !== undefined);
-    return { title: "Rollouts under way", none: "none", lines: told };
+    return { title: "Rollouts under way", lines: told };
   },
 });
 
