@@ -53,7 +53,7 @@ async function pinsSeen({ appraiser, policy, inventory, sees }: ReadContext) {
   const [accepted, inFile] = [await appraiser.accepted.all(), policy.attestation.pins];
   if (Object.keys(policy.teams).length === 0) return { accepted, inFile };
   const vms = await inventory.vms();
-  const isSeen = await Promise.all(accepted.map(({ vm }) => sees([seenVm(vm)])));
+  const areSeen = await Promise.all(accepted.map(({ vm }) => sees([seenVm(vm)])));
   // An entry may name VMs of several teams, so targets of other teams are cut out.
   const cut = inFile.map((pin) => {
     const isSeen = (glob: string) =>
@@ -61,7 +61,7 @@ async function pinsSeen({ appraiser, policy, inventory, sees }: ReadContext) {
     return { ...pin, targets: pin.targets.filter(isSeen) };
   });
   return {
-    accepted: accepted.filter((_, index) => isSeen[index]),
+    accepted: accepted.filter((_, index) => areSeen[index]),
     inFile: cut.filter(({ targets }) => targets.length > 0),
   };
 }

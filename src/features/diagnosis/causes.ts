@@ -196,8 +196,12 @@ function behindStatus(facts: Facts): Behind | undefined {
   if (!last) return undefined;
   const { vm, seen } = facts;
   const { stage, record } = last.request;
-  const after = endOf(last.request);
-  if (after !== undefined && seen && wasSeenOtherwise(seen, { status: vm.status, after }))
+  const endedAt = endOf(last.request);
+  if (
+    endedAt !== undefined &&
+    seen &&
+    wasSeenOtherwise(seen, { status: vm.status, after: endedAt })
+  )
     return undefined;
   const left = afterOf(stage);
   const didIt =

@@ -160,11 +160,11 @@ export async function homeBlocks(
 /** Keeps what is about a VM or project that the person sees, as it was then and as it is now. */
 const onlySeen =
   ({ sees }: Pick<GatewayContext, "sees">): Sight["only"] =>
-  async (reading, targetOf) => {
+  async (reading, subjectOf) => {
     const some = await reading;
     const isSeen = await Promise.all(
       some.map(async (one) => {
-        const target = targetOf(one);
+        const target = subjectOf(one);
         return target !== undefined && sees([target]);
       }),
     );

@@ -2,7 +2,6 @@ import { afterAll, describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
 import { type Facts, causesOf } from "../../../src/features/diagnosis/causes.ts";
 import { readable } from "../../../src/messages/message.ts";
-import { afterOf } from "../../../src/core/request/stage.ts";
 import { requestable } from "../../../src/registry/define.ts";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";
@@ -132,7 +131,7 @@ describe("/gatehouse why <vm>", () => {
     if (!stop || !command) throw new Error("a stop is on record");
     const { changedAt } = stop;
     const vm = { ...stop.record.target, status: "STOPPED" };
-    const told = (seen: SeenStatus | undefined, more: Partial<Facts> = {}) =>
+    const causeAt = (seen: SeenStatus | undefined, more: Partial<Facts> = {}) =>
       causesOf({
         vm,
         seen,
@@ -144,16 +143,20 @@ describe("/gatehouse why <vm>", () => {
       }).map(({ text }) => readable(text).value)[0];
     const did = String.raw`web-2 is STOPPED: olivia stopped it at .* \(r-\w+\)`;
     const [early, late] = [changedAt - 60_000, changedAt + 60_000];
-    expect(told(["STOPPED", changedAt + 1, "RUNNING", early])).toMatch(new RegExp(`^${did}\\.$`));
+    expect(causeAt(["STOPPED", changedAt + 1, "RUNNING", early])).toMatch(
+      new RegExp(`^${did}\\.$`),
+    );
     // Somebody else started it, and it stopped again
-    expect(told(["STOPPED", late + 60_000, "RUNNING", late])).toMatch(
+    expect(causeAt(["STOPPED", late + 60_000, "RUNNING", late])).toMatch(
       /^web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.$/,
     );
-    expect(told(["RUNNING", late, "STOPPED", changedAt + 1])).toBe(
+    expect(causeAt(["RUNNING", late, "STOPPED", changedAt + 1])).toBe(
       "web-2 is STOPPED; Gatehouse doesn't know since when.",
     );
     // A status on the way there is no other one
-    expect(told(["STOPPED", late, "STOPPING", changedAt + 1])).toMatch(new RegExp(`^${did}\\.$`));
+    expect(causeAt(["STOPPED", late, "STOPPING", changedAt + 1])).toMatch(
+      new RegExp(`^${did}\\.$`),
+    );
     // Nothing was read for long
     const unsure = new RegExp(`^${did}; Gatehouse doesn't know whether it was changed since\\.$`);
     for (const seen of [
@@ -161,21 +164,21 @@ describe("/gatehouse why <vm>", () => {
       ["RUNNING", early] as const,
       ["STOPPED", changedAt + 540_000, "RUNNING", early] as const,
     ])
-      expect(told(seen), JSON.stringify(seen)).toMatch(unsure);
+      expect(causeAt(seen), JSON.stringify(seen)).toMatch(unsure);
     // Right after it, nothing was read yet
     const now = changedAt + 1_000;
-    expect(told(["RUNNING", early], { now })).toMatch(new RegExp(`^${did}\\.$`));
+    expect(causeAt(["RUNNING", early], { now })).toMatch(new RegExp(`^${did}\\.$`));
     // Where the service tells when it changed its record, another time than then
     const times = ["2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"] as const;
     const [dated, newer] = times.map((updatedAt) => ({ updatedAt }));
-    const after = { ...afterOf(stop.stage), ...dated };
+    const after = { ...vm, ...dated };
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same stop with a time
     const requests = [
       { request: { ...stop, stage: { ...stop.stage, after } } as typeof stop, command },
     ];
     const begun = ["STOPPED", changedAt + 1, "RUNNING", early] as const;
-    expect(told(begun, { ...dated, requests })).toMatch(new RegExp(`^${did}\\.$`));
-    expect(told(begun, { ...newer, requests })).toMatch(
+    expect(causeAt(begun, { ...dated, requests })).toMatch(new RegExp(`^${did}\\.$`));
+    expect(causeAt(begun, { ...newer, requests })).toMatch(
       new RegExp(`^${did}; it was changed since\\.$`),
     );
     // What was refused is behind nothing
@@ -183,7 +186,7 @@ describe("/gatehouse why <vm>", () => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stop that was refused
     const refused = { ...stop, state: "rejected", stage } as typeof stop;
     expect(
-      told(["STOPPED", changedAt + 1, "RUNNING", early], {
+      causeAt(["STOPPED", changedAt + 1, "RUNNING", early], {
         requests: [{ request: refused, command }],
       }),
     ).toMatch(/: no request to Gatehouse did that\.$/);
