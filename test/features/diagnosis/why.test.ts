@@ -210,8 +210,10 @@ describe("/gatehouse why <vm>", () => {
   });
 
   it("says that no request stopped it, where it was seen to run after the last one", async () => {
-    await monitorSees("RUNNING");
-    world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "STOPPED" });
+    for (const status of ["STOPPED", "RUNNING", "STOPPED"]) {
+      world.compute.edit.setStatus({ vm: "vm-payments-web-2", status });
+      await monitorSees(status);
+    }
     await until(() => why(olivia, "web-2")).toMatch(
       /^⚪ web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.\nLast change with Gatehouse: olivia started it/,
     );
@@ -224,6 +226,7 @@ describe("/gatehouse why <vm>", () => {
       /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
+    await monitorSees("RUNNING", "vm-payments-db-1");
   });
 
   it("says that it is in ERROR, since when, after which request, and what may help", async () => {
