@@ -61,7 +61,7 @@ export const programSteps: readonly ((tour: Tour) => Promise<void>)[] = [
     const card = await tour.sees(
       olivia,
       "ops",
-      /HighMemory on db-1[\s\S]*Last change: [\s\S]*Restart/,
+      /HighMemory on db-1[\s\S]*Last change with Gatehouse: [\s\S]*Restart/,
     );
     await tour.presses(olivia, "Restart…");
     await tour.sees(

@@ -71,6 +71,16 @@ export function createEdits(world: World) {
       return touch(found);
     },
 
+    /** The same VM in another project. */
+    moveVm({ vm, project }: { vm: string; project: string }): string {
+      const [moved, to] = [findVm(vm), findProject(project)];
+      const from = findProject(moved.projectId);
+      from.vmIds = from.vmIds.filter((id) => id !== moved.id);
+      to.vmIds.push(moved.id);
+      moved.projectId = to.id;
+      return moved.id;
+    },
+
     /** Another VM under the same name: a new id, a new time of creation, nothing on the disk. */
     replaceVm({ vm }: { vm: string }): string {
       const old = findVm(vm);

@@ -137,11 +137,30 @@ function wordsOf({ id, entries, requests }: Act, called: Called, context: ReadCo
   const [begin] = entries;
   if (first) {
     const command = requestable(context.commands).find((one) => one.name === first.record.command);
-    if (first.record.origin.kind === "rollout") return tellRollout(first, told, command);
+    if (first.record.origin.kind === "rollout")
+      return tellRollout(
+        { ...first.record, requests: told, ...progressIn(entries, told) },
+        command,
+      );
     return md`${signOfAct(first, command)} ${tellAct(first, command)}`;
   }
   if (begin.record["what"] === "request" && id !== undefined) return tellGone(id, entries);
   return tellRecord((entries.at(-1) ?? begin).record, called);
+}
+
+/**
+ * How many targets of a rollout have no request, and whether it is over, as far as its own records
+ * were read.
+ */
+function progressIn(entries: readonly AuditEntry[], requests: readonly StoredRequest[]) {
+  const own = entries.flatMap(({ record }) => (record["what"] === "roll" ? [record] : []));
+  const total = Number(own.find((record) => typeof record["targets"] === "number")?.["targets"]);
+  const last = own.at(-1)?.["move"];
+  const isOver =
+    last === undefined
+      ? requests.every((request) => request.final)
+      : ["done", "stopped", "failed"].includes(recordedText(last));
+  return { isOver, unbegun: Math.max(0, (total || 0) - requests.length) };
 }
 
 /** Opens the steps of an act that has several. */

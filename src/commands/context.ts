@@ -14,6 +14,7 @@ import {
 } from "../messages/message.ts";
 import type { ChannelFound } from "../slack/find-channel.ts";
 import type { Asking, LackedRight, Permit, ServiceAsking } from "../core/permit/permit.ts";
+import type { SeenTarget } from "../core/permit/sight.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -79,6 +80,10 @@ export interface ReadContext extends Surroundings {
   journal: Journal;
   /** Tells what would happen to a permitted change. Undefined where no feature does. */
   rehearse?: ((permit: Permit) => Promise<Rehearsed>) | undefined;
+  /** Whether the reader sees all of these targets, as they were and as they are called now. */
+  sees(targets: readonly SeenTarget[]): Promise<boolean>;
+  /** Whether the reader sees every VM and project. */
+  seesAll(): Promise<boolean>;
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
   resolve(kind: "vm" | "project", words: string): Promise<Target>;
   /**

@@ -23,6 +23,9 @@ export const pageShape = {
   count: z.number().describe("on all pages"),
   readAt: time.optional().describe("when the compute service was last read; absent before that"),
   isStale: z.boolean().describe("nothing newer could be read"),
+  isLimited: z
+    .boolean()
+    .describe("the caller doesn't see everything, and what it doesn't see isn't counted"),
   gaps: z
     .array(z.string())
     .optional()

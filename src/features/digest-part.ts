@@ -68,8 +68,8 @@ export interface HandoverPart {
 
 export interface HandoverList {
   title: string;
-  /** Behind the title where there is nothing. */
-  none: string;
+  /** Behind the title where there is nothing. Without it, nothing isn't told. */
+  none?: string | undefined;
   lines: readonly Markdown[];
 }
 
@@ -83,6 +83,8 @@ export interface ReadPart {
   red?: ReadonlyMap<string, string>;
   /** Text after the counts of VMs by status, like `, 🔥 2 with an alert firing`. */
   counts?: string;
+  /** What was read only in part, like `the newest 1,000 records of alerts`. */
+  cut?: string | undefined;
   /** Buttons below the digest, about all of its time. */
   buttons?: readonly ButtonSpec[];
 }

@@ -1,3 +1,4 @@
+import type { Sight } from "../core/permit/sight.ts";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec, Markdown } from "../messages/message.ts";
 
@@ -25,11 +26,9 @@ export interface HomeAddition {
   problems?: readonly HomeLine[];
 }
 
-export type HomePart = (seen: {
-  /** The VMs that the person sees. */
-  vms: readonly KnownVm[];
-  /** Whether they see everything. */
-  seesAll: boolean;
-  /** When the tab is rendered (ms). */
-  now: number;
-}) => Promise<HomeAddition>;
+export type HomePart = (
+  seen: Sight & {
+    /** When the tab is rendered (ms). */
+    now: number;
+  },
+) => Promise<HomeAddition>;

@@ -5,7 +5,10 @@ import type { ButtonSpec, Markdown } from "../messages/message.ts";
 
 /** Something that happened, told from the records of the audit trail that prove it. */
 export interface NightAct {
-  /** Identifies the act, so that what was done about it stands below it. */
+  /**
+   * Identifies the act. Of acts with the same key the night shows one: a feature's instead of what
+   * the requests alone tell.
+   */
   key: string;
   /** When it began (ms). */
   at: number;

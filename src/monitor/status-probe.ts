@@ -4,7 +4,12 @@ import { statusOf } from "../core/request/seen.ts";
 import { type Stage, afterOf, callOf, isFinal } from "../core/request/stage.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 import { showVm, whyVm } from "../registry/command-buttons.ts";
-import type { SeenStatus, SeenStatuses, createStatusRecords } from "./status-records.ts";
+import {
+  type SeenStatus,
+  type SeenStatuses,
+  type createStatusRecords,
+  wasSeenOtherwise,
+} from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
 import { statusSign } from "../fleet/inventory/known.ts";
 import {
@@ -20,6 +25,7 @@ import {
   news,
   section,
 } from "../messages/message.ts";
+import type { Trail } from "../audit/trail.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { Probe, Telling } from "./monitor.ts";
@@ -36,6 +42,8 @@ interface StatusProbeOptions extends Telling {
   redis: RedisClient;
   key: Keys;
   records: ReturnType<typeof createStatusRecords>;
+  /** Keeps what nobody requested, once for each change. */
+  trail: Pick<Trail, "appendOnce">;
   inventory: Pick<Inventory, "vms" | "state">;
   store: Pick<Journal, "recentIds" | "getMany">;
   commands: readonly ChangeCommand[];
@@ -80,14 +88,16 @@ export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, St
 
 /**
  * Whether a request explains a VM's status: one that can cause it, on the VM or its project, and
- * that is under way or just left the VM so. Where one just left it otherwise, the list may have been
- * read while it ran, so the VM is read again: what it is then, the request didn't do.
+ * that is under way or just left the VM so, and the VM wasn't seen otherwise since. Where one just
+ * left it otherwise, the list may have been read while it ran, so the VM is read again: what it is
+ * then, the request didn't do.
  */
 async function isExplained(
-  { id, projectId, status }: KnownVm,
+  { vm: { id, projectId, status }, from, fromSince }: StatusChange,
   { store, commands, compute, now }: StatusProbeOptions,
 ): Promise<boolean> {
   const since = now() - echoMs;
+  const seen: SeenStatus = [status, now(), from, fromSince];
   const ids = await Promise.all(
     [id, projectId].map((targetId) => store.recentIds({ targetId }, 20)),
   );
@@ -96,7 +106,7 @@ async function isExplained(
     const isWaiting = !isEnded(stage) && stage.state !== "unknown";
     return (
       callOf(stage) !== undefined &&
-      (isWaiting || changedAt > since) &&
+      (isWaiting || (changedAt > since && !wasSeenOtherwise(seen, { status, after: changedAt }))) &&
       (command === undefined || canChangeStatus(command))
     );
   });
@@ -110,14 +120,16 @@ async function isExplained(
 const isEnded = ({ state }: Stage) => isFinal(state);
 
 /**
- * Sends one alarm per owner for changes that nobody requested. Subscribers are told of all trouble,
- * requested or not.
+ * Sends one alarm per owner for changes that nobody requested, and records these. Subscribers are
+ * told of all trouble, requested or not.
  */
 async function tell(changes: readonly StatusChange[], options: StatusProbeOptions): Promise<void> {
-  const { alarms, follow, readEveryMs, hasWhy } = options;
-  const unasked: StatusChange[] = [];
-  for (const change of changes)
-    if (isAlarming(change) && !(await isExplained(change.vm, options))) unasked.push(change);
+  const { alarms, follow, readEveryMs, hasWhy, trail } = options;
+  const unrequested: StatusChange[] = [];
+  for (const change of changes) if (!(await isExplained(change, options))) unrequested.push(change);
+  for (const change of unrequested)
+    await trail.appendOnce(`status ${change.key}`, recordOf(change));
+  const unasked = unrequested.filter(isAlarming);
   const toldIn = new Map<StatusChange, string | undefined>();
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
     const all = some.map(({ key }) => key).toSorted();
@@ -137,6 +149,19 @@ async function tell(changes: readonly StatusChange[], options: StatusProbeOption
   });
   await follow(trouble);
 }
+
+const recordOf = ({ vm, from }: StatusChange) => ({
+  what: "status",
+  target: {
+    kind: "vm",
+    id: vm.id,
+    name: vm.name,
+    projectId: vm.projectId,
+    projectName: vm.projectName,
+  },
+  move: vm.status,
+  from,
+});
 
 export function renderUnasked(
   changes: readonly StatusChange[],
@@ -172,6 +197,8 @@ function sentenceOf({ vm, from }: Pick<StatusChange, "vm" | "from">): Markdown {
 interface StatusChange {
   vm: KnownVm;
   from: string | undefined;
+  /** Since when it was seen in that status (ms). */
+  fromSince?: number | undefined;
   /**
    * Identifies the change in any process: the VM, its new status, and since when it had the old
    * one.
@@ -207,8 +234,8 @@ function compareStatuses(
     const moved = readableVms.filter((vm) => !asItWas(vm));
     if (was && moved.length === 0 && Object.keys(was).length === readableVms.length) continue;
     const newStatus = ({ id: vmId, status }: KnownVm): SeenStatus => {
-      const from = was?.[vmId]?.[0];
-      return from === undefined ? [status, now] : [status, now, from];
+      const [from, fromSince] = was?.[vmId] ?? [];
+      return from === undefined ? [status, now] : [status, now, from, fromSince];
     };
     const seen = readableVms.map((vm): [string, SeenStatus] => [
       vm.id,
@@ -216,8 +243,8 @@ function compareStatuses(
     ]);
     after.set(id, Object.fromEntries(seen));
     for (const vm of was ? moved : []) {
-      const [from, since = 0] = was?.[vm.id] ?? [];
-      const change = { vm, from, key: `${vm.id} ${vm.status} ${since}` };
+      const [from, fromSince] = was?.[vm.id] ?? [];
+      const change = { vm, from, fromSince, key: `${vm.id} ${vm.status} ${fromSince ?? 0}` };
       changes.push(change);
     }
   }

@@ -1,14 +1,32 @@
+import { isTransitional } from "../fleet/compute/compute.ts";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createKnownRecords } from "./known-records.ts";
 
 /**
- * The status in which a VM was last seen, since when (ms), and from which one it was seen to come.
- * Without that one, it had this status when it was first seen.
+ * The status in which a VM was last seen, since when (ms), from which one it was seen to come, and
+ * since when it had that one (ms). Without these, it had this status when it was first seen.
  */
-export type SeenStatus = readonly [status: string, since: number, from?: string];
+export type SeenStatus = readonly [
+  status: string,
+  since: number,
+  from?: string | undefined,
+  fromSince?: number | undefined,
+];
 /** The statuses of all VMs of one project, by VM ID. */
 export type SeenStatuses = Readonly<Record<string, SeenStatus>>;
+
+/**
+ * Whether a VM was seen to settle in another status than this one after a time (ms). What left it in
+ * this status by then isn't why it has it now. Pure.
+ */
+export function wasSeenOtherwise(
+  [seen, since, from, fromSince]: SeenStatus,
+  { status, after }: { status: string; after: number },
+): boolean {
+  const [other, begun] = seen === status ? [from, fromSince] : [seen, since];
+  return other !== undefined && !isTransitional(other) && begun !== undefined && begun > after;
+}
 
 /** The last seen status of every VM, by project. */
 export function createStatusRecords(redis: RedisClient, key: Keys) {

@@ -1,15 +1,10 @@
+import type { SeenTarget } from "../core/permit/sight.ts";
 import type { AfterNote } from "../attestation/render-attestation.ts";
 import type { Rehearsed, StatusLine, Surroundings } from "../commands/context.ts";
 import { UserError } from "../errors.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
-import {
-  type ChangeCommand,
-  type Command,
-  type Target,
-  dottedName,
-  requestable,
-} from "../registry/define.ts";
+import { type ChangeCommand, type Command, dottedName, requestable } from "../registry/define.ts";
 import type { ChangeInvocation, Input, Person } from "../registry/invocation.ts";
 import type { Several } from "../core/submit/resolve-targets.ts";
 import type { Journal } from "../core/request/journal.ts";
@@ -55,7 +50,9 @@ export interface GatewayContext extends Surroundings {
    * Whether the acting person may see all of these targets; false for an empty list when views are
    * limited.
    */
-  sees(targets: readonly Target[]): Promise<boolean>;
+  sees(targets: readonly SeenTarget[]): Promise<boolean>;
+  /** Whether the acting person sees every VM and project. */
+  seesAll(): Promise<boolean>;
   /** Status lines that count the VMs of this inventory; all VMs by default. */
   status(inventory?: Inventory): Promise<readonly StatusLine[]>;
   announce: Announce;

@@ -148,11 +148,15 @@ async function shownToApprovers(
     target.kind === "vm"
       ? await attestationInWords(gateway.appraiser, target, policy.timing.httpTimeoutMs)
       : undefined;
+  const earlier = await store.recentIds({ targetId: target.id || target.name }, 20);
   const evidence = gatherApprovalFacts({
     ...facts,
     attestation,
     snapshot: chosenSnapshot(facts),
-    last: await store.getMany(await store.recentIds({ targetId: target.id || target.name }, 20)),
+    last: (await store.getMany(earlier)).filter(
+      // What happened in another project isn't told to the approvers of this one.
+      ({ record }) => record.target.projectId === target.projectId,
+    ),
     command: command.name,
     raised: approvals.raised,
     prepared,

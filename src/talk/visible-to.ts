@@ -3,7 +3,8 @@ import type { Scope } from "../fleet/inventory/inventory.ts";
 import { isFullMember, scopeOfPerson, scopeOfView, seesUnder } from "../core/permit/access.ts";
 import { mayMeet, needsOf } from "../core/permit/approval-rule.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
-import { type Target, snapshotLister } from "../registry/define.ts";
+import type { SeenTarget } from "../core/permit/sight.ts";
+import { snapshotLister } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { JournalReads } from "../core/request/journal.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
@@ -72,7 +73,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const { store, snapshots } = gateway;
   const inventory = gateway.inventory.seenIn(scope);
 
-  async function sees(target: Target): Promise<boolean> {
+  async function sees(target: SeenTarget): Promise<boolean> {
     const places = await scope();
     if (!places) return true;
     const { id, name } = ownerOf(target);
@@ -120,6 +121,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     ...gateway,
     inventory,
     store: { ...store, ...reads },
+    seesAll: async () => (await scope()) === undefined,
     sees: async (targets) =>
       targets.length > 0 && (await Promise.all(targets.map(sees))).every(Boolean),
     snapshots: {

@@ -126,6 +126,8 @@ export async function startReading(
     ourTeamId,
     isShared: false,
     takesSeveral: true,
+    sees: async () => true,
+    seesAll: async () => true,
     commands,
     policy,
     compute,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createTrail } from "../../src/audit/trail.ts";
 import { createStatusRecords } from "../../src/monitor/status-records.ts";
 import type { InventoryState, KnownVm } from "../../src/fleet/inventory/inventory.ts";
 import { runProbe } from "../../src/monitor/monitor.ts";
@@ -22,6 +23,7 @@ async function startStatuses(sentTo: (id: string) => Sent | undefined = () => un
       key: redis.key,
       ...telling,
       records,
+      trail: createTrail(redis.redis, redis.key),
       readEveryMs: 60_000,
       now: Date.now,
       store: sentFor(sentTo),
@@ -145,6 +147,21 @@ describe("VMs that change without being asked to", () => {
     await at.look([knownVm("web-1")]);
     await at.look([knownVm("web-1", status)]);
     expect(at.texts()).toEqual([]);
+  });
+
+  it("are told where a stop had ended so, and the VM ran again before it stopped", async () => {
+    let endedAt = Infinity;
+    await using at = await startStatuses(() => {
+      const agoMs = Date.now() - endedAt;
+      return agoMs < 0 ? undefined : { command: "vm stop", state: "done", left: "STOPPED", agoMs };
+    });
+    await at.look([knownVm("web-1")]);
+    endedAt = Date.now();
+    await at.look([knownVm("web-1", "STOPPED")]);
+    expect(at.texts()).toEqual([]);
+    await at.look([knownVm("web-1")]);
+    await at.look([knownVm("web-1", "STOPPED")]);
+    expect(at.texts()).toEqual(["⚪ web-1 in shop stopped, was RUNNING."]);
   });
 
   it("are not told of what a list saw while a request ran that has ended by now", async () => {

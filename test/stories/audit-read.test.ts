@@ -65,7 +65,11 @@ describe("reading the audit trail in Slack", () => {
     }
     // Who did nothing that is recorded isn't there, and that is said
     await ada.types("random", "/gatehouse audit @nobody");
-    await hears(ada, "random", /The audit trail knows nobody called @?nobody\. Name a person by/);
+    await hears(
+      ada,
+      "random",
+      /Gatehouse found nobody called @?nobody in the audit trail\. It looks up the names of 100 people/,
+    );
     await ada.types("random", "/gatehouse audit nothing-is-called-so");
     await hears(ada, "random", /The audit trail has no records about nothing-is-called-so\./);
     // What is gone is known by the name that it had

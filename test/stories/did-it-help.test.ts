@@ -124,7 +124,7 @@ describe("an alert after a press", () => {
     const second = await at.fires("two");
     expect(wordsOf(second)).toContain("\nA restart didn't help the last time.\n");
     expect(JSON.stringify(second.blocks)).toMatch(
-      /"What runs there is interrupted\. Last change: olivia restarted it, [^.]+ before the alert came\. A restart didn't help the last time\."/,
+      /"What runs there is interrupted\. Last change with Gatehouse: olivia restarted it, [^.]+ before the alert came\. A restart didn't help the last time\."/,
     );
     await at.restarts(second);
     await isTime();

@@ -93,6 +93,18 @@ describe("a card that waits for approval", () => {
     });
   });
 
+  it("blames no request for a status that it didn't leave", async () => {
+    const { card } = await asksForRestore("worker-1");
+    await world.olivia.types("ops", "/vm start worker-1");
+    await world.settled();
+    world.compute.edit.setStatus({ vm: "worker-1", status: "ERROR" });
+    await cardOf(
+      "worker-1",
+      "Since the request: its status changed from STOPPED to ERROR; Gatehouse doesn't know what did that; olivia started it, ",
+    );
+    expect(card.ephemeral).toBe(false);
+  });
+
   it("tells what happened to the project of its VM, and to the VMs of its project", async () => {
     await world.olivia.types("ops", "/project delete staging");
     await fillsIn("staging", "no longer used");

@@ -21,7 +21,7 @@ export const sentFor = (
     ids.flatMap((id) => {
       const sent = sentTo(id);
       if (!sent) return [];
-      const { command, state, left, agoMs = 1_000 } = sent;
+      const { command, state, left, agoMs = 0 } = sent;
       const after = left === undefined ? {} : { after: knownVm(id, left) };
       const stage = { state, call: { sentAt: 0 }, ...after };
       const changedAt = Date.now() - agoMs;

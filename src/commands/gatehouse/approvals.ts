@@ -8,6 +8,7 @@ import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { askingRow, deedOf } from "../../core/cards/asking.ts";
 import { changesSince } from "../../core/cards/since-request.ts";
 import type { ReadContext } from "../context.ts";
+import { viewLimit } from "../view-limit.ts";
 
 /** More don't fit into a message, because each has three blocks or more. */
 const maxWithButtons = 15;
@@ -30,16 +31,17 @@ export const approvals = defineCommand({
       only === undefined ? await journal.openIds() : [plainForm(only)],
     );
     const drafts = open.filter(({ state, record }) => state === "draft" && record.approval);
+    const within = (await viewLimit(context_))?.within ?? "";
     if (drafts.length === 0)
       return sentence(
         only === undefined
-          ? md`No requests are waiting for approval.`
+          ? md`No requests${within} are waiting for approval.`
           : md`The request ${name(only)} isn't waiting for approval.`,
       );
     const isMine = (request: StoredRequest) => awaitsVoteOf(person, request, { policy, ourTeamId });
     const sorted = drafts.toSorted((a, b) => Number(isMine(b)) - Number(isMine(a)));
     const mine = sorted.filter(isMine).length;
-    const head = md`${headWords(drafts.length, mine)}`;
+    const head = md`${headWords(drafts.length, mine, within)}`;
     const known = requestable(commands);
     const commandOf = ({ record }: StoredRequest) =>
       known.find((command) => command.name === record.command);
@@ -67,8 +69,8 @@ export const approvals = defineCommand({
   },
 });
 
-function headWords(all: number, mine: number): string {
-  const wait = `${counted(all, "request")} ${all === 1 ? "waits" : "wait"} for`;
+function headWords(all: number, mine: number, within: string): string {
+  const wait = `${counted(all, "request")}${mine === all ? "" : within} ${all === 1 ? "waits" : "wait"} for`;
   if (mine === 0) return `${wait} approval by others.`;
   return mine === all ? `${wait} your approval.` : `${wait} approval, ${mine} of them for yours.`;
 }

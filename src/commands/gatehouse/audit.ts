@@ -130,7 +130,7 @@ const mostOffered = 10;
 function whichOne(wanted: string, meant: readonly Meant[]): Message {
   if (meant.length === 0)
     return sentence(
-      md`The audit trail knows nobody called ${name(wanted)}. Name a person by their display name, by @mention, or by their ID.`,
+      md`Gatehouse found nobody called ${name(wanted)} in the audit trail. It looks up the names of ${mostLookedUp} people at most, so name others by @mention or by their ID.`,
     );
   const choices = meant
     .slice(0, mostOffered)

@@ -20,6 +20,7 @@ import { askingRow, deedOf, openIt, whyButton } from "../../core/cards/asking.ts
 import { cancelButton, cardButtons, waitingLine } from "../../core/cards/render-card.ts";
 import { changesSince } from "../../core/cards/since-request.ts";
 import { type ReadContext, agoOrAt } from "../context.ts";
+import { viewLimit } from "../view-limit.ts";
 
 const most = 60;
 /** More don't fit into a message, because each has three blocks or more. */
@@ -43,7 +44,8 @@ export const jobs = defineCommand({
     ]);
     const others = newest.filter(({ record }) => record.requester.id !== person.id);
     const open = [...mine, ...others];
-    if (open.length === 0) return sentence(md`No requests are running or waiting.`);
+    const within = (await viewLimit(context))?.within ?? "";
+    if (open.length === 0) return sentence(md`No requests${within} are running or waiting.`);
     const first = open.slice(0, maxWithButtons);
     const rows = await Promise.all(first.map((request) => rowOf(request, context)));
     const cells = open.map(({ record, state }) => [
@@ -55,7 +57,7 @@ export const jobs = defineCommand({
     ]);
     const isMore = mine.length === most || newest.length === most;
     const yours = context.isShared ? "" : yoursWords(mine.length, open.length);
-    const head = md`*${open.length}${isMore ? " or more" : ""} ${open.length === 1 ? "request is" : "requests are"} open*${yours}.`;
+    const head = md`*${open.length}${isMore ? " or more" : ""} ${open.length === 1 ? `request${within} is` : `requests${within} are`} open*${yours}.`;
     return rowsOverTable(head, open.length, rows, (from, room) =>
       table("More open requests", columns, cells.slice(from), room),
     );

@@ -100,9 +100,14 @@ async function historyOf(request: StoredRequest, reading: ReadContext): Promise<
     fingerprint && context(fingerprint),
     isReviewed(record) ? context(emergencyLine(request)) : undefined,
     votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
-    steps.length > 0 ? section(lines(md`*Steps*`, ...steps.slice(-maxSteps))) : undefined,
+    steps.length > 0
+      ? section(lines(stepsHead(steps.length), ...steps.slice(-maxSteps)))
+      : undefined,
   );
 }
+
+const stepsHead = (all: number): Markdown =>
+  all > maxSteps ? md`*Steps*: the last ${maxSteps} of ${all}` : md`*Steps*`;
 
 /**
  * Lists the approvals that the request needs: from whom, who could give them, and which are

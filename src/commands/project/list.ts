@@ -15,6 +15,7 @@ import {
   rowsOf,
 } from "../pages.ts";
 import { listedProjectShape } from "../shapes.ts";
+import { viewLimit } from "../view-limit.ts";
 
 const args = z.object({
   type: filterFlag("only projects of this type: TEE_VM, GIT_DEPLOY, or CONTAINER"),
@@ -32,11 +33,12 @@ export const list = defineCommand({
   async answer(given, context_: ReadContext) {
     const { all, projects, page, state } = await selected(given, context_);
     const age = inventoryAge(state, context_.now(), { isKept: isKept(context_) });
+    const within = (await viewLimit(context_))?.within ?? "";
     if (projects.length === 0) {
       const nothing =
         all.length === 0
-          ? md`There are no projects. ${name("/project create")} creates one.`
-          : md`No projects match. There are ${countByStatus(all)}; ${name("/project list")} shows them.`;
+          ? md`There are no projects${within}. ${name("/project create")} creates one.`
+          : md`No projects${within} match. There are ${countByStatus(all)}; ${name("/project list")} shows them.`;
       return sentence(nothing, context(age));
     }
     if (page.page > page.pages) return noSuchPage(page, "project list");
@@ -51,7 +53,7 @@ export const list = defineCommand({
         one.id,
       ]),
     );
-    const head = md`*${rowsOf(page, shown, ["project", "projects"])}*: ${countByStatus(projects)}`;
+    const head = md`*${rowsOf(page, shown, ["project", "projects"])}*${within}: ${countByStatus(projects)}`;
     const { type, status } = given;
     const fewer = shown < projects.length && md`${name("--status ERROR")} shows fewer.`;
     return sentence(
@@ -66,7 +68,7 @@ export const list = defineCommand({
     shape: z.object({ projects: z.array(listedProjectShape), ...pageShape }),
     async readData(given, context_: ReadContext) {
       const { page } = await selected(given, context_);
-      return { projects: page.rows, ...page };
+      return { projects: page.rows, ...page, isLimited: !(await context_.seesAll()) };
     },
   },
 });

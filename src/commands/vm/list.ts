@@ -30,6 +30,7 @@ import { plainForm } from "../../text/fold.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { type ReadContext, isKept } from "../context.ts";
+import { viewLimit } from "../view-limit.ts";
 import { inventoryAge } from "../inventory-age.ts";
 import {
   filterFlag,
@@ -100,14 +101,17 @@ export const list = defineCommand({
       context_,
     );
     const age = inventoryAge(state, context_.now(), { isKept: isKept(context_) });
-    const where = within ? md` in ${name(within.name)}` : md``;
+    const limit = within ? undefined : await viewLimit(context_);
+    const where = within ? md` in ${name(within.name)}` : md`${limit?.within ?? ""}`;
     const only = wanted === undefined ? md`` : md` with status ${plain(wanted)}`;
     if (vms.length === 0) {
       const way =
         all.length > 0
           ? md`There are ${countByStatus(all, failing)}.`
           : md`${name("/project list")} shows the projects; those of type TEE_VM have VMs.`;
-      const nothing = md`No VMs${where}${only}. ${way}`;
+      const nothing = limit
+        ? md`There are no VMs${where}${only}. ${way}`
+        : md`No VMs${where}${only}. ${way}`;
       return sentence(nothing, context(age));
     }
     if (page.page > page.pages) return noSuchPage(page, "vm list");
@@ -147,7 +151,7 @@ export const list = defineCommand({
     async readData(given, context_: ReadContext) {
       const { page, failing } = await selected(given, context_);
       const vms = page.rows.map((vm) => ({ ...vm, failsAttestation: failing.get(vm.id) }));
-      return { vms, ...page };
+      return { vms, ...page, isLimited: !(await context_.seesAll()) };
     },
   },
 });

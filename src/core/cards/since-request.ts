@@ -14,7 +14,8 @@ import { statusWhenRequested } from "../request/record.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { detailOf, type SinceRequest } from "./asking.ts";
 import { isUnconfirmed } from "./render-result.ts";
-import { callOf } from "../request/stage.ts";
+import { statusOf } from "../request/seen.ts";
+import { afterOf, callOf } from "../request/stage.ts";
 import { lowerFirst } from "../../text/letter-case.ts";
 
 interface Sources {
@@ -47,11 +48,13 @@ export async function changesSince(
     requestable(commands).map((command) => [command.name, command]),
   );
   const made = around
+    // What happened in another project may belong to another team.
+    .filter((other) => other.record.target.projectId === target.projectId)
     .toSorted((a, b) => b.changedAt - a.changedAt)
     .flatMap((other) => describeChange(other, request, known.get(other.record.command)) ?? []);
   const more = made.length - maxShown;
   return [
-    ...(await describeNewStatus(request, inventory)),
+    ...(await describeNewStatus(request, around, inventory)),
     ...made.slice(0, maxShown),
     ...(more > 0 ? [md`and ${more} more`] : []),
   ];
@@ -137,10 +140,12 @@ export function changeWords(
 }
 
 /**
- * Says how the status of a VM changed. Only an inventory that was read after the request can tell.
+ * Says how the status of a VM changed, and where the last request on it didn't do that. Only an
+ * inventory that was read after the request can tell.
  */
 async function describeNewStatus(
   { record }: StoredRequest,
+  around: readonly StoredRequest[],
   inventory: Pick<Inventory, "findVm" | "state">,
 ): Promise<SinceRequest> {
   const { target, approval, createdAt } = record;
@@ -149,7 +154,13 @@ async function describeNewStatus(
   const { refreshedAt = 0 } = await inventory.state();
   const known = await inventory.findVm(target.id, { onlyKnown: true });
   if (refreshedAt <= createdAt || !("found" in known)) return [];
-  const { id, status } = known.found;
-  if (id !== target.id || status === before) return [];
-  return [md`its status changed from ${before} to ${status}`];
+  const { id, projectId, status } = known.found;
+  if (id !== target.id || projectId !== target.projectId || status === before) return [];
+  const [last] = around
+    .filter((other) => other.record.target.id === id && afterOf(other.stage) !== undefined)
+    .toSorted((a, b) => b.changedAt - a.changedAt);
+  const isOther =
+    last !== undefined && last.changedAt > createdAt && statusOf(afterOf(last.stage)) !== status;
+  const other = isOther ? "; Gatehouse doesn't know what did that" : "";
+  return [md`its status changed from ${before} to ${status}${other}`];
 }

@@ -3,7 +3,7 @@ import { type AuditEntry, actIdIn } from "../../audit/trail.ts";
 import { Markdown, listed, md, name } from "../../messages/message.ts";
 import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
 import { undoneBy } from "../request/origin.ts";
-import { isReviewed } from "../request/record.ts";
+import { type RequestRecord, isReviewed } from "../request/record.ts";
 import { deciderOf, isAlready, stateWords, whyOf } from "../request/stage.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { detailOf } from "./asking.ts";
@@ -70,18 +70,38 @@ function outcomeWords(request: StoredRequest): Markdown {
 export const actIdOf = ({ record: { id, origin } }: StoredRequest): string =>
   actIdIn({ request: id, origin }) ?? id;
 
-/** A rollout in one sentence: who rolled out what, where, and how each ended. */
-export function tellRollout(
-  first: StoredRequest,
-  requests: readonly StoredRequest[],
-  command: ChangeCommand | undefined,
-): Markdown {
+/** A rollout as far as it is told. */
+export interface ToldRollout {
+  requester: Pick<RequestRecord["requester"], "name">;
+  /** Name of the command. */
+  command: string;
+  requests: readonly StoredRequest[];
+  /** How many targets have no request, so far or for good, and their names where these are known. */
+  unbegun?: number;
+  unbegunNames?: readonly string[];
+  /** How many targets were refused before they were touched. */
+  refused?: number;
+  isOver: boolean;
+}
+
+/**
+ * A rollout in one sentence: who rolls out what, where, how each ended, and how many haven't begun.
+ * `command` is undefined for one that this release doesn't have.
+ */
+export function tellRollout(rollout: ToldRollout, command: ChangeCommand | undefined): Markdown {
+  const { requester, requests, unbegun = 0, unbegunNames = [], refused = 0, isOver } = rollout;
   const states = [...Map.groupBy(requests, ({ state }) => stateWords(state))];
-  const counts = states.map(([words, some]) => `${some.length} ${words}`).join(", ");
-  const isWell = requests.every(({ state }) => state === "done");
-  const what = command?.say.doing.toLowerCase() ?? first.record.command;
-  const names = requests.map(({ record }) => record.target.name);
-  return md`${isWell ? "✅" : "⚠️"} *${first.record.requester.name}* rolled out ${what} ${listed(names, 3)}: ${counts}.`;
+  const counts = [
+    ...states.map(([words, some]) => `${some.length} ${words}`),
+    ...(refused > 0 ? [`${refused} refused before anything was sent`] : []),
+    ...(unbegun > 0 ? [`${unbegun} ${isOver ? "never began" : "not begun yet"}`] : []),
+  ];
+  const isWell = counts.length === 1 && requests.every(({ state }) => state === "done");
+  const what = command?.say.doing.toLowerCase() ?? rollout.command;
+  const names = [...requests.map(({ record }) => record.target.name), ...unbegunNames];
+  const sign = isOver ? (isWell ? "✅" : "⚠️") : "⏳";
+  const rolls = isOver ? "rolled" : "is rolling";
+  return md`${sign} *${requester.name}* ${rolls} out ${what} ${listed(names, 3)}: ${counts.join(", ")}.`;
 }
 
 /** A request that is no longer kept, by its records, oldest first. */

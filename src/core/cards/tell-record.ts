@@ -1,5 +1,6 @@
 import { recordedText } from "../../audit/render.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
+import { statusSign } from "../../fleet/inventory/known.ts";
 import { Markdown, counted, withFullStop, listed, md, name } from "../../messages/message.ts";
 import { stateWords } from "../request/stage.ts";
 import { withNames } from "./known-people.ts";
@@ -19,8 +20,9 @@ function recordedTargetId({ target }: AuditRecord): string {
 }
 
 /**
- * The VM that a record is about, with its project then, which decides who may read of it. A record
- * without a project belongs to that of the VM now. Undefined for a VM that none of these is.
+ * The VM that a record is about, with its project then, which decides who may read of it, and its
+ * name now. A VM that isn't among these, because it was moved or is gone, is called as it was then.
+ * A record without a project belongs to that of the VM now. Undefined where no project is known.
  */
 export function recordedVm(
   record: AuditRecord,
@@ -28,12 +30,14 @@ export function recordedVm(
 ): (SeenVm & { kind: "vm" }) | undefined {
   const id = recordedTargetId(record);
   const now = vms.find((vm) => vm.id === id);
-  if (!now) return undefined;
   const { target } = record;
-  const then = typeof target === "object" && target !== null && "projectId" in target ? target : {};
-  const projectId = recordedText("projectId" in then ? then.projectId : "") || now.projectId;
-  const own = recordedText("projectName" in then ? then.projectName : "");
-  return { kind: "vm", id, name: now.name, projectId, projectName: own || now.projectName };
+  const then: Partial<Record<"kind" | "name" | "projectId" | "projectName", unknown>> =
+    typeof target === "object" && target !== null ? target : {};
+  if (now === undefined && then.kind !== "vm") return undefined;
+  const projectId = recordedText(then.projectId) || now?.projectId;
+  const projectName = recordedText(then.projectName) || now?.projectName;
+  if (projectId === undefined || projectName === undefined) return undefined;
+  return { kind: "vm", id, name: now?.name ?? recordedText(then.name), projectId, projectName };
 }
 
 type SeenVm = Pick<KnownVm, "id" | "name" | "projectId" | "projectName">;
@@ -111,6 +115,10 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return text("move") === "failed"
         ? withFullStop(md`🔴 ${on ?? "A VM"} failed attestation${why && md`: ${why}`}`)
         : md`${text("move") === "verified" ? "🟢" : "⚪"} ${on ?? "A VM"}: attestation ${why}.`;
+    case "status": {
+      const became = becameWords(text("move"), text("from"));
+      return md`${statusSign(text("move"))} ${on ?? "A VM"} ${became}: no request to Gatehouse did that.`;
+    }
     case "console":
       return md`🖥️ ${by} opened a console${onIt("on")}.`;
     case "console-opening":
@@ -136,6 +144,12 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return withFullStop(md`• ${by}: ${what}${onIt("of")}${quoted(reason)}`);
     }
   }
+}
+
+function becameWords(status: string, from: string): string {
+  const was = from ? `, was ${from}` : "";
+  if (status === "ERROR") return `went to ERROR${was}`;
+  return from === "ERROR" ? `left ERROR and is ${status}` : `stopped${was}`;
 }
 
 function outcome({ move, why }: AuditRecord): Markdown {

@@ -303,6 +303,18 @@ export function scopeShownTo(
   return scopeOf(policy, told);
 }
 
+/** Whether a channel may be told less than this person sees elsewhere. */
+export function seesMoreElsewhere(
+  channelId: string,
+  person: Person,
+  policy: Policy,
+  ourTeamId: string,
+): boolean {
+  if (Object.keys(policy.teams).length === 0 || channelId.startsWith("D")) return false;
+  const told = placesOf(policy, channelId);
+  return placesSeen(policy, person, ourTeamId).some((place) => !told.includes(place));
+}
+
 /**
  * Whether a person sees everything that a channel may be told about. Nobody else may decide what
  * the channel is told.

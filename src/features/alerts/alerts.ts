@@ -49,6 +49,17 @@ function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
   return vms.length > 0 ? [{ is: "joined", vms }] : [];
 }
 
+/** A VM as a label meant it first. */
+interface LabeledVm {
+  label: string;
+  id: string;
+  /**
+   * Its project then, whose people alone hear of the alert, also once the VM is moved. Release
+   * 1.0.0-rc.1 stored none.
+   */
+  project?: { id: string; name: string } | undefined;
+}
+
 interface AlertRecord {
   source: string;
   /**
@@ -61,7 +72,7 @@ interface AlertRecord {
    * The VM of each label, by its ID when the label arrived, because names can be reused. A button
    * names a VM by its index here.
    */
-  vms: readonly { label: string; id: string }[];
+  vms: readonly LabeledVm[];
   /** The newest events; `told` counts those before them. */
   events: readonly AlertEvent[];
   told: number;
@@ -112,6 +123,8 @@ export interface FiringAlert {
   label: string;
   /** Undefined when the label doesn't name exactly one VM. */
   vmId: string | undefined;
+  /** The VM's project when the label arrived. */
+  project?: LabeledVm["project"];
   since: number;
   /** When the source was last heard, if it has been silent for long. */
   quietSince?: number | undefined;
@@ -126,8 +139,8 @@ export interface EndedAlert extends FiringAlert {
 
 /** Translates a delivery to what exists now. */
 export interface Meaning {
-  /** The ID of the VM that a label names; undefined unless it names exactly one. */
-  vmIdOf(label: string): Promise<string | undefined>;
+  /** The VM that a label names; undefined unless it names exactly one. */
+  vmOf(label: string): Promise<Omit<LabeledVm, "label"> | undefined>;
   /** The channel for a group with these VMs; empty for none. */
   channelOf(vmIds: readonly string[]): Promise<string>;
 }
@@ -283,7 +296,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
      * with nothing written, when others wrote to the group all the time. A delivery that changes
      * nothing writes nothing.
      */
-    async take(source: string, delivery: Delivery, { vmIdOf, channelOf }: Meaning) {
+    async take(source: string, delivery: Delivery, { vmOf, channelOf }: Meaning) {
       const base = `a-${shortHash(source, delivery.groupKey)}`;
       if (delivery.alerts.length === 0 && !delivery.isWhole) return { isChanged: false };
       const until = performance.now() + deadlineMs(takenWithinMs);
@@ -324,8 +337,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         // A label keeps the VM that it meant first, for as long as the group is open.
         for (const label of new Set(detailsOf(group).map(({ vm }) => vm))) {
           const isKnown = label === "" || vms.some((one) => one.label === label);
-          const vmId = isKnown ? undefined : await vmIdOf(label);
-          if (vmId !== undefined) vms.push({ label, id: vmId });
+          const vm = isKnown ? undefined : await vmOf(label);
+          if (vm) vms.push({ label, ...vm });
         }
         const was = before?.record.group;
         const hasNewVms = vms.length > known;
@@ -441,10 +454,21 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       const groups = await getMany(ids);
       return groups.flatMap(({ id, record: { group, vms }, state, changedAt }) =>
         detailsOf(group).flatMap(({ name, vm: label, since, endedAt, isEndTold }) => {
-          const vmId = vms.find((vm) => vm.label === label)?.id;
+          const { id: vmId, project } = vms.find((vm) => vm.label === label) ?? {};
           const isNew = endedAt && (endedAt > at || (state === "ended" && changedAt > at));
           return isNew
-            ? [{ key: `${id} ${name} ${label}`, name, label, vmId, since, endedAt, isEndTold }]
+            ? [
+                {
+                  key: `${id} ${name} ${label}`,
+                  name,
+                  label,
+                  vmId,
+                  project,
+                  since,
+                  endedAt,
+                  isEndTold,
+                },
+              ]
             : [];
         }),
       );
@@ -456,9 +480,9 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       return open.flatMap(({ id, record: { group, vms, silence } }) => {
         const quietSince = silence === undefined ? undefined : group.told?.heardAt;
         return detailsOf(group).flatMap(({ name, vm: label, since, endedAt }) => {
-          const vmId = vms.find((vm) => vm.label === label)?.id;
+          const { id: vmId, project } = vms.find((vm) => vm.label === label) ?? {};
           const line = `${id} ${name} ${label}`;
-          return endedAt ? [] : [{ key: line, name, label, vmId, since, quietSince }];
+          return endedAt ? [] : [{ key: line, name, label, vmId, project, since, quietSince }];
         });
       });
     },

@@ -1,8 +1,9 @@
 import { confirmedSuffix, isChange } from "../../registry/define.ts";
 import { withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
+import { scopeOfPerson } from "../../core/permit/access.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
-import { type PressHandler, commandNamed, outdated } from "../../talk/gateway-context.ts";
+import { type PressHandler, commandNamed, outdated, personOf } from "../../talk/gateway-context.ts";
 import { run } from "../../talk/run.ts";
 import { alreadyRequested } from "../../talk/submit-change.ts";
 import type { RemedyPart } from "../alert-part.ts";
@@ -55,8 +56,8 @@ export const pressAlert =
     if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     if (mustAsk(command, target, policy) === "here" && !isConfirmed) {
       const { commands, now } = gateway;
-      // What the person may see is limited by their own journal.
-      const on = { store, commands, remedies: remedies(), scope: undefined, now: now() };
+      const scope = scopeOfPerson(policy, await personOf(act), gateway.ourTeamId);
+      const on = { store, commands, remedies: remedies(), scope, now: now() };
       const facts = await readRecentFacts(target, alert, on);
       return reply.privately(
         renderConfirm({ action, value }, command, { target, ...facts }, alert),

@@ -169,8 +169,9 @@ function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventor
   };
   return {
     // The label `instance` is an address with a port, so look again without the port.
-    async vmIdOf(label) {
-      return ((await find(label)) ?? (await find(label.replace(/:\d{1,5}$/, ""))))?.id;
+    async vmOf(label) {
+      const vm = (await find(label)) ?? (await find(label.replace(/:\d{1,5}$/, "")));
+      return vm && { id: vm.id, project: { id: vm.projectId, name: vm.projectName } };
     },
     async channelOf([first]) {
       if (channel !== undefined) return channel;

@@ -413,7 +413,8 @@ export function statusLine(
     lastChange && !presses.some(({ request }) => request.record.id === lastChange.request);
   return lines(
     whereLine(vm),
-    isElsewhere && md`Last change: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
+    isElsewhere &&
+      md`Last change with Gatehouse: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
     ...advice.map(({ text, at }) =>
       at === undefined ? md`${text}.` : md`${text} (${timeOn(alert, at)}).`,
     ),
@@ -493,7 +494,7 @@ function knownBefore(
   if (!lastChange) return words;
   const apartMs = lastChange.at - alert.createdAt;
   const apart = `${duration(Math.abs(apartMs))} ${apartMs < 0 ? "before" : "after"} the alert came`;
-  return [`Last change: ${plainWords(lastChange.deed)}, ${apart}.`, ...words];
+  return [`Last change with Gatehouse: ${plainWords(lastChange.deed)}, ${apart}.`, ...words];
 }
 
 /**
@@ -527,7 +528,8 @@ export function renderConfirm(
   const { verb: label } = command.say;
   const text = lines(
     md`${label} ${name(calledName(target))}? What runs there is interrupted.`,
-    lastChange && md`Last change: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
+    lastChange &&
+      md`Last change with Gatehouse: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
     ...advice.flatMap((one) => (one.command === command.name ? [md`${one.text}.`] : [])),
   );
   const about = calledName(target);

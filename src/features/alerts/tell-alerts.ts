@@ -2,9 +2,10 @@ import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { atTime, md, name, timeNear } from "../../messages/message.ts";
+import { atTime, counted, md, name, timeNear } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
+import type { SeenTarget, Sight } from "../../core/permit/sight.ts";
 import type { Explains } from "../cause.ts";
 import type { HomePart } from "../home-part.ts";
 
@@ -14,19 +15,33 @@ const mostRecords = 1_000;
 type OnVm<Alert> = Alert & { vm: KnownVm | undefined };
 
 /**
- * The alerts on these VMs. A reader who sees everything also gets alerts whose label names no known
- * VM.
+ * The alerts on VMs that the reader saw when the alerts arrived; a VM that was moved since is called
+ * by its label. A reader who sees everything also gets alerts whose label names no known VM.
  */
-function alertsOn<Alert extends FiringAlert>(
-  vms: readonly KnownVm[],
+async function alertsOn<Alert extends FiringAlert>(
+  { vms, seesAll, only }: Sight,
   alerts: readonly Alert[],
-  seesAll: boolean,
-): readonly OnVm<Alert>[] {
+): Promise<readonly OnVm<Alert>[]> {
   const known = new Map(vms.map((vm) => [vm.id, vm]));
-  return alerts.flatMap((alert) => {
-    const vm = known.get(alert.vmId ?? "");
-    return vm || (seesAll && alert.vmId === undefined) ? [{ ...alert, vm }] : [];
-  });
+  const all = alerts.map((alert) => ({ ...alert, vm: known.get(alert.vmId ?? "") }));
+  const seen = new Set(await only(Promise.resolve(all), targetThen));
+  return all.filter((one) => seen.has(one) || (seesAll && one.vmId === undefined));
+}
+
+/** The VM of an alert in its project then. Without one on record, it is in its project now. */
+function targetThen(alert: Omit<OnVm<FiringAlert>, "key" | "since">): SeenTarget | undefined {
+  const { vm, vmId, label, project } = alert;
+  if (vmId === undefined || (!vm && !project)) return undefined;
+  const { projectId = "", projectName } = project
+    ? { projectId: project.id, projectName: project.name }
+    : (vm ?? {});
+  return {
+    kind: "vm",
+    id: vmId,
+    name: vm?.name ?? label,
+    projectId,
+    ...(projectName === undefined ? {} : { projectName }),
+  };
 }
 
 const whereOf = ({ vm, label }: Pick<OnVm<FiringAlert>, "vm" | "label">) =>
@@ -57,9 +72,9 @@ export function alertsInDigests(on: {
 
   return {
     name: "alerts",
-    async read({ vms, seesAll, since, now }) {
+    async read({ since, now, ...sight }) {
       const told = { what: ["alert"], after: since, most: mostRecords };
-      const [firing, { entries }] = await Promise.all([
+      const [firing, { entries, isMore = false }] = await Promise.all([
         alerts.firing(),
         readAudit({ redis, key, ...told }),
       ]);
@@ -67,7 +82,7 @@ export function alertsInDigests(on: {
       // An alert that fires again is told once, as firing.
       const again = new Set(firing.map((alert) => alert.key));
       const over = ended.filter((alert) => !again.has(alert.key));
-      const shown = alertsOn(vms, firing, seesAll);
+      const shown = await alertsOn(sight, firing);
       const many = new Set(shown.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;
       return {
         all: [
@@ -81,9 +96,10 @@ export function alertsInDigests(on: {
             kind: "ended",
             words: ["alert ended", "alerts ended"],
             place: "over",
-            lines: alertsOn(vms, over, seesAll).map((alert) => endedLine(alert, now)),
+            lines: (await alertsOn(sight, over)).map((alert) => endedLine(alert, now)),
           },
         ],
+        cut: isMore ? `the newest ${counted(mostRecords, "record")} of alerts` : undefined,
         counts: many === 0 ? "" : `, 🔥 ${many} with an alert firing`,
       };
     },
@@ -93,8 +109,8 @@ export function alertsInDigests(on: {
 /** Firing alerts on the Home tab, the newest first. */
 export const alertsAtHome =
   (alerts: Pick<Alerts, "firing">): HomePart =>
-  async ({ vms, seesAll, now }) => {
-    const firing = alertsOn(vms, await alerts.firing(), seesAll);
+  async ({ now, ...sight }) => {
+    const firing = await alertsOn(sight, await alerts.firing());
     const lines = firing.toReversed().map((alert) => ({ ...firingLine(alert, now), vm: alert.vm }));
     return { section: { title: "Alerts", lines } };
   };
@@ -102,11 +118,17 @@ export const alertsAtHome =
 /** Alerts that fire on a VM, for `/gatehouse why`. */
 export const alertsExplain =
   (alerts: Pick<Alerts, "firing">): Explains =>
-  async ({ vm, reading }) =>
-    (await alerts.firing())
-      .filter(({ vmId }) => vmId === vm.id)
+  async ({ vm, reading }) => {
+    const firing = (await alerts.firing()).filter(({ vmId }) => vmId === vm.id);
+    const seen = firing.map(({ project }) =>
+      reading.sees([project ? { ...vm, projectId: project.id, projectName: project.name } : vm]),
+    );
+    const isSeen = await Promise.all(seen);
+    return firing
+      .filter((_, index) => isSeen[index])
       .map(({ name: alert, since }) => ({
         place: "alert",
         sign: "🔥",
         text: md`${alert} fires on ${name(vm.name)} since ${timeNear(since, reading.now())}.`,
       }));
+  };

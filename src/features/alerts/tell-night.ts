@@ -1,3 +1,4 @@
+import type { SeenTarget } from "../../core/permit/sight.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { type Markdown, counted, dayAndTime, listed, md, name } from "../../messages/message.ts";
 import type { NightAct, NightPart } from "../night-part.ts";
@@ -8,14 +9,15 @@ import { type ShownAlert, detailsOf } from "./alert-group.ts";
 export const alertsAtNight = (alerts: Pick<Alerts, "getMany">): NightPart => ({
   name: "alerts",
   what: ["alert"],
-  async read(entries, { vms, seesAll }) {
+  async read(entries, { vms, seesAll, only }) {
     const idOf = (record: Readonly<Record<string, unknown>>) => String(record["alert"]);
     const byGroup = Map.groupBy(entries, ({ record }) => idOf(record));
     const groups = await alerts.getMany([...byGroup.keys()]);
     const seen = new Map(vms.map((vm) => [vm.id, vm]));
-    return groups.flatMap((group): NightAct[] => {
+    const acts = groups.map(async (group): Promise<NightAct[]> => {
       const of = detailsOf(group.record.group);
-      const told = of.filter(({ vm }) => seesAll || seen.has(vmIdOf(group, vm)));
+      const onSeen = await only(Promise.resolve(of), ({ vm }) => targetThen(group, vm, seen));
+      const told = seesAll ? of : onSeen;
       if (told.length === 0) return [];
       const records = (byGroup.get(group.id) ?? []).map(({ id }) => id);
       return [
@@ -28,8 +30,25 @@ export const alertsAtNight = (alerts: Pick<Alerts, "getMany">): NightPart => ({
         },
       ];
     });
+    return (await Promise.all(acts)).flat();
   },
 });
+
+/** The VM of a label in its project when the label arrived, or without one on record, now. */
+function targetThen(
+  { record: { vms } }: StoredAlert,
+  label: string,
+  seen: ReadonlyMap<string, KnownVm>,
+): SeenTarget | undefined {
+  const { id = "", project } = vms.find((vm) => vm.label === label) ?? {};
+  const now = seen.get(id);
+  const { id: projectId, name: projectName } = project ?? {
+    id: now?.projectId,
+    name: now?.projectName,
+  };
+  if (projectId === undefined || projectName === undefined) return undefined;
+  return { kind: "vm", id, name: now?.name ?? label, projectId, projectName };
+}
 
 const vmIdOf = ({ record: { vms } }: StoredAlert, label: string) =>
   vms.find((vm) => vm.label === label)?.id ?? "";

@@ -1,7 +1,8 @@
 import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
-import { type AcceptedPin, short, namesOf, pinsFor } from "../../attestation/pins.ts";
+import { type AcceptedPin, type NamedVm, short, namesOf, pinsFor } from "../../attestation/pins.ts";
 import { md, name, plain, context, listing, sentence, table } from "../../messages/message.ts";
+import type { SeenTarget } from "../../core/permit/sight.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
 
@@ -44,12 +45,15 @@ export const pins = defineCommand({
   },
 });
 
-/** The pins of VMs that the person sees. Without teams, pins of VMs that are gone are included. */
-async function pinsSeen({ appraiser, policy, inventory }: ReadContext) {
+/**
+ * The pins of VMs that the person sees. An approved pin belongs to those who see the VM's project
+ * then. Without teams, pins of VMs that are gone are included.
+ */
+async function pinsSeen({ appraiser, policy, inventory, sees }: ReadContext) {
   const [accepted, inFile] = [await appraiser.accepted.all(), policy.attestation.pins];
   if (Object.keys(policy.teams).length === 0) return { accepted, inFile };
   const vms = await inventory.vms();
-  const ids = new Set(vms.map(({ id }) => id));
+  const areSeen = await Promise.all(accepted.map(({ vm }) => sees([seenVm(vm)])));
   // An entry may name VMs of several teams, so targets of other teams are cut out.
   const cut = inFile.map((pin) => {
     const isSeen = (glob: string) =>
@@ -57,9 +61,14 @@ async function pinsSeen({ appraiser, policy, inventory }: ReadContext) {
     return { ...pin, targets: pin.targets.filter(isSeen) };
   });
   return {
-    accepted: accepted.filter(({ vm }) => ids.has(vm.id)),
+    accepted: accepted.filter((_, index) => areSeen[index]),
     inFile: cut.filter(({ targets }) => targets.length > 0),
   };
+}
+
+function seenVm({ id, name: called, projectId, projectName }: NamedVm): SeenTarget {
+  const project = projectName === undefined ? { projectId } : { projectId, projectName };
+  return { kind: "vm", id, name: called, ...project };
 }
 
 function whoseWord(

@@ -1,7 +1,7 @@
 import { isTransitional, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
 import { type Markdown, md, name, atTime, timeNear, withFullStop } from "../../messages/message.ts";
 import { echoMs } from "../../monitor/status-probe.ts";
-import type { SeenStatus } from "../../monitor/status-records.ts";
+import { type SeenStatus, wasSeenOtherwise } from "../../monitor/status-records.ts";
 import { requestButton } from "../../core/cards/asking.ts";
 import { deedWords, requestWords } from "../../core/cards/deed-words.ts";
 import { nextInError, refusedInError } from "../../core/cards/render-result.ts";
@@ -13,6 +13,7 @@ import {
   type ChangeCommand,
   type Command,
   type Target,
+  canChangeStatus,
   dottedName,
   freezeEnder,
   helpersInError,
@@ -20,6 +21,7 @@ import {
   locksTarget,
   runButton,
 } from "../../registry/define.ts";
+import { isSameTime } from "../../text/parse-time.ts";
 import type { Cause, Way } from "../cause.ts";
 
 /** A request with its command, which this release knows. */
@@ -32,7 +34,9 @@ export interface Known {
 export interface Facts {
   /** Its status is the one that was just read. */
   vm: Target;
-  /** As the status monitor last saw it. Undefined if that was another status. */
+  /** When the compute service last changed its record, as just read. */
+  updatedAt?: string | undefined;
+  /** As the status monitor last saw it, which may be another status. */
   seen: SeenStatus | undefined;
   /** The newest requests on it and on its project, newest first. */
   requests: readonly Known[];
@@ -43,9 +47,12 @@ export interface Facts {
 
 /** The causes that need no feature: outcomes, the status, the freeze, and what is under way. Pure. */
 export function causesOf(facts: Facts): readonly Cause[] {
-  const known = wasMissed(facts) ? { ...facts, seen: undefined } : facts;
-  return [...unknownOutcomes(known), ...badStatus(known), ...frozen(known), ...underWay(known)];
+  return [...unknownOutcomes(facts), ...badStatus(facts), ...frozen(facts), ...underWay(facts)];
 }
+
+/** What the status monitor knows of the present status. Undefined where it missed its beginning. */
+const seenNow = (facts: Facts): SeenStatus | undefined =>
+  facts.seen?.[0] === facts.vm.status && !wasMissed(facts) ? facts.seen : undefined;
 
 /**
  * Whether a request left the VM in another status after the monitor saw the present one begin. What
@@ -102,7 +109,8 @@ function badStatus(facts: Facts): readonly Cause[] {
 }
 
 function inError(facts: Facts): Cause {
-  const { vm, seen, requests, commands, now } = facts;
+  const { vm, requests, commands, now } = facts;
+  const seen = seenNow(facts);
   const by = behindStatus(facts);
   const said = by && callOf(by.request.stage)?.answer?.message;
   const last = requests.map(({ request }) => request);
@@ -112,7 +120,7 @@ function inError(facts: Facts): Cause {
   return {
     place: "status",
     sign: "🔴",
-    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by) : unasked(seen)}.${said === undefined ? "" : md` ${withFullStop(md`The compute service said: “${said}”`)}`}`,
+    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by, vm.status) : unasked(seen)}.${said === undefined ? "" : md` ${withFullStop(md`The compute service said: “${said}”`)}`}`,
     next: md`${nextInError(commands)}`,
     ways: helping.map((command) => ({
       command: dottedName(command),
@@ -122,15 +130,15 @@ function inError(facts: Facts): Cause {
 }
 
 function stopped(facts: Facts): Cause {
-  const { vm, seen, now } = facts;
+  const { vm, now } = facts;
+  const seen = seenNow(facts);
   const by = behindStatus(facts);
-  const isIts = by?.request.state === "done" && statusOf(afterOf(by.request.stage)) === vm.status;
   const since = seen === undefined ? "" : md` since ${timeNear(seen[1], now)}`;
   const why = !by
     ? md`${since}${unasked(seen)}`
-    : isIts
-      ? md`: ${deedWords(by.request, by.command, now)}`
-      : md`${since}${after(by)}`;
+    : by.request.state === "done" && by.didIt
+      ? md`: ${deedWords(by.request, by.command, now)}${by.doubt}`
+      : md`${since}${after(by, vm.status)}`;
   const input = { vms: [vm.id] };
   return {
     place: "stopped",
@@ -141,13 +149,18 @@ function stopped(facts: Facts): Cause {
 }
 
 /** `, after olivia's restart (r-…), which failed`. */
-function after({ request, command }: Known): Markdown {
+function after({ request, command, didIt, doubt }: Behind, status: string): Markdown {
   const what = md`, after ${requestWords(request, command)}`;
+  const left = afterOf(request.stage);
+  const isOther = !didIt && left !== undefined && statusOf(left) !== status;
+  const other = isOther
+    ? ` left it ${statusOf(left)}; Gatehouse doesn't know what changed it then`
+    : "";
   switch (request.state) {
     case "done":
-      return what;
+      return other ? md`${what}, which${other}` : md`${what}${doubt}`;
     case "failed":
-      return md`${what}, which failed`;
+      return md`${what}, which failed${other ? md` and${other}` : doubt}`;
     case "unknown":
       return md`${what}, whose outcome is unknown`;
     default:
@@ -163,26 +176,75 @@ function unasked(seen: SeenStatus | undefined): Markdown {
   return md`, when it was seen to change from ${from}: no request to Gatehouse did that`;
 }
 
+/** A request that may be why a VM has its status. */
+interface Behind extends Known {
+  /** It was read to leave the VM in this status, and the VM wasn't seen in another one since. */
+  didIt: boolean;
+  /** What else may be behind the status, as the end of a sentence. */
+  doubt: Markdown;
+}
+
 /**
- * Finds the request behind the present status: the one that was seen to bring it about, or else one
- * that was under way when the status changed, as far as the monitor's reads tell.
+ * Finds the request behind the present status: the last one, if it was read to bring it about, or if
+ * it was under way when the status was seen to begin. A name beside a status is blame, so a request
+ * after which the VM was seen otherwise isn't behind it.
  */
-function behindStatus({ vm, seen, requests }: Facts): Known | undefined {
-  const around = requests.filter(({ request }) => {
-    const { stage, final, changedAt } = request;
-    if (callOf(stage) === undefined) return false;
-    if (seen === undefined) return true;
-    return sentAtOf(request) <= seen[1] && (!final || changedAt >= seen[1] - echoMs);
-  });
-  const newest = around.find(({ request: { stage, record } }) => {
-    return record.target.id === vm.id && afterOf(stage) !== undefined;
-  });
-  const [before, left] = newest
-    ? [beforeOf(newest.request.stage), afterOf(newest.request.stage)].map(statusOf)
-    : [];
-  const brought = left === vm.status && before !== vm.status ? newest : undefined;
+function behindStatus(facts: Facts): Behind | undefined {
+  const [last] = facts.requests
+    .filter(mayHaveChangedStatus)
+    .toSorted((a, b) => sentAtOf(b.request) - sentAtOf(a.request));
+  if (!last) return undefined;
+  const { vm, seen } = facts;
+  const { stage, record } = last.request;
+  const endedAt = endOf(last.request);
+  if (
+    endedAt !== undefined &&
+    seen &&
+    wasSeenOtherwise(seen, { status: vm.status, after: endedAt })
+  )
+    return undefined;
+  const left = afterOf(stage);
+  const didIt =
+    record.target.id === vm.id &&
+    left !== undefined &&
+    statusOf(left) === vm.status &&
+    statusOf(beforeOf(stage)) !== vm.status;
+  if (didIt) return { ...last, didIt, doubt: doubtOf(last, facts) };
   // Without the monitor, a request that merely was on the VM explains nothing.
-  return brought ?? (seen?.[2] === undefined ? undefined : around[0]);
+  return beganDuring(last, seenNow(facts)) ? { ...last, didIt, doubt: md`` } : undefined;
+}
+
+const mayHaveChangedStatus = ({ request: { stage, state }, command }: Known): boolean =>
+  callOf(stage) !== undefined &&
+  state !== "rejected" &&
+  state !== "not-applied" &&
+  canChangeStatus(command);
+
+/** When a request no longer changed anything. Undefined while it may. */
+function endOf({ stage, final, changedAt }: StoredRequest): number | undefined {
+  if (stage.state === "unknown") return stage.since;
+  return final ? changedAt : undefined;
+}
+
+/** Whether the monitor saw a status begin while a request ran, or soon after: it reads now and then. */
+function beganDuring({ request }: Known, seen: SeenStatus | undefined): boolean {
+  const [, since, from] = seen ?? [];
+  if (since === undefined || from === undefined || sentAtOf(request) > since) return false;
+  return (endOf(request) ?? since) >= since - echoMs;
+}
+
+/** What a person should know before they blame whoever asked for this. Empty where that is safe. */
+function doubtOf(last: Known, facts: Facts): Markdown {
+  const { updatedAt, now } = facts;
+  const { stage, changedAt } = last.request;
+  const left = afterOf(stage);
+  const leftAt = left && "updatedAt" in left ? left.updatedAt : undefined;
+  if (updatedAt !== undefined && leftAt !== undefined && !isSameTime(updatedAt, leftAt))
+    return md`; it was changed since`;
+  const isFresh = now - changedAt <= echoMs;
+  return isFresh || beganDuring(last, seenNow(facts))
+    ? md``
+    : md`; Gatehouse doesn't know whether it was changed since`;
 }
 
 function frozen({ freeze, commands, now }: Facts): readonly Cause[] {

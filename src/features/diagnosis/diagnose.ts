@@ -66,7 +66,7 @@ export function diagnoseWith(by: {
       by.explains().map((explain) => explain({ vm, last: its, reading })),
     );
     const causes = [
-      ...causesOf({ ...facts, seen: seen?.[0] === vm.status ? seen : undefined }),
+      ...causesOf({ ...facts, seen, updatedAt: isUnread ? undefined : read.updatedAt }),
       ...told.flatMap((one) => (one.status === "fulfilled" ? one.value : [])),
     ];
     return render(vm, causes, {
@@ -156,6 +156,7 @@ function render(
 function lastWords(last: Known | undefined, now: number): Markdown {
   if (!last) return md`Gatehouse has no change of it on record.`;
   const { request, command } = last;
-  if (request.state === "done") return md`Last change: ${deedWords(request, command, now)}.`;
-  return md`Last change: ${requestWords(request, command)}, ${stateWords(request.state)} since ${timeNear(request.changedAt, now)}.`;
+  if (request.state === "done")
+    return md`Last change with Gatehouse: ${deedWords(request, command, now)}.`;
+  return md`Last change with Gatehouse: ${requestWords(request, command)}, ${stateWords(request.state)} since ${timeNear(request.changedAt, now)}.`;
 }

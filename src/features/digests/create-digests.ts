@@ -20,6 +20,7 @@ import { createSnoozes } from "./snoozes.ts";
 import { createStatusRecords } from "../../monitor/status-records.ts";
 import { defineService } from "../../registry/service-key.ts";
 import { lineOf } from "./line-buttons.ts";
+import type { ViewLimit } from "../../commands/view-limit.ts";
 import { momentWords } from "../../text/time-words.ts";
 
 export type Digests = ReturnType<typeof createDigests>;
@@ -84,6 +85,8 @@ export function createDigests(options: DigestsOptions) {
     const readAt = now();
     const sight = sightOf(inventory, scope, targets);
     const unread: string[] = [];
+    const cut: string[] = [];
+    const onCut = (part: string) => void cut.push(part);
     async function orUnread<T>(part: string, reading: Promise<T>): Promise<T | undefined> {
       try {
         return await reading;
@@ -98,8 +101,8 @@ export function createDigests(options: DigestsOptions) {
     const [state, vms, open, ended, frozen, switches] = await Promise.all([
       orUnread("how old the list of VMs is", sight.inventory.state()),
       orUnread("VMs", sight.vms()),
-      orUnread("open requests", sight.only(requests.open(), aboutTarget)),
-      orUnread("what changed", sight.only(requests.endedSince(since), aboutTarget)),
+      orUnread("open requests", sight.only(requests.open(onCut), aboutTarget)),
+      orUnread("what changed", sight.only(requests.endedSince(since, onCut), aboutTarget)),
       orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
       orUnread("freezes", switchesSince(since)),
     ]);
@@ -112,11 +115,13 @@ export function createDigests(options: DigestsOptions) {
       orUnread("since when VMs are in trouble", statuses.since(troubled)),
       ...(options.parts?.() ?? []).map((part) => orUnread(part.name, part.read(about))),
     ]);
+    const read = parts.filter((part) => part !== undefined);
     return {
       now: readAt,
       since,
       vms,
-      parts: parts.filter((part) => part !== undefined),
+      parts: read,
+      cut: [...cut, ...read.flatMap((part) => part.cut ?? [])],
       frozen,
       switches,
       seen: (await seen)?.length,
@@ -159,18 +164,24 @@ export function createDigests(options: DigestsOptions) {
       return renderDigest(found, { title: `Digest, ${dueAt}`, about, snoozed, late });
     },
     /** Builds the list of everything within the scope that ended after `since` (ms). */
-    async changes(since: number, scope: Scope | undefined): Promise<Message> {
+    async changes(
+      since: number,
+      scope: Scope | undefined,
+      limit: ViewLimit | undefined,
+    ): Promise<Message> {
       const { only } = sightOf(inventory, scope, undefined);
-      return renderChanges(await only(requests.endedSince(since), ({ target }) => target));
+      const cut: string[] = [];
+      const ended = requests.endedSince(since, (part) => cut.push(part));
+      return renderChanges(await only(ended, ({ target }) => target), { cut, limit });
     },
-    /** Builds a handover of what the scope sees. `note` is from the person who leaves. */
+    /** Builds a handover of what the scope sees. `left` is the note of the person who leaves. */
     async handover(
       channel: string,
       scope: Scope | undefined,
-      note?: { by: string; text: string },
+      more: { left?: { by: string; text: string }; limit?: ViewLimit | undefined } = {},
     ): Promise<Message> {
       const underWay = readHandoverParts(scope);
-      return renderHandover(await facts(channel, scope), await underWay, note);
+      return renderHandover(await facts(channel, scope), await underWay, more);
     },
   };
 

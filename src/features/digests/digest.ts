@@ -20,6 +20,7 @@ import { momentWords } from "../../text/time-words.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { noteInChannel, type ReadContext } from "../../commands/context.ts";
+import { viewLimitHere } from "../../commands/view-limit.ts";
 
 export const digest = defineCommand({
   name: "gatehouse digest",
@@ -45,7 +46,8 @@ export const digest = defineCommand({
       if (here === "") throw new UserError("Run this in a channel.");
       const left = { by: person.name, text: words.trim() };
       const scope = scopeShownTo(person, here, policy, ourTeamId);
-      return { message: await digests.handover(here, scope, left), isSharable: true };
+      const limit = viewLimitHere(context);
+      return { message: await digests.handover(here, scope, { left, limit }), isSharable: true };
     }
     const read = readSchedule(words);
     if (here === "" && read.channel === undefined) throw new UserError("Run this in a channel.");

@@ -52,6 +52,8 @@ export interface DigestFacts {
   open?: readonly RequestFact[] | undefined;
   ended?: readonly RequestFact[] | undefined;
   unread: readonly string[];
+  /** What was read only in part, like `the newest 1,000 requests`. */
+  cut?: readonly string[] | undefined;
   /** A VM that is in a transition for longer is stuck (ms). */
   stuckAfterMs: number;
 }

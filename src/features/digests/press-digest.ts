@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { type Message, buttons, duration, md, sentence } from "../../messages/message.ts";
+import { viewLimitHere } from "../../commands/view-limit.ts";
 import { scopeShownTo } from "../../core/permit/access.ts";
 import { authorize } from "../../talk/authorize.ts";
 import { type Act, type PressHandler, outdated, personOf } from "../../talk/gateway-context.ts";
@@ -36,7 +37,9 @@ export function pressesOfDigests(digests: Digests): Readonly<Record<string, Pres
     await authorize({ command, person, channelId }, gateway);
     const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
     const from = typeof since === "number" ? since : gateway.now();
-    await reply.privately(await digests.changes(from, scope));
+    const { policy, ourTeamId } = gateway;
+    const limit = viewLimitHere({ person, channelId, policy, ourTeamId, isShared: false });
+    await reply.privately(await digests.changes(from, scope, limit));
   }
 
   async function snooze(

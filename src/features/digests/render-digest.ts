@@ -26,6 +26,7 @@ import {
   dayAndTime,
   timeNear,
 } from "../../messages/message.ts";
+import type { ViewLimit } from "../../commands/view-limit.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import type { HandoverList } from "../digest-part.ts";
 import { type DigestFacts, type Item, deedWords, itemsOf } from "./items.ts";
@@ -42,6 +43,8 @@ interface DigestFrame {
   /** Shown to one person, so lines can't be snoozed for the channel. */
   isPrivate?: boolean;
   intro?: Markdown;
+  /** Where more is told than this reader sees here. */
+  rest?: Markdown | undefined;
 }
 
 /** Further lines are only counted, to keep a digest short. */
@@ -68,7 +71,7 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
     ...(hidden > 0 ? [unsnoozeAll] : []),
   ]);
   if (heard.length === 0 && !missing && !intro) {
-    const more = lines(late, snoozes);
+    const more = lines(late, frame.about && md`Only about ${frame.about}.`, snoozes);
     return message(
       news(md`${title}: nothing new`),
       section(md`☀️ Nothing new since ${since}. ${counts}`),
@@ -102,7 +105,7 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
     // No chart in a handover, which is about what runs now, and none for fewer than three counts,
     // which the text shows.
     isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),
-    context(lines(counts, snoozes, ageWords(facts))),
+    context(lines(counts, snoozes, frame.rest, ageWords(facts))),
     below,
   );
 }
@@ -165,12 +168,14 @@ const partCounts = ({ parts = [] }: DigestFacts): string =>
 
 function missingWords({
   unread,
+  cut = [],
   unreadProjects,
   gaps = [],
   stale,
   refreshedAt,
 }: DigestFacts): Markdown | undefined {
   const said = lines(
+    cut.length > 0 && md`⚠️ *Read only in part:* ${cut.join(", ")}. What is older isn't told.`,
     unread.length > 0 &&
       md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
     unreadProjects.length > 0 &&
@@ -203,15 +208,24 @@ export interface ReadHandover {
 function handoverLines({ name: called, list: told }: ReadHandover): readonly Markdown[] {
   if (!told) return [md`*${called}:* could not be read.`];
   const { title, none, lines: all } = told;
+  if (all.length === 0 && none === undefined) return [];
   const head = md`*${title}:*${all.length === 0 ? ` ${none}.` : ""}`;
-  return [head, ...all.slice(0, most).map((line) => md`• ${line}`)];
+  const more = all.length - most;
+  return [
+    head,
+    ...all.slice(0, most).map((line) => md`• ${line}`),
+    ...(more > 0 ? [md`… and ${more} more`] : []),
+  ];
 }
 
 /** For who takes the shift: a note of who leaves, what runs now, then the digest with nothing snoozed. Shown to one person, who may share it. */
 export function renderHandover(
   facts: DigestFacts,
   parts: readonly ReadHandover[],
-  note?: { by: string; text: string },
+  {
+    left: note,
+    limit,
+  }: { left?: { by: string; text: string }; limit?: ViewLimit | undefined } = {},
 ): Message {
   const running = facts.open
     ?.filter(({ state }) => underWay.has(state))
@@ -229,19 +243,32 @@ export function renderHandover(
     more > 0 && md`… and ${more} more; ${name("/gatehouse jobs")} lists them.`,
     ...parts.flatMap(handoverLines),
   );
-  return renderDigest(facts, { title: "Handover", isPrivate: true, intro });
+  const about = limit && md`only what${limit.within.replace(" that", "")}`;
+  return renderDigest(facts, {
+    title: "Handover",
+    isPrivate: true,
+    intro,
+    about,
+    rest: limit?.rest,
+  });
 }
 
-/** Renders a list of everything that was done. */
-export function renderChanges(ended: readonly RequestFact[]): Message {
+/** Renders a list of everything that was done, and says what it leaves out. */
+export function renderChanges(
+  ended: readonly RequestFact[],
+  { cut = [], limit }: { cut?: readonly string[]; limit?: ViewLimit | undefined } = {},
+): Message {
   const done = ended.filter(({ state }) => state === "done" || state === "failed");
-  if (done.length === 0) return sentence(md`No change is on record for that time.`);
-  const head = md`*${counted(done.length, "change")}*, newest first`;
+  const within = limit?.within ?? "";
+  const missing = lines(cut.length > 0 && md`⚠️ Only ${cut.join(", ")} were read.`, limit?.rest);
+  const below = missing.value === "" ? undefined : context(missing);
+  if (done.length === 0) return sentence(md`No change${within} is on record for that time.`, below);
+  const head = md`*${counted(done.length, "change")}*${within}, newest first`;
   const rows = done.map((request) => {
     const { requester, changedAt, id, isBreakGlass } = request;
     const alone = isBreakGlass ? md` without approval (break-glass)` : md``;
     const sign = request.state === "failed" ? `${signs.failed} ` : "";
     return md`• ${dayAndTime(changedAt)} · ${sign}${deedWords(request)}${alone} · ${requester} · ${name(id)}`;
   });
-  return message(readable(head), section(head), lineList(rows));
+  return message(readable(head), section(head), lineList(rows), below);
 }

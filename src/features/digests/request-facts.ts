@@ -5,6 +5,7 @@ import { stateWords, deciderOf, whyOf, isAlready } from "../../core/request/stag
 import { isUnconfirmed } from "../../core/cards/render-result.ts";
 import { batches } from "../../redis/batches.ts";
 import { undoneBy } from "../../core/request/origin.ts";
+import { counted } from "../../messages/message.ts";
 import { approvalsIn } from "../../core/permit/votes.ts";
 
 const maxOpen = 500;
@@ -15,6 +16,9 @@ const longestMs = 24 * 3600_000;
 export type RequestSource = ReturnType<typeof requestsForDigest>;
 export type RequestFact = ReturnType<typeof factOf>;
 
+/** Is told what was read only in part, like `the newest 1,000 requests`. */
+type OnCut = (part: string) => void;
+
 /** Reads requests for digests. */
 export function requestsForDigest(
   store: Pick<Journal, "openIds" | "recentIds" | "getMany" | "now">,
@@ -23,20 +27,26 @@ export function requestsForDigest(
   const toFact = (request: StoredRequest) => factOf(request, commands);
 
   return {
-    async open() {
-      const all = await store.getMany((await store.openIds()).slice(0, maxOpen));
+    async open(onCut?: OnCut) {
+      const ids = await store.openIds();
+      if (ids.length > maxOpen) onCut?.(`${maxOpen} of ${counted(ids.length, "open request")}`);
+      const all = await store.getMany(ids.slice(0, maxOpen));
       return all.map(toFact);
     },
 
     /** Newest first. */
-    async endedSince(at: number) {
+    async endedSince(at: number, onCut?: OnCut) {
       const ids = await store.recentIds({}, maxEnded);
       const ended: StoredRequest[] = [];
+      let isWhole = ids.length < maxEnded;
       for (const batch of batches(ids)) {
         const some = await store.getMany(batch);
         ended.push(...some.filter(({ final, changedAt }) => final && changedAt > at));
-        if (some.length > 0 && some.every(({ record }) => record.createdAt < at - longestMs)) break;
+        isWhole ||=
+          some.length > 0 && some.every(({ record }) => record.createdAt < at - longestMs);
+        if (isWhole && ids.length >= maxEnded) break;
       }
+      if (!isWhole) onCut?.(`the newest ${counted(maxEnded, "request")}`);
       const asked = ended.filter(
         ({ record, stage }) => record.origin.kind !== "safety" && !isAlready(stage),
       );

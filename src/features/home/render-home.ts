@@ -16,8 +16,8 @@ import {
   section,
   when,
 } from "../../messages/message.ts";
-import { scopeOfPerson } from "../../core/permit/access.ts";
 import { mayRun } from "../../core/permit/permit.ts";
+import type { Sight } from "../../core/permit/sight.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { recentRequests } from "../../core/request/lists.ts";
@@ -91,6 +91,9 @@ export async function homeBlocks(
     waiting.length === 0
       ? [section(md`Nothing is waiting for your approval.`)]
       : waiting.slice(0, maxOfEach).flatMap((request) => waitingRow(request, gateway));
+  askingRows.push(
+    ...moreBlocks(waiting.length - maxOfEach, md`${quoted("/gatehouse approvals")} shows them.`),
+  );
   if (openCount > maxRead) {
     const more = md`${openCount} requests are open, and only the ${maxRead} newest are on this page. ${quoted("/gatehouse approvals")} shows all that wait.`;
     askingRows.push(context(more));
@@ -105,11 +108,14 @@ export async function homeBlocks(
   }
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
-  const seesAll = scopeOfPerson(gateway.policy, person, gateway.ourTeamId) === undefined;
-  const added = await Promise.all(parts.map((part) => part({ vms, seesAll, now: gateway.now() })));
+  const seesAll = await gateway.seesAll();
+  const only = onlySeen(gateway);
+  const now = gateway.now();
+  const added = await Promise.all(parts.map((part) => part({ vms, seesAll, only, now })));
   const reader = { person, gateway };
   const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
   const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
+  const within = seesAll ? "" : " that you can see";
   const list = async (requests: readonly StoredRequest[], none: Markdown) =>
     section(
       requests.length > 0
@@ -117,6 +123,7 @@ export async function homeBlocks(
         : none,
     );
   const problems = added.flatMap((one) => one.problems ?? []);
+  const unshown = vms.filter(isRed).length + problems.length - maxOfEach;
   const problemRows = await Promise.all([
     ...trouble.map((vm) => troubleRow(vm, failing.get(vm.id), reader)),
     ...problems.slice(0, maxOfEach - trouble.length).map((line) => lineRow(line, reader)),
@@ -129,21 +136,44 @@ export async function homeBlocks(
     ...askingRows,
     ...(await Promise.all(sections.map((one) => sectionBlocks(one, reader)))).flat(),
     header("Running"),
-    await list(running.slice(0, maxOfEach), md`Nothing is running.`),
+    await list(
+      running.slice(0, maxOfEach),
+      seesAll ? md`Nothing is running.` : md`Nothing that you can see is running.`,
+    ),
+    ...moreBlocks(running.length - maxOfEach, md`${quoted("/gatehouse jobs")} lists them.`),
     header("Problems"),
     ...(problemRows.length > 0
       ? problemRows.flat()
-      : [section(md`No VM is in ERROR or fails attestation.`)]),
+      : [section(md`No VM${within} is in ERROR or fails attestation.`)]),
+    ...moreBlocks(unshown, md`${quoted("/vm list")} shows VMs with problems first.`),
     header("Your recent requests"),
     await list(
       mine,
       md`You have no requests yet. ${quoted("/gatehouse help")} shows what you can run.`,
     ),
     context(
-      md`${state.vms} VMs in ${state.projects} projects. ${inventoryAge(state, gateway.now())}`,
+      md`${state.vms} VMs in ${state.projects} projects${within}. ${inventoryAge(state, gateway.now())}`,
     ),
   ];
 }
+
+/** Keeps what is about a VM or project that the person sees, as it was then and as it is now. */
+const onlySeen =
+  ({ sees }: Pick<GatewayContext, "sees">): Sight["only"] =>
+  async (reading, subjectOf) => {
+    const some = await reading;
+    const isSeen = await Promise.all(
+      some.map(async (one) => {
+        const target = subjectOf(one);
+        return target !== undefined && sees([target]);
+      }),
+    );
+    return some.filter((_, index) => isSeen[index]);
+  };
+
+/** Says how many there are besides those shown, and where. */
+const moreBlocks = (many: number, where: Markdown): Block[] =>
+  many > 0 ? [context(md`… and ${many} more. ${where}`)] : [];
 
 /** A request that waits, in one line. A vote counts where all its facts are: _Review_ shows them. */
 function waitingRow(request: StoredRequest, gateway: GatewayContext): Block[] {

@@ -1,5 +1,5 @@
 import { messageOf } from "../../errors.ts";
-import { type AuditEntry, readAudit } from "../../audit/trail.ts";
+import { type AuditEntry, compareIds, readAudit } from "../../audit/trail.ts";
 import { sightOf } from "../../core/permit/sight.ts";
 import { aboutRequest } from "../../core/cards/asking.ts";
 import { proofOf } from "../../core/cards/render-result.ts";
@@ -17,6 +17,7 @@ import { showRequest } from "../../registry/command-buttons.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { defineService } from "../../registry/service-key.ts";
 import type { NightAct, NightPart } from "../night-part.ts";
+import { statusesAtNight } from "./tell-statuses.ts";
 
 /** The acts since a time, as far as the reader sees them. */
 export interface Night {
@@ -111,15 +112,18 @@ export function createNights(options: NightsOptions) {
     };
   }
 
+  /** A rollout by its requests alone. What it has not begun is told by its feature. */
   function rolloutAct(
     first: StoredRequest,
     requests: readonly StoredRequest[],
   ): Omit<NightAct, "key" | "records"> {
     const last = Math.max(...requests.map(({ changedAt }) => changedAt));
+    const { requester, command } = first.record;
+    const isOver = requests.every(({ final }) => final);
     return {
       at: Math.min(...requests.map(({ record }) => record.createdAt)),
-      text: tellRollout(first, requests, commandOf(first)),
-      proof: md`Ended ${when(last)}.`,
+      text: tellRollout({ requester, command, requests, isOver }, commandOf(first)),
+      proof: isOver ? md`Ended ${when(last)}.` : undefined,
     };
   }
 
@@ -136,7 +140,7 @@ export function createNights(options: NightsOptions) {
   return {
     /** Everything since a time (ms) that a scope sees. */
     async read(since: number, scope: Scope | undefined): Promise<Night> {
-      const own = parts();
+      const own = [statusesAtNight, ...parts()];
       const what = [...ofRequests, ...switches, ...own.flatMap((part) => part.what)];
       const { entries, isCut } = await recordsSince(since - 1, what);
       const ofKinds = (kinds: readonly string[]) =>
@@ -158,9 +162,19 @@ export function createNights(options: NightsOptions) {
           }
         }),
       ]);
-      return { acts: read.flat().toSorted((a, b) => a.at - b.at), since, isCut, unread };
+      const acts = [...Map.groupBy(read.flat(), ({ key: act }) => act).values()].flatMap(merge);
+      return { acts: acts.toSorted((a, b) => a.at - b.at), since, isCut, unread };
     },
   };
+}
+
+/** One act of those that tell the same: the last knows most, and each has records of its own. */
+function merge(acts: readonly NightAct[]): readonly NightAct[] {
+  const last = acts.at(-1);
+  if (!last) return [];
+  const records = new Set(acts.flatMap((act) => act.records));
+  const at = Math.min(...acts.map((act) => act.at));
+  return [{ ...last, at, records: [...records].toSorted(compareIds) }];
 }
 
 /** Requests of which the trail knows, and which are no longer kept. */

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { exportExcerpt, excerptText } from "../../audit/excerpt.ts";
 import { findSigningKey } from "../../audit/signing-key.ts";
 import type { ReadContext } from "../../commands/context.ts";
+import { type ViewLimit, viewLimitHere } from "../../commands/view-limit.ts";
 import { scopeShownTo } from "../../core/permit/access.ts";
 import { UserError } from "../../errors.ts";
 import { counted, dotted, plainWords } from "../../messages/message.ts";
@@ -43,8 +44,9 @@ export const night = defineCommand({
     const since = sinceWhen(words, context);
     const scope = scopeShownTo(person, channelId, policy, ourTeamId);
     const read = await nightsOf(context).read(since, scope);
-    if (!file) return renderNight(read, skip);
-    return asFile(read, context);
+    const limit = viewLimitHere(context);
+    if (!file) return renderNight(read, { skip, limit });
+    return asFile(read, limit, context);
   },
 });
 
@@ -75,6 +77,7 @@ const sealPauseMs = 200;
 
 async function asFile(
   read: Night,
+  limit: ViewLimit | undefined,
   { trail, journal, person, channelId, now }: ReadContext,
 ): Promise<Answer> {
   const told = read.acts.filter(({ records }) => records.length > 0);
@@ -95,7 +98,11 @@ async function asFile(
     if (excerpt) {
       const name = `night-${from.slice(0, 16).replaceAll(":", "")}.json`;
       const content = excerptText(excerpt);
-      const message = fileMessage(acts.length, read.acts.length - acts.length);
+      const message = fileMessage(acts.length, {
+        left: read.acts.length - acts.length,
+        limit,
+        ...read,
+      });
       return { message, file: { name, title: "The night", content } };
     }
     await sleep(sealPauseMs);

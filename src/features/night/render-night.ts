@@ -1,5 +1,7 @@
+import type { ViewLimit } from "../../commands/view-limit.ts";
 import {
   List,
+  type Markdown,
   type Message,
   buttons,
   context,
@@ -23,22 +25,35 @@ export const nightButton = (label: string, since: number, more: object = {}) =>
 /** More rows don't fit into a message, and a phone. */
 const perMessage = 20;
 
-/** The acts, oldest first, without the first `skip`: a line for each, with its proof. */
-export function renderNight(night: Night, skip: number): Message {
-  const { acts, since, isCut, unread } = night;
-  const missing = lines(
+/** What the night leaves out. */
+const missingWords = ({ unread, isCut }: Pick<Night, "unread" | "isCut">): Markdown =>
+  lines(
     unread.length > 0 && md`⚠️ *Could not be read:* ${unread.join(", ")}.`,
     isCut && md`⚠️ Only the newest 10,000 audit records of that time are told.`,
   );
+
+/** The acts, oldest first, without the first `skip`: a line for each, with its proof. */
+export function renderNight(
+  night: Night,
+  { skip, limit }: { skip: number; limit: ViewLimit | undefined },
+): Message {
+  const { acts, since } = night;
+  const missing = lines(missingWords(night), limit?.rest);
   const below = missing.value === "" ? undefined : section(missing);
-  if (acts.length === 0)
-    return sentence(md`☀️ Nothing happened since ${dayAndTime(since)}.`, below);
+  const within = limit?.within ?? "";
+  if (acts.length === 0) {
+    const isSure = night.unread.length === 0 && !night.isCut;
+    const nothing = isSure
+      ? md`☀️ Nothing${within} happened since ${dayAndTime(since)}.`
+      : md`Nothing${within} is told since ${dayAndTime(since)}.`;
+    return sentence(nothing, below);
+  }
   const rest = acts.slice(skip, skip + perMessage);
   const rows = rest.map(({ at, text, proof, button }) =>
     section(lines(md`${dayAndTime(at)} ${text}`, proof), button),
   );
   const many = counted(acts.length, "act");
-  const head = md`*The night* since ${dayAndTime(since)}: ${many}, oldest first.`;
+  const head = md`*The night* since ${dayAndTime(since)}: ${many}${within}, oldest first.`;
   const list = new List(rows.length, (shown) => {
     const told = skip + shown;
     const left = acts.length - told;
@@ -58,12 +73,18 @@ export function renderNight(night: Night, skip: number): Message {
 }
 
 /** Says what to do with the file, and what isn't in it. */
-export function fileMessage(acts: number, left: number): Message {
+export function fileMessage(
+  acts: number,
+  night: Pick<Night, "unread" | "isCut"> & { left: number; limit: ViewLimit | undefined },
+): Message {
+  const { left, limit } = night;
   return sentence(
     lines(
-      md`The night is a file in your direct messages: ${counted(acts, "act")}, each with its audit records. ${name("node gatehouse.mjs audit verify FILE")} proves them against the whole trail.`,
+      md`The night is a file in your direct messages: ${counted(acts, "act")}${limit?.within ?? ""}, each with its audit records. ${name("node gatehouse.mjs audit verify FILE")} proves them against the whole trail.`,
       left > 0 &&
         md`${counted(left, "act is", "acts are")} left out: the records tell of VMs that you can't see, too.`,
+      missingWords(night),
+      limit?.rest,
     ),
   );
 }

@@ -8,13 +8,15 @@ import { rollingFlags } from "./rolling.ts";
 import { rolloutConcerns } from "./rollout-concerns.ts";
 import { rolloutSource } from "./rollout-source.ts";
 import { createRollouts } from "./rollouts.ts";
+import { rolloutsInHandovers } from "./tell-handover.ts";
+import { rolloutsAtNight } from "./tell-night.ts";
 
 /** Runs one command on several VMs: some at a time, each as a request, until too many fail. */
 export const rollouts = defineFeature({
   name: "rollouts",
   flags: rollingFlags,
-  needs: ["redis", "key", "changes", "editMs", "at"],
-  start({ redis, key, changes, editMs, at }) {
+  needs: ["redis", "key", "changes", "store", "editMs", "at"],
+  start({ redis, key, changes, store, editMs, at }) {
     const all = createRollouts(redis, key);
     return {
       several: proposeRollout(all),
@@ -22,6 +24,8 @@ export const rollouts = defineFeature({
       forms: { [rolloutCallback]: confirmRollout(all) },
       messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
       concerns: rolloutConcerns(all),
+      handover: rolloutsInHandovers({ rollouts: all, changes }),
+      night: rolloutsAtNight({ rollouts: all, store, changes }),
       steps: [rolloutSteps({ rollouts: all, at })],
     };
   },

@@ -327,7 +327,7 @@ describe("the message of a group", () => {
   it("keeps the newest events of a group that flaps, and each request of its buttons once", async () => {
     await using here = await testRedis();
     const alerts = createAlerts(here.redis, here.key);
-    const meaning = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
+    const meaning = { vmOf: async () => undefined, channelOf: async () => "C01OPS" };
     const told = async (at: number, endedAt?: number) => {
       const alert = { key: "k", name: "Flap", vm: "web-2", summary: "", severity: "", since: at };
       const one = { ...alert, at, ...(endedAt === undefined ? {} : { endedAt }) };
@@ -424,15 +424,15 @@ describe("the message of a group", () => {
       const alert = { key: vm, name: "Full", vm, summary: "", severity: "", since: 1, at: 1 };
       return { groupKey: "g", alerts: [alert], omitted: 0 };
     };
-    const calm = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
+    const calm = { vmOf: async () => undefined, channelOf: async () => "C01OPS" };
     const id = (await alerts.take("s", tells("first"), calm))?.id ?? "";
-    const vmIdOf = async () => {
+    const vmOf = async () => {
       await alerts.touch(id);
       return undefined;
     };
     // The other process never ends, so this deadline always passes
     stretchDeadlines(0.05);
-    const both = ["second", "third"].map((vm) => alerts.take("s", tells(vm), { ...calm, vmIdOf }));
+    const both = ["second", "third"].map((vm) => alerts.take("s", tells(vm), { ...calm, vmOf }));
     stretchDeadlines(30);
     expect(await Promise.all(both)).toEqual([undefined, undefined]);
     // No delivery loses its turn.
@@ -495,7 +495,7 @@ describe("the message of a group", () => {
   it("says that no source mentions the group any more, which is taken as over then; a removed source ends it at once", async () => {
     await using here = await testRedis();
     const alerts = createAlerts(here.redis, here.key);
-    const meaning = { vmIdOf: async () => undefined, channelOf: async () => "C01OPS" };
+    const meaning = { vmOf: async () => undefined, channelOf: async () => "C01OPS" };
     const alert = {
       key: "k",
       name: "Old",

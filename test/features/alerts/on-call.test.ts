@@ -67,15 +67,17 @@ describe("what on-call needs, on the message of an alert", () => {
     await restart("web-2");
     await at.fire([{}]);
     const card = await at.hears(/HighCpu on web-2/);
-    expect(wordsOf(card)).toMatch(/\nLast change: olivia restarted it, \d+:\d\d [AP]M UTC\.\n/);
+    expect(wordsOf(card)).toMatch(
+      /\nLast change with Gatehouse: olivia restarted it, \d+:\d\d [AP]M UTC\.\n/,
+    );
     expect(JSON.stringify(card.blocks)).toMatch(
-      /"text":"What runs there is interrupted\. Last change: olivia restarted it, \d+ s before the alert came\."/,
+      /"text":"What runs there is interrupted\. Last change with Gatehouse: olivia restarted it, \d+ s before the alert came\."/,
     );
     await world.olivia.types("ops", "/vm resize web-2 --cpu 4 --memory 8");
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
     await world.olivia.submits({});
     await world.ended("vm resize");
-    const changed = await at.hears(/Last change: olivia resized it[^]*Restart…/);
+    const changed = await at.hears(/Last change with Gatehouse: olivia resized it[^]*Restart…/);
     expect(changed.ts).toBe(card.ts);
   });
 
@@ -91,7 +93,7 @@ describe("what on-call needs, on the message of an alert", () => {
     const value = values.find((one) => one.includes("vm.restart")) ?? "";
     await world.olivia.chooses("menu", value, { in: card.ts });
     await at.hears(
-      /Restart (web-2|db-1)\? What runs there is interrupted\.\nLast change: olivia restarted it, \d/,
+      /Restart (web-2|db-1)\? What runs there is interrupted\.\nLast change with Gatehouse: olivia restarted it, \d/,
     );
   });
 
@@ -105,7 +107,7 @@ describe("what on-call needs, on the message of an alert", () => {
     const { record } = await own.ended("vm restart");
     await fire(own, [{}], { source: "by-team" });
     const ours = await hears(own.olivia, "status", /HighCpu on web-2/);
-    expect(wordsOf(ours)).toContain("Last change: olivia restarted it");
+    expect(wordsOf(ours)).toContain("Last change with Gatehouse: olivia restarted it");
     const key = own.key("request", record.id);
     const stored = { ...record, target: { ...record.target, projectName: "ml" } };
     await own.client.hset(key, { record: JSON.stringify(stored) });

@@ -8,6 +8,8 @@ import { knownVm } from "../../support/known-vm.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { good, now, unread as missing } from "../../attestation/reports.ts";
 
+const only = async <One>(reading: Promise<readonly One[]>) => reading;
+
 const dayMs = 86_400_000;
 const vm = (n: number) => ({ ...knownVm(`web-${n}`), id: `vm-${n}` });
 const judgedAt = (at: number, many = 3) =>
@@ -155,13 +157,13 @@ describe("the problems of the Home tab", () => {
       readRecords: async () => new Map(records.map((one) => [one.vm.id, one])),
     });
     const seen = [0, 1, 2, 3].map(vm);
-    const { problems = [] } = await home({ vms: seen, seesAll: true, now: Date.now() });
+    const { problems = [] } = await home({ vms: seen, seesAll: true, only, now: Date.now() });
     expect(problems.map(({ text, button }) => [text.value, button?.about])).toEqual([
       [
         "❔ `web-0` in shop can't be verified: AMD's revocation list of Turin has expired.",
         "web-0",
       ],
     ]);
-    expect(await home({ vms: [], seesAll: true, now: Date.now() })).toEqual({ problems: [] });
+    expect(await home({ vms: [], seesAll: true, only, now: Date.now() })).toEqual({ problems: [] });
   });
 });

@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
-import { causesOf } from "../../../src/features/diagnosis/causes.ts";
+import { type Facts, causesOf } from "../../../src/features/diagnosis/causes.ts";
 import { readable } from "../../../src/messages/message.ts";
 import { requestable } from "../../../src/registry/define.ts";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
-import { createStatusRecords } from "../../../src/monitor/status-records.ts";
+import { type SeenStatus, createStatusRecords } from "../../../src/monitor/status-records.ts";
 import { passQuiet } from "../../support/pass-time.ts";
 import { policyWith, startWorld } from "../../support/start-world.ts";
 import { until } from "../../support/until.ts";
@@ -24,11 +24,11 @@ afterAll(() => world.close());
 const { olivia, vera, amir, ada } = world;
 const statuses = createStatusRecords(world.client, world.key);
 
-/** Resolves once the monitor has read this status of web-2. */
-function monitorSees(status: string) {
+/** Resolves once the monitor has read this status of a VM. */
+function monitorSees(status: string, vm = "vm-payments-web-2") {
   return until(async () => {
     const seen = await statuses.readRecords(["prj-payments"]);
-    return seen.get("prj-payments")?.["vm-payments-web-2"]?.[0];
+    return seen.get("prj-payments")?.[vm]?.[0];
   }).toBe(status);
 }
 
@@ -72,7 +72,7 @@ describe("/gatehouse why <vm>", () => {
     const { record } = await made(() => olivia.types("ops", "/vm restart web-2"));
     expect(await why(olivia, "web-2")).toMatch(
       new RegExp(
-        `nothing is wrong with it\\.\\nLast change: olivia restarted it at .* \\(${record.id}\\)\\.\\n\\[History\\] \\[Show\\]`,
+        `nothing is wrong with it\\.\\nLast change with Gatehouse: olivia restarted it at .* \\(${record.id}\\)\\.\\n\\[History\\] \\[Show\\]`,
       ),
     );
     const before = olivia.seesChannel("ops").messages.length;
@@ -117,15 +117,105 @@ describe("/gatehouse why <vm>", () => {
       "web-2 is STOPPED; Gatehouse doesn't know since when.",
     ]);
     expect(seenAt(start.changedAt + 1)).toEqual([
-      expect.stringMatching(/^web-2 is STOPPED since .*, after olivia's start/),
+      expect.stringMatching(
+        /^web-2 is STOPPED since .*, after olivia's start \(r-\w+\), which left it RUNNING; Gatehouse doesn't know what changed it then\.$/,
+      ),
     ]);
   });
 
-  it("says after whose request it stopped, where the request itself left it running", async () => {
-    await monitorSees("RUNNING");
-    world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "STOPPED" });
+  it("blames nobody for a status that was seen to be another one since", async () => {
+    const [stop] = await world.store
+      .getMany(await world.store.recentIds({}, 200))
+      .then((all) => all.filter(({ record }) => record.command === "vm stop"));
+    const command = requestable(commands).find(({ name }) => name === "vm stop");
+    if (!stop || !command) throw new Error("a stop is on record");
+    const { changedAt } = stop;
+    const vm = { ...stop.record.target, status: "STOPPED" };
+    const causeAt = (seen: SeenStatus | undefined, more: Partial<Facts> = {}) =>
+      causesOf({
+        vm,
+        seen,
+        requests: [{ request: stop, command }],
+        freeze: undefined,
+        commands,
+        now: changedAt + 600_000,
+        ...more,
+      }).map(({ text }) => readable(text).value)[0];
+    const did = String.raw`web-2 is STOPPED: olivia stopped it at .* \(r-\w+\)`;
+    const [early, late] = [changedAt - 60_000, changedAt + 60_000];
+    expect(causeAt(["STOPPED", changedAt + 1, "RUNNING", early])).toMatch(
+      new RegExp(`^${did}\\.$`),
+    );
+    // Somebody else started it, and it stopped again
+    expect(causeAt(["STOPPED", late + 60_000, "RUNNING", late])).toMatch(
+      /^web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.$/,
+    );
+    expect(causeAt(["RUNNING", late, "STOPPED", changedAt + 1])).toBe(
+      "web-2 is STOPPED; Gatehouse doesn't know since when.",
+    );
+    // A status on the way there is no other one
+    expect(causeAt(["STOPPED", late, "STOPPING", changedAt + 1])).toMatch(
+      new RegExp(`^${did}\\.$`),
+    );
+    // Nothing was read for long
+    const unsure = new RegExp(`^${did}; Gatehouse doesn't know whether it was changed since\\.$`);
+    for (const seen of [
+      undefined,
+      ["RUNNING", early] as const,
+      ["STOPPED", changedAt + 540_000, "RUNNING", early] as const,
+    ])
+      expect(causeAt(seen), JSON.stringify(seen)).toMatch(unsure);
+    // Right after it, nothing was read yet
+    const now = changedAt + 1_000;
+    expect(causeAt(["RUNNING", early], { now })).toMatch(new RegExp(`^${did}\\.$`));
+    // Where the service tells when it changed its record, another time than then
+    const times = ["2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"] as const;
+    const [dated, newer] = times.map((updatedAt) => ({ updatedAt }));
+    const after = { ...vm, ...dated };
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same stop with a time
+    const requests = [
+      { request: { ...stop, stage: { ...stop.stage, after } } as typeof stop, command },
+    ];
+    const begun = ["STOPPED", changedAt + 1, "RUNNING", early] as const;
+    expect(causeAt(begun, { ...dated, requests })).toMatch(new RegExp(`^${did}\\.$`));
+    expect(causeAt(begun, { ...newer, requests })).toMatch(
+      new RegExp(`^${did}; it was changed since\\.$`),
+    );
+    // What was refused is behind nothing
+    const stage = { ...stop.stage, state: "rejected", why: "no" };
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stop that was refused
+    const refused = { ...stop, state: "rejected", stage } as typeof stop;
+    expect(
+      causeAt(["STOPPED", changedAt + 1, "RUNNING", early], {
+        requests: [{ request: refused, command }],
+      }),
+    ).toMatch(/: no request to Gatehouse did that\.$/);
+  });
+
+  it("no longer says that somebody stopped it once it was started and stopped elsewhere", async () => {
+    const vm = "vm-payments-db-1";
+    const { record } = await made(() => olivia.types("ops", "/vm stop db-1"));
+    expect(await why(olivia, "db-1")).toMatch(
+      new RegExp(`^⚪ db-1 is STOPPED: olivia stopped it at .* \\(${record.id}\\)\\.`),
+    );
+    for (const status of ["STOPPED", "RUNNING", "STOPPED"]) {
+      world.compute.edit.setStatus({ vm, status });
+      await monitorSees(status, vm);
+    }
+    expect(await why(olivia, "db-1")).toMatch(
+      /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
+    );
+    world.compute.edit.setStatus({ vm, status: "RUNNING" });
+    await monitorSees("RUNNING", vm);
+  });
+
+  it("says that no request stopped it, where it was seen to run after the last one", async () => {
+    for (const status of ["STOPPED", "RUNNING", "STOPPED"]) {
+      world.compute.edit.setStatus({ vm: "vm-payments-web-2", status });
+      await monitorSees(status);
+    }
     await until(() => why(olivia, "web-2")).toMatch(
-      /^⚪ web-2 is STOPPED since .*, after olivia's start \(r-\w+\)\./,
+      /^⚪ web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.\nLast change with Gatehouse: olivia started it/,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "RUNNING" });
   });
@@ -136,6 +226,7 @@ describe("/gatehouse why <vm>", () => {
       /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
+    await monitorSees("RUNNING", "vm-payments-db-1");
   });
 
   it("says that it is in ERROR, since when, after which request, and what may help", async () => {

@@ -354,7 +354,7 @@ describe("a fact that the person in charge must know", () => {
   it("has a line of its own however much else happened, in a digest and in a handover", () => {
     for (const message of [
       renderDigest(facts(some), frame),
-      renderHandover(facts(some), [], { by: "olivia", text: "" }),
+      renderHandover(facts(some), [], { left: { by: "olivia", text: "" } }),
     ]) {
       for (const line of expected) expect(words(message)).toContain(line);
       expect(words(message)).toMatch(/… and \d+ changes more\./);
@@ -423,7 +423,7 @@ describe("a hand-over", () => {
         parcelsAt([md`One for ${name("db-1")}.`]),
         { name: "Letters", list: { title: "Letters", none: "none", lines: [] } },
       ],
-      { by: "olivia", text: "db-1 migrates until noon" },
+      { left: { by: "olivia", text: "db-1 migrates until noon" } },
     );
     expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
     expect(words(message)).toContain(

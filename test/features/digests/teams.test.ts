@@ -115,7 +115,7 @@ describe("digests with teams", () => {
     expect(await handed("U9ADMIN", "C01OPS")).toEqual(["pay-web", "db-pay"]);
     expect(await handed("U0PAY", "D0PAY")).toEqual(["pay-web", "db-pay", "shop-web"]);
     const scope = scopeShownTo(person("U0SEA"), "C07VENDOR", twoTeams, ourTeamId);
-    expect(namesIn(shownText(await digests.changes(0, scope)))).toEqual(["sea-web"]);
+    expect(namesIn(shownText(await digests.changes(0, scope, undefined)))).toEqual(["sea-web"]);
   });
 
   it("leave out a request whose target's name belongs to another team now", async () => {

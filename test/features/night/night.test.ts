@@ -142,17 +142,96 @@ ${testTiming}
     await ada.types("ops", "/gatehouse freeze storage is failing");
     await hears(ada, "ops", /froze all changes/);
     await olivia.types("ops", "/gatehouse night");
-    await hears(olivia, "ops", /2 acts, [^]*olivia restarted web-2[^]*ada froze all changes/);
+    await hears(
+      olivia,
+      "ops",
+      /2 acts that you can see, [^]*olivia restarted web-2[^]*ada froze all changes/,
+    );
     for (const who of [amir, vera]) {
       await who.types("status", "/gatehouse night");
-      const told = wordsOf(await hears(who, "status", /: 1 act, [^]*ada froze all changes/));
+      const told = wordsOf(
+        await hears(who, "status", /: 1 act that you can see, [^]*ada froze all changes/),
+      );
       expect(told).not.toMatch(/web-2|olivia/);
     }
     // Olivia sees her own, and the other team's channel doesn't
     await olivia.types("status", "/gatehouse night --file 1h");
-    await hears(olivia, "status", /: 1 act, each with its audit records/);
+    await hears(
+      olivia,
+      "status",
+      /: 1 act that you can see here, each with its audit records[^]*only what this channel may see/,
+    );
     const [file] = [...world.slack.workspace.files.values()];
     expect(file?.bytes?.toString()).not.toMatch(/web-2|vm restart/);
+  });
+});
+
+describe("a night in a channel of no team", () => {
+  it("says that it tells only what the channel may see, and where the rest is; so do a handover and what changed", async () => {
+    const policy = `access: { view: [], operate: [], approve: [], administer: ["U0ADA"] }
+teams:
+  pay: { projects: ["payments"], operate: ["U0OLIVIA"], channel: C02STATUS }
+${testTiming}
+`;
+    await using world = await startWorld({ policy });
+    const { olivia, ada } = world;
+    await olivia.types("status", "/vm restart web-2");
+    await world.ended("vm restart");
+    const rest =
+      "An answer here tells only what this channel may see. Your team's channel, or a direct message to Gatehouse, tells the rest.";
+    await olivia.types("ops", "/gatehouse night");
+    const nothing = wordsOf(await hears(olivia, "ops", /happened since/));
+    expect(nothing).toMatch(/^☀️ Nothing that you can see here happened since /);
+    expect(nothing).toContain(rest);
+    expect(nothing).not.toMatch(/web-2|payments|pay:/);
+    await olivia.types("ops", "/gatehouse digest handover");
+    const handover = wordsOf(await hears(olivia, "ops", /Handover/));
+    expect(handover).toMatch(/only what you can see here/);
+    expect(handover).toContain(rest);
+    // Where all of hers is told, nothing is missing but what she can't see anyway
+    await olivia.types("status", "/gatehouse night");
+    const own = wordsOf(await hears(olivia, "status", /The night since/));
+    expect(own).toMatch(/: 1 act that you can see, oldest first\.[^]*olivia restarted web-2/);
+    expect(own).not.toContain("this channel");
+    // Ada sees everything, and #ops doesn't
+    await ada.types("ops", "/gatehouse night");
+    expect(wordsOf(await hears(ada, "ops", /happened since/))).toContain(rest);
+    await ada.types("gatehouse", "gatehouse night");
+    const whole = wordsOf(await hears(ada, "gatehouse", /The night since/));
+    expect(whole).toMatch(/: 1 act, oldest first\.[^]*olivia restarted web-2/);
+  });
+});
+
+describe("a VM that fails or stops by itself", () => {
+  it("is told with what was seen, to those who see it, and no request is blamed", async () => {
+    const policy = `access: { view: [], operate: [], approve: [], administer: ["U0ADA"] }
+teams:
+  pay: { projects: ["payments"], operate: ["U0OLIVIA"], channel: C01OPS }
+  lab: { projects: ["ml"], operate: ["U0AMIR"], channel: C02STATUS }
+alerts: { channel: C02STATUS }
+${testTiming}
+`;
+    await using world = await startWorld({ policy, pace: { inventoryRefreshMs: 300 } });
+    const { olivia, amir } = world;
+    await until(() => world.client.hlen(world.key("seen-statuses"))).toBeGreaterThan(2);
+    world.compute.edit.setStatus({ vm: "vm-payments-web-1", status: "ERROR" });
+    await hears(olivia, "ops", /web-1 in payments went to ERROR/);
+    await olivia.types("ops", "/gatehouse night");
+    const told = await hears(olivia, "ops", /The night since/);
+    expect(wordsOf(told)).toMatch(
+      /1 act that you can see, [^]*🔴 web-1 went to ERROR, was RUNNING: no request to Gatehouse did that\./,
+    );
+    world.compute.edit.setStatus({ vm: "vm-payments-web-1", status: "RUNNING" });
+    const again = () =>
+      olivia.types("ops", "/gatehouse night").then(() =>
+        olivia
+          .seesChannel("ops")
+          .messages.map(wordsOf)
+          .some((text) => text.includes("web-1 left ERROR and is RUNNING: no request")),
+      );
+    await until(again).toBe(true);
+    await amir.types("status", "/gatehouse night");
+    expect(wordsOf(await hears(amir, "status", /happened since/))).not.toContain("web-1");
   });
 });
 

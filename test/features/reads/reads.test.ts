@@ -56,6 +56,7 @@ describe("a read of a service through the API", () => {
       count: 3,
       readAt: iso,
       isStale: false,
+      isLimited: true,
     });
     expect(await read("/v1/vms/db-1")).toMatchObject({
       id: "vm-payments-db-1",

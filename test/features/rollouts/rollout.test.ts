@@ -32,6 +32,7 @@ const start = () =>
     misfilled: 2,
     mentioned: 2,
     paused: 4,
+    nightly: 4,
     halted: 4,
     frozen: 3,
   });
@@ -345,6 +346,35 @@ describe("Pause, Resume and Stop", () => {
     await world.olivia.presses("Resume", { channel: "paused" });
     await fleet.end();
     expect(touched(world)).toEqual(fleet.vms);
+  });
+
+  it("are told by the night as under way, with the VMs that haven't begun", async () => {
+    const fleet = await world.fleet("nightly");
+    const letGo = fleet.holds("nightly-1");
+    await fleet.rolls("/vm restart nightly-*");
+    await world.compute.called("POST /v1/vms/nightly-1/restart");
+    await world.olivia.presses("Pause", { channel: "nightly" });
+    await fleet.hears(/⏸️ Paused by olivia\./);
+    await world.olivia.types("nightly", "/gatehouse night 1h");
+    const underWay = wordsOf(await fleet.hears(/The night since/));
+    expect(underWay).toMatch(
+      /⏳ olivia is rolling out restarting nightly-0, nightly-1, nightly-2 and 1 more: 1 done, 1 running, 2 not begun yet\.\nUnder way: paused by olivia\./,
+    );
+    await world.ada.types("nightly", "/gatehouse audit");
+    expect(wordsOf(await hears(world.ada, "nightly", /Audit trail/))).toMatch(
+      /⏳ olivia is rolling out restarting nightly-0, nightly-1: 1 done, 1 running, 2 not begun yet\./,
+    );
+    await world.olivia.types("nightly", "/gatehouse digest handover");
+    await fleet.hears(
+      /Rollouts under way:\n• olivia's restart \(roll-\w+\), paused, hasn't begun on nightly-2, nightly-3/,
+    );
+    letGo();
+    await world.olivia.presses("Stop", { channel: "nightly" });
+    await fleet.end();
+    await world.olivia.types("nightly", "/gatehouse night 1h");
+    await fleet.hears(
+      /⚠️ olivia rolled out restarting [^]*2 done, 2 never began\.\nEnded [^]*: stopped by olivia\./,
+    );
   });
 
   it("let VMs in progress end after Stop, and start no others", async () => {

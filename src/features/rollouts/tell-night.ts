@@ -1,0 +1,93 @@
+import { type AuditEntry, actIdIn } from "../../audit/trail.ts";
+import { tellRollout } from "../../core/cards/tell-act.ts";
+import type { Sight } from "../../core/permit/sight.ts";
+import type { Journal } from "../../core/request/journal.ts";
+import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { md, when } from "../../messages/message.ts";
+import { batches } from "../../redis/batches.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
+import type { NightAct, NightPart } from "../night-part.ts";
+import type { StoredRollout } from "./rollout.ts";
+import type { Rollouts } from "./rollouts.ts";
+
+interface RolloutsAtNight {
+  rollouts: Pick<Rollouts, "get">;
+  store: Pick<Journal, "getMany">;
+  changes: readonly ChangeCommand[];
+}
+
+/**
+ * Rollouts that did something: also the targets that have no request, which the journal doesn't
+ * know, as far as the reader sees them.
+ */
+export const rolloutsAtNight = (on: RolloutsAtNight): NightPart => ({
+  name: "rollouts",
+  what: ["roll", "request"],
+  async read(entries, sight) {
+    const byAct = Map.groupBy(entries, ({ record }) => actIdIn(record) ?? "");
+    const acts = [...byAct].map(async ([id, its]) => {
+      const rollout = id.startsWith("roll-") ? await on.rollouts.get(id) : undefined;
+      return rollout && rollout.state !== "planned" ? actOf(rollout, its, sight, on) : undefined;
+    });
+    return (await Promise.all(acts)).filter((act) => act !== undefined);
+  },
+});
+
+async function actOf(
+  rollout: StoredRollout,
+  entries: readonly AuditEntry[],
+  { only }: Pick<Sight, "only">,
+  { store, changes }: RolloutsAtNight,
+): Promise<NightAct | undefined> {
+  const { record, targets, final, changedAt, progress, state } = rollout;
+  const seen = new Set(await only(Promise.resolve(targets), (target) => target));
+  if (seen.size === 0) return undefined;
+  const requests = await only(requestsOf(rollout, store), (request) => request.record.target);
+  const left = unbegunIn(rollout).filter((target) => seen.has(target));
+  const refused = targets.filter((target, n) => seen.has(target) && isRefused(rollout, n));
+  const { requester, command } = record;
+  const told = {
+    requester,
+    command,
+    requests,
+    unbegun: left.length,
+    unbegunNames: left.map((target) => target.name),
+    refused: refused.length,
+  };
+  const why = state === "running" ? undefined : progress.why;
+  return {
+    key: record.id,
+    at: progress.startedAt ?? record.createdAt,
+    text: tellRollout(
+      { ...told, isOver: final },
+      changes.find(({ name }) => name === command),
+    ),
+    proof: md`${final ? md`Ended ${when(changedAt)}` : md`Under way`}${seen.size === targets.length && why ? md`: ${why}` : ""}.`,
+    // The records of the rollout itself count all its targets.
+    records:
+      seen.size === targets.length
+        ? entries.flatMap((entry) => (entry.record["what"] === "roll" ? [entry.id] : []))
+        : [],
+  };
+}
+
+async function requestsOf(
+  { outcomes, progress }: StoredRollout,
+  store: Pick<Journal, "getMany">,
+): Promise<readonly StoredRequest[]> {
+  const ids = [...outcomes.values(), ...progress.open].map(({ request }) => request);
+  const found: StoredRequest[] = [];
+  for (const batch of batches([...new Set(ids)].filter((id) => id !== "")))
+    found.push(...(await store.getMany(batch)));
+  return found;
+}
+
+/** The targets that have no request, so far or for good. */
+export const unbegunIn = ({ targets, outcomes, progress }: StoredRollout): readonly Target[] =>
+  targets.filter((_, n) => {
+    const isOpen = progress.open.some((one) => one.n === n);
+    return !isOpen && (outcomes.get(n)?.is ?? "returned") === "returned";
+  });
+
+const isRefused = ({ outcomes }: StoredRollout, n: number): boolean =>
+  outcomes.get(n)?.request === "";

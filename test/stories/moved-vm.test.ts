@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describeSeen } from "../../sandbox/slack/describe-seen.ts";
+import { seedLedger } from "../../sandbox/compute/seed.ts";
+import type { PersonActions } from "../../sandbox/slack/actions.ts";
+import { fire, sources, startAlertWorld } from "../features/alerts/sending.ts";
+import { testTiming, type TestWorld } from "../support/start-world.ts";
+import { until } from "../support/until.ts";
+import { hears, wordsOf } from "./words.ts";
+
+/** Olivia's team has the VM with its past; Amir's team gets it. */
+const policy = `access: { view: [], operate: [], administer: ["U0ADA"] }
+alerts: { channel: C03AUDIT }
+teams:
+  pay: { projects: [ledger], operate: [U0OLIVIA], approve: [U0VERA], channel: C01OPS }
+  lab: { projects: [ml], operate: [U0AMIR, U0ADA], approve: [U0AMIR], channel: C02STATUS }
+approvals: [{ operations: ["vm.stop"], required: 1 }, { operations: ["gatehouse.*"], required: 1 }]
+attestation: { endorsements: endorsements }
+${sources}${testTiming}
+`;
+
+/** What only Olivia's team saw. */
+const past = /HighCpu|olivia|DiskFull/;
+
+let world: TestWorld;
+beforeAll(async () => {
+  world = await startAlertWorld({
+    policy,
+    pace: { inventoryRefreshMs: 300 },
+    prepare: ({ edit }) => seedLedger(edit),
+  });
+});
+afterAll(() => world.close());
+
+/** The newest answer to these words that matches, and nothing older. */
+async function answerTo(person: PersonActions, channel: string, text: string, words: RegExp) {
+  const before = person.seesChannel(channel).messages.length;
+  const find = () =>
+    person
+      .seesChannel(channel)
+      .messages.slice(before)
+      .map(wordsOf)
+      .findLast((one) => words.test(one));
+  await person.types(channel, text);
+  await person.until(() => find() !== undefined);
+  return find() ?? "";
+}
+
+async function homeOf(person: PersonActions): Promise<string> {
+  await person.opensHome();
+  await person.until((seen) => describeSeen(seen).includes("Your recent requests"));
+  return describeSeen(person.sees()).split("Home")[1]?.split("Your recent requests")[0] ?? "";
+}
+
+describe("a VM that moved to another team's project", () => {
+  it("leaves its requests, alerts, pins, and advice with those who saw them", async () => {
+    const { olivia, vera, amir, ada } = world;
+    const vm = world.compute.edit.findVm("ledger-2");
+    await until(() => world.client.hlen(world.key("seen-statuses"))).toBeGreaterThan(2);
+    world.compute.edit.setStatus({ vm: vm.id, status: "ERROR" });
+    await hears(olivia, "ops", /ledger-2 in ledger went to ERROR/);
+    world.compute.edit.setStatus({ vm: vm.id, status: "RUNNING" });
+    await fire(world, [{ vm: "ledger-2" }], { source: "by-team" });
+    await hears(olivia, "ops", /HighCpu on ledger-2/);
+    await olivia.types("ops", "/gatehouse pins propose ledger-2 image 4.3 is out");
+    const asking = await hears(vera, "ops", /Pin ledger-2[^]*Approve/);
+    await vera.presses("Approve", { in: asking.ts });
+    await world.ended("gatehouse pins propose");
+    await olivia.types("ops", "/vm restart ledger-2");
+    await world.ended("vm restart");
+
+    world.compute.edit.moveVm({ vm: vm.id, project: "ml" });
+    await until(() => answerTo(amir, "status", "/vm show ledger-2", /ledger-2/)).toMatch(
+      /ledger-2 is RUNNING/,
+    );
+
+    // The new team
+    for (const [text, words] of [
+      ["/gatehouse why ledger-2", /ledger-2/],
+      ["/gatehouse night", /since/],
+      ["/gatehouse digest handover", /Handover/],
+      ["/gatehouse digest now", /Digest/],
+      ["/gatehouse pins", /pin/i],
+      ["/gatehouse jobs", /requests/],
+      ["/vm show ledger-2", /ledger-2/],
+    ] as const) {
+      const told = await answerTo(amir, "status", text, words);
+      expect(told, text).not.toMatch(past);
+      expect(told, text).not.toMatch(/went to ERROR|image 4\.3/);
+    }
+    expect(await homeOf(amir)).not.toMatch(past);
+    // A new alert of the same kind
+    await fire(world, [{ vm: "ledger-2" }], { source: "by-team", groupKey: "later" });
+    const card = wordsOf(await hears(amir, "status", /HighCpu on ledger-2/));
+    expect(card).not.toMatch(/olivia|restart didn't help|Last change/);
+    // Ada sees everything, but what she asks for is decided by the new team
+    await ada.types("status", "/vm stop ledger-2");
+    const asked = wordsOf(await hears(amir, "status", /Stop ledger-2[^]*Waiting for approval/));
+    expect(asked).not.toMatch(/olivia|Earlier request/);
+
+    // Those who saw it
+    const night = await answerTo(olivia, "ops", "/gatehouse night", /The night since/);
+    expect(night).toMatch(/🔥 HighCpu on ledger-2 fires/);
+    expect(night).toMatch(/olivia restarted ledger-2/);
+    expect(night).toMatch(/ledger-2 went to ERROR/);
+    expect(await answerTo(olivia, "ops", "/gatehouse digest handover", /Handover/)).toMatch(
+      /🔥 HighCpu fires on ledger-2/,
+    );
+    expect(await answerTo(olivia, "ops", "/gatehouse pins", /pin/i)).toContain("ledger-2");
+    expect(await homeOf(olivia)).toMatch(/HighCpu/);
+    const ours = wordsOf(await hears(olivia, "ops", /HighCpu on ledger-2/));
+    expect(ours).not.toContain(" in ml");
+  });
+});
