@@ -57,12 +57,12 @@ describe("a read", () => {
       says({ success: false, errors: [{ message: "the database is down" }] }),
     );
     await using compute = clientOf(server.url);
-    for (const read of [
+    for (const call of [
       compute.vms.get("vm-1"),
       compute.projects.vms("prj-1"),
       compute.vms.metrics("vm-1", "1h"),
     ])
-      expect(await failureOf(read)).toMatchObject({
+      expect(await failureOf(call)).toMatchObject({
         kind: "unexpected",
         reason: "says-failure",
         serviceMessage: "the database is down",
