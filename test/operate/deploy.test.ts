@@ -479,7 +479,7 @@ describe("compose.yaml", () => {
           bind: { create_host_path: false },
         }),
       );
-    expect(redis?.environment).toBeUndefined();
+    expect(Object.keys(redis?.environment ?? {})).toEqual(["REDIS_PASSWORD"]);
     expect(redis?.command.join(" ")).not.toContain("${");
   });
 });

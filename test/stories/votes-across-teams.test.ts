@@ -140,7 +140,7 @@ describe("what a team decides and somebody requested in another channel", () => 
     await sue.until((seen) => describeSeen(seen).includes("Nothing is waiting for your approval"));
     // Whom sam could approve for is no longer missing
     await sam.types("pay-ops", "/gatehouse approvals");
-    await hears(sam, "pay-ops", /1 request waits for approval by others/);
+    await hears(sam, "pay-ops", /1 request that you can see waits for approval by others/);
     await olivia.types("ops", "/gatehouse why");
     const why = await hears(olivia, "ops", /Needs one of @leads: (amir, ada|ada, amir)/);
     expect(wordsOf(why)).toMatch(
