@@ -7,23 +7,26 @@ import {
   redisNow,
   redisTimeLua,
 } from "../redis/redis.ts";
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { fold } from "../text/fold.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** How many salts a hash has: few enough for Redis's compact encoding. */
 const bucketSize = 100;
 
+/** What is written once belongs to requests, alerts, and incidents, which no one repeats later. */
+const saidForMs = 90 * 86_400_000;
+
 type Row = [id: string, fields: string[]];
 
 /**
  * Appends a record, only once per name.
  *
- * KEYS records, said   ARGV name, record
+ * KEYS records, said   ARGV how long the name is remembered (ms), record
  * → 1 when it was appended, otherwise 0
  */
 const appendOnce = `${redisTimeLua}
-if redis.call('HSETNX', KEYS[2], ARGV[1], now) == 0 then return 0 end
+if not redis.call('SET', KEYS[2], now, 'NX', 'PX', ARGV[1]) then return 0 end
 redis.call('XADD', KEYS[1], '*', 'at', now, 'record', ARGV[2])
 return 1
 `;
@@ -49,7 +52,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
     records: key("audit"),
     seals: key("audit", "seals"),
     checkpoints: key("audit", "checkpoints"),
-    said: key("audit", "said"),
+    cut: key("audit", "archived"),
+    said: (name: string) => key("audit", "said", hash("sha256", name)),
     salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),
   };
   const runAppendOnce = defineScript(redis, "gatehouseAuditAppendOnce", appendOnce);
@@ -127,10 +131,19 @@ export function createTrail(redis: RedisClient, key: Keys) {
     return seal?.id === id ? seal : undefined;
   }
 
-  /** The hash of the last seal before this number. */
-  async function hashBefore(seq: number): Promise<string> {
+  /** Where the trail was cut. Undefined for one that is whole. */
+  async function cut(): Promise<Cut | undefined> {
+    return cutShape.safeParse(parseJson((await redis.get(names.cut)) ?? "")).data;
+  }
+
+  /** The last seal before this number that is still there. */
+  async function sealBefore(seq: number): Promise<Seal | undefined> {
     const [row] = await redis.xrevrange(names.seals, `(${seq}-0`, "-", "COUNT", 1);
-    return row ? parseSeal(row).hash : genesis;
+    return row && parseSeal(row);
+  }
+
+  async function hashBefore(seq: number): Promise<string> {
+    return ((await sealBefore(seq)) ?? startOf(await cut())).hash;
   }
 
   /**
@@ -163,6 +176,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
     records,
     end,
     head,
+    cut,
+    firstSealFrom,
+    sealBefore,
+    seals,
     salts,
     sealOf,
     sealsOf,
@@ -172,8 +189,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
      * covers, and at the end the records that wait to be sealed.
      */
     async *walk(most = 1000): AsyncGenerator<readonly TrailStep[]> {
-      let after: string | undefined;
-      let next = 1;
+      // What is left of records that were archived is no part of the trail.
+      const begin = await cut();
+      let after = begin?.id;
+      let next = startOf(begin).seq + 1;
       for (;;) {
         const page = await seals(next, most);
         if (page.length === 0) break;
@@ -256,12 +275,12 @@ export function createTrail(redis: RedisClient, key: Keys) {
     },
 
     /**
-     * Appends a record unless one was appended under this name before. Resolves with whether it was
-     * appended.
+     * Appends a record unless one was appended under this name within 90 days. Resolves with
+     * whether it was appended.
      */
     async appendOnce(name: string, record: Readonly<Record<string, unknown>>): Promise<boolean> {
-      const keys = [names.records, names.said];
-      return (await runAppendOnce(keys, [name, JSON.stringify(record)])) === 1;
+      const keys = [names.records, names.said(name)];
+      return (await runAppendOnce(keys, [saidForMs, JSON.stringify(record)])) === 1;
     },
   };
 }
@@ -419,6 +438,34 @@ export function readMarker(record: string): z.infer<typeof marker> | undefined {
   if (!record.includes('"audit-erased"') && !record.includes('"audit-gap')) return undefined;
   return marker.safeParse(parseJson(record)).data;
 }
+
+/**
+ * The end of what was archived and cut off: the trail begins after this seal. It is signed with
+ * another text than a checkpoint, so that no signed head can be passed off as a cut.
+ */
+export const cutShape = z.strictObject({
+  seq: z.int().min(1),
+  hash: z.string().refine(isHash),
+  /** The ID of the seal's record. */
+  id: z.string().refine(isStreamId),
+  /** Redis time of the cut (ms). */
+  at: z.number(),
+  /** Ed25519, SPKI, base64. */
+  publicKey: z.string(),
+  signature: z.string(),
+});
+export type Cut = z.infer<typeof cutShape>;
+
+export const cutText = (
+  chain: string,
+  { seq, hash, id, at }: Omit<Cut, "publicKey" | "signature">,
+) => `gatehouse-audit-archived ${chain} ${seq} ${hash} ${id} ${at}`;
+
+/** The seal that the first one follows. */
+export const startOf = (cut: Cut | undefined): Pick<Seal, "seq" | "hash"> => ({
+  seq: cut?.seq ?? 0,
+  hash: cut?.hash ?? genesis,
+});
 
 /** A signed head. Somebody with write access to Redis but without the key can't forge one. */
 export const checkpointShape = z.strictObject({
