@@ -517,30 +517,48 @@ const readPage = 500;
 /** The most records that a query reads, which takes about a quarter of a second. */
 const scanMost = 50_000;
 
+interface ReadFrom {
+  redis: RedisClient;
+  key: Keys;
+}
+
 /**
- * The newest records that match, at most `most`, among the last 50,000. It doesn't verify them,
- * because most of the trail isn't read.
+ * The last 50,000 records, newest first, in pages. Returns whether there are older ones. It doesn't
+ * verify them, because most of the trail isn't read.
  */
-export async function readAudit(
-  options: { redis: RedisClient; key: Keys; most: number } & AuditFilter,
-): Promise<AuditPage> {
-  const { redis, key, most } = options;
+async function* readPages(
+  { redis, key }: ReadFrom,
+  begin?: string,
+): AsyncGenerator<readonly TrailEntry[], boolean> {
   const trail = createTrail(redis, key);
-  const entries: AuditEntry[] = [];
-  let { before } = options;
+  let before = begin;
   for (let scanned = 0; scanned < scanMost; scanned += readPage) {
     const page = await trail.recordsBefore(before, readPage);
-    for (const entry of page) {
-      if (options.after !== undefined && Number(entry.at) <= options.after) return { entries };
+    yield page;
+    if (page.length < readPage) return false;
+    before = page.at(-1)?.id;
+  }
+  return true;
+}
+
+/** The newest records that match, at most `most`, among the last 50,000. */
+export async function readAudit(
+  options: ReadFrom & { most: number } & AuditFilter,
+): Promise<AuditPage> {
+  const { most, after } = options;
+  const entries: AuditEntry[] = [];
+  const pages = readPages(options, options.before);
+  for (;;) {
+    const page = await pages.next();
+    if (page.done) return page.value ? { entries, isMore: true } : { entries };
+    for (const entry of page.value) {
+      if (after !== undefined && Number(entry.at) <= after) return { entries };
       const record = parseRecord(entry);
       if (!fits(record, options)) continue;
       entries.push({ id: entry.id, at: Number(entry.at), record });
       if (entries.length === most) return { entries, isMore: true };
     }
-    if (page.length < readPage) return { entries };
-    before = page.at(-1)?.id;
   }
-  return { entries, isMore: true };
 }
 
 /** A record that is no longer JSON is shown as it is. */
@@ -585,15 +603,13 @@ export function actIdIn(record: AuditEntry["record"]): string | undefined {
 }
 
 /** The user IDs in the last 50,000 records, those in the newest records first. */
-export async function peopleInTrail(options: {
-  redis: RedisClient;
-  key: Keys;
-}): Promise<readonly string[]> {
-  const { entries } = await readAudit({ ...options, most: scanMost });
-  const ids = entries.flatMap(({ record }) => [record["who"], record["requester"]]);
-  return [...new Set(ids)].filter(
-    (id) => typeof id === "string" && /^[UW][A-Z0-9]{2,}$/.test(id),
-  ) as string[];
+export async function peopleInTrail(from: ReadFrom): Promise<readonly string[]> {
+  const ids = new Set<string>();
+  for await (const page of readPages(from))
+    for (const { who, requester } of page.map(parseRecord))
+      for (const id of [who, requester])
+        if (typeof id === "string" && /^[UW][A-Z0-9]{2,}$/.test(id)) ids.add(id);
+  return [...ids];
 }
 
 function targetIdsOf(record: Readonly<Record<string, unknown>>): readonly unknown[] {

@@ -6,6 +6,7 @@ import { findSigningKey } from "../../audit/signing-key.ts";
 import { type AuditFilter, isStreamId, peopleInTrail } from "../../audit/trail.ts";
 import { verifyAudit } from "../../audit/verify.ts";
 import { type Message, buttons, counted, md, name, sentence } from "../../messages/message.ts";
+import { batches } from "../../redis/batches.ts";
 import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
 import { fold, plainForm } from "../../text/fold.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
@@ -126,14 +127,12 @@ async function peopleCalled(
 ): Promise<readonly string[]> {
   const ids = await peopleInTrail(trail);
   await learnNames(ids.slice(0, mostLookedUp));
-  const requests = await journal.getMany(await journal.recentIds({}, mostRequests));
-  const requesters = requests.map(({ record: { requester } }) => requester);
   const isCalled = (called: string | undefined) =>
     called !== undefined && fold(called) === fold(word);
-  const found = [
-    ...ids.filter((id) => isCalled(nameOf(id))),
-    ...requesters.filter(({ name: called }) => isCalled(called)).map(({ id }) => id),
-  ];
+  const found = ids.filter((id) => isCalled(nameOf(id)));
+  for (const batch of batches(await journal.recentIds({}, mostRequests)))
+    for (const { record } of await journal.getMany(batch))
+      if (isCalled(record.requester.name)) found.push(record.requester.id);
   return [...new Set(found)];
 }
 
