@@ -7,7 +7,7 @@ import {
   redisNow,
   redisTimeLua,
 } from "../redis/redis.ts";
-import { createHash, hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { fold } from "../text/fold.ts";
 import { parseJson } from "../text/parse-json.ts";
 
@@ -53,7 +53,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     seals: key("audit", "seals"),
     checkpoints: key("audit", "checkpoints"),
     cut: key("audit", "archived"),
-    said: (name: string) => key("audit", "said", hash("sha256", name)),
+    said: (name: string) => key("audit", "said", createHash("sha256").update(name).digest("hex")),
     salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),
   };
   const runAppendOnce = defineScript(redis, "gatehouseAuditAppendOnce", appendOnce);

@@ -68,7 +68,8 @@ async function quiet(world: World): Promise<void> {
 
 /** Restarts a VM for real. Resolves with the request's ID once everybody was told. */
 async function restartOnce(world: World, redis: Redis, key: Keys): Promise<string> {
-  await using _program = await startGatehouse(world);
+  await using programs = new AsyncDisposableStack();
+  programs.use(await startGatehouse(world));
   await world.slack.person("U0OLIVIA").types("ops", "/vm restart web-2");
   await quiet(world);
   const [id = ""] = await redis.zrevrange(key("requests", "recent"), 0, 0);
