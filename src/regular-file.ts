@@ -59,6 +59,23 @@ export function readRegularSync(path: string, most: number): Buffer {
 }
 
 /**
+ * The lines of a regular file of any size, one by one, without their line feeds. Refuses what
+ * `readRegularSync` refuses. Other line ends of Unicode don't end a line, because JSON has them in
+ * its texts.
+ */
+export async function* readRegularLines(path: string): AsyncGenerator<string> {
+  await using file = await open(path, flags);
+  check(path, await file.stat(), Infinity);
+  let rest = "";
+  for await (const text of file.createReadStream({ encoding: "utf8" })) {
+    const lines = `${rest}${String(text)}`.split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  yield rest;
+}
+
+/**
  * Does the same as `readRegularSync` without blocking the process, for folders that may be on a
  * network.
  */

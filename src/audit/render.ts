@@ -34,7 +34,7 @@ export function renderVerdict(verdict: TrailVerdict): Message {
 
 /** Plain sentences, the most important first. */
 export function verdictLines(verdict: TrailVerdict): string[] {
-  const { problem, recorded, sealed, head, erased, unsealed, anchors, signed } = verdict;
+  const { problem, recorded, sealed, head, erased, archived, unsealed, anchors, signed } = verdict;
   const waits =
     unsealed.count > 0
       ? `${counted(unsealed.count, "record")} not sealed yet, the oldest for ${duration(unsealed.oldestMs)}.`
@@ -53,12 +53,18 @@ export function verdictLines(verdict: TrailVerdict): string[] {
     first,
     verdict.is === "intact" || sealed === 0 ? "" : `${counted(sealed, "record")} verified.`,
     ...recorded.map(lossLine),
+    archived ? archivedLine(archived) : "",
     waits,
     head ? `Head: ${head.seq}:${head.hash}` : "",
     anchors > 0 ? `Compared with ${counted(anchors, "head")} kept elsewhere.` : "",
     signed.keys.length > 0 ? `Signed up to record ${signed.seq} by ${signed.keys.join(", ")}.` : "",
     erased > 0 ? `${counted(erased, "record")} erased on purpose; their seals still verify.` : "",
   ].filter((line) => line !== "");
+}
+
+function archivedLine({ seq, at, key }: NonNullable<TrailVerdict["archived"]>): string {
+  const day = new Date(at).toISOString().slice(0, 10);
+  return `Records 1 to ${seq} were archived on ${day}, signed by ${key}: audit verify checks their file.`;
 }
 
 function lossLine({ from, to, head, who, why }: RecordedLoss): string {

@@ -113,6 +113,9 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
     if (isAnchorLost) return;
     if (reached > seen) return report({ found: "cut", after: seen, next: reached + 1 });
     if (!last || (await trail.seal(last.seq))?.hash === last.hash) return;
+    const cut = await trail.cut();
+    const isArchived = cut && (last.seq < cut.seq || last.hash === cut.hash);
+    if (isArchived && last.seq <= cut.seq) return;
     await report({ found: "replaced", after: last.seq - 1, next: last.seq });
   }
 

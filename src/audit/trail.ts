@@ -14,16 +14,19 @@ import { parseJson } from "../text/parse-json.ts";
 /** How many salts a hash has: few enough for Redis's compact encoding. */
 const bucketSize = 100;
 
+/** What is written once belongs to requests, alerts, and incidents, which no one repeats later. */
+const saidForMs = 90 * 86_400_000;
+
 type Row = [id: string, fields: string[]];
 
 /**
  * Appends a record, only once per name.
  *
- * KEYS records, said   ARGV name, record
+ * KEYS records, said   ARGV how long the name is remembered (ms), record
  * → 1 when it was appended, otherwise 0
  */
 const appendOnce = `${redisTimeLua}
-if redis.call('HSETNX', KEYS[2], ARGV[1], now) == 0 then return 0 end
+if not redis.call('SET', KEYS[2], now, 'NX', 'PX', ARGV[1]) then return 0 end
 redis.call('XADD', KEYS[1], '*', 'at', now, 'record', ARGV[2])
 return 1
 `;
@@ -49,7 +52,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
     records: key("audit"),
     seals: key("audit", "seals"),
     checkpoints: key("audit", "checkpoints"),
-    said: key("audit", "said"),
+    cut: key("audit", "archived"),
+    said: (name: string) => key("audit", "said", createHash("sha256").update(name).digest("hex")),
     salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),
   };
   const runAppendOnce = defineScript(redis, "gatehouseAuditAppendOnce", appendOnce);
@@ -127,10 +131,19 @@ export function createTrail(redis: RedisClient, key: Keys) {
     return seal?.id === id ? seal : undefined;
   }
 
-  /** The hash of the last seal before this number. */
-  async function hashBefore(seq: number): Promise<string> {
+  /** Where the trail was cut. Undefined for one that is whole. */
+  async function cut(): Promise<Cut | undefined> {
+    return cutShape.safeParse(parseJson((await redis.get(names.cut)) ?? "")).data;
+  }
+
+  /** The last seal before this number that is still there. */
+  async function sealBefore(seq: number): Promise<Seal | undefined> {
     const [row] = await redis.xrevrange(names.seals, `(${seq}-0`, "-", "COUNT", 1);
-    return row ? parseSeal(row).hash : genesis;
+    return row && parseSeal(row);
+  }
+
+  async function hashBefore(seq: number): Promise<string> {
+    return ((await sealBefore(seq)) ?? startOf(await cut())).hash;
   }
 
   /**
@@ -163,6 +176,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
     records,
     end,
     head,
+    cut,
+    firstSealFrom,
+    sealBefore,
+    seals,
     salts,
     sealOf,
     sealsOf,
@@ -172,8 +189,10 @@ export function createTrail(redis: RedisClient, key: Keys) {
      * covers, and at the end the records that wait to be sealed.
      */
     async *walk(most = 1000): AsyncGenerator<readonly TrailStep[]> {
-      let after: string | undefined;
-      let next = 1;
+      // What is left of records that were archived is no part of the trail.
+      const begin = await cut();
+      let after = begin?.id;
+      let next = startOf(begin).seq + 1;
       for (;;) {
         const page = await seals(next, most);
         if (page.length === 0) break;
@@ -256,12 +275,12 @@ export function createTrail(redis: RedisClient, key: Keys) {
     },
 
     /**
-     * Appends a record unless one was appended under this name before. Resolves with whether it was
-     * appended.
+     * Appends a record unless one was appended under this name within 90 days. Resolves with
+     * whether it was appended.
      */
     async appendOnce(name: string, record: Readonly<Record<string, unknown>>): Promise<boolean> {
-      const keys = [names.records, names.said];
-      return (await runAppendOnce(keys, [name, JSON.stringify(record)])) === 1;
+      const keys = [names.records, names.said(name)];
+      return (await runAppendOnce(keys, [saidForMs, JSON.stringify(record)])) === 1;
     },
   };
 }
@@ -420,6 +439,34 @@ export function readMarker(record: string): z.infer<typeof marker> | undefined {
   return marker.safeParse(parseJson(record)).data;
 }
 
+/**
+ * The end of what was archived and cut off: the trail begins after this seal. It is signed with
+ * another text than a checkpoint, so that no signed head can be passed off as a cut.
+ */
+export const cutShape = z.strictObject({
+  seq: z.int().min(1),
+  hash: z.string().refine(isHash),
+  /** The ID of the seal's record. */
+  id: z.string().refine(isStreamId),
+  /** Redis time of the cut (ms). */
+  at: z.number(),
+  /** Ed25519, SPKI, base64. */
+  publicKey: z.string(),
+  signature: z.string(),
+});
+export type Cut = z.infer<typeof cutShape>;
+
+export const cutText = (
+  chain: string,
+  { seq, hash, id, at }: Omit<Cut, "publicKey" | "signature">,
+) => `gatehouse-audit-archived ${chain} ${seq} ${hash} ${id} ${at}`;
+
+/** The seal that the first one follows. */
+export const startOf = (cut: Cut | undefined): Pick<Seal, "seq" | "hash"> => ({
+  seq: cut?.seq ?? 0,
+  hash: cut?.hash ?? genesis,
+});
+
 /** A signed head. Somebody with write access to Redis but without the key can't forge one. */
 export const checkpointShape = z.strictObject({
   seq: z.int().min(0),
@@ -470,30 +517,48 @@ const readPage = 500;
 /** The most records that a query reads, which takes about a quarter of a second. */
 const scanMost = 50_000;
 
+interface ReadFrom {
+  redis: RedisClient;
+  key: Keys;
+}
+
 /**
- * The newest records that match, at most `most`, among the last 50,000. It doesn't verify them,
- * because most of the trail isn't read.
+ * The last 50,000 records, newest first, in pages. Returns whether there are older ones. It doesn't
+ * verify them, because most of the trail isn't read.
  */
-export async function readAudit(
-  options: { redis: RedisClient; key: Keys; most: number } & AuditFilter,
-): Promise<AuditPage> {
-  const { redis, key, most } = options;
+async function* readPages(
+  { redis, key }: ReadFrom,
+  begin?: string,
+): AsyncGenerator<readonly TrailEntry[], boolean> {
   const trail = createTrail(redis, key);
-  const entries: AuditEntry[] = [];
-  let { before } = options;
+  let before = begin;
   for (let scanned = 0; scanned < scanMost; scanned += readPage) {
     const page = await trail.recordsBefore(before, readPage);
-    for (const entry of page) {
-      if (options.after !== undefined && Number(entry.at) <= options.after) return { entries };
+    yield page;
+    if (page.length < readPage) return false;
+    before = page.at(-1)?.id;
+  }
+  return true;
+}
+
+/** The newest records that match, at most `most`, among the last 50,000. */
+export async function readAudit(
+  options: ReadFrom & { most: number } & AuditFilter,
+): Promise<AuditPage> {
+  const { most, after } = options;
+  const entries: AuditEntry[] = [];
+  const pages = readPages(options, options.before);
+  for (;;) {
+    const page = await pages.next();
+    if (page.done) return page.value ? { entries, isMore: true } : { entries };
+    for (const entry of page.value) {
+      if (after !== undefined && Number(entry.at) <= after) return { entries };
       const record = parseRecord(entry);
       if (!fits(record, options)) continue;
       entries.push({ id: entry.id, at: Number(entry.at), record });
       if (entries.length === most) return { entries, isMore: true };
     }
-    if (page.length < readPage) return { entries };
-    before = page.at(-1)?.id;
   }
-  return { entries, isMore: true };
 }
 
 /** A record that is no longer JSON is shown as it is. */
@@ -538,15 +603,13 @@ export function actIdIn(record: AuditEntry["record"]): string | undefined {
 }
 
 /** The user IDs in the last 50,000 records, those in the newest records first. */
-export async function peopleInTrail(options: {
-  redis: RedisClient;
-  key: Keys;
-}): Promise<readonly string[]> {
-  const { entries } = await readAudit({ ...options, most: scanMost });
-  const ids = entries.flatMap(({ record }) => [record["who"], record["requester"]]);
-  return [...new Set(ids)].filter(
-    (id) => typeof id === "string" && /^[UW][A-Z0-9]{2,}$/.test(id),
-  ) as string[];
+export async function peopleInTrail(from: ReadFrom): Promise<readonly string[]> {
+  const ids = new Set<string>();
+  for await (const page of readPages(from))
+    for (const { who, requester } of page.map(parseRecord))
+      for (const id of [who, requester])
+        if (typeof id === "string" && /^[UW][A-Z0-9]{2,}$/.test(id)) ids.add(id);
+  return [...ids];
 }
 
 function targetIdsOf(record: Readonly<Record<string, unknown>>): readonly unknown[] {

@@ -4,6 +4,7 @@ import type { Anchor } from "./anchors.ts";
 import { signedText } from "./signing-key.ts";
 import {
   type Checkpoint,
+  type Cut,
   type TrailEntry,
   type Loss,
   type RecordedMarker,
@@ -11,12 +12,13 @@ import {
   type TrailStep,
   compareIds,
   createTrail,
-  genesis,
+  cutText,
   hashOf,
   isHash,
   isSealedBy,
   isStreamId,
   readMarker,
+  startOf,
 } from "./trail.ts";
 
 type ProblemKind =
@@ -65,6 +67,8 @@ export interface TrailVerdict {
   head?: { seq: number; hash: string };
   /** The number of records that were erased on purpose. */
   erased: number;
+  /** The last record that was archived and cut off, and the fingerprint of the key that signed it. */
+  archived?: { seq: number; at: number; key: string };
   /** The number of records that aren't sealed yet, and how long the oldest has waited (ms). */
   unsealed: { count: number; oldestMs: number };
   /** The number of heads kept elsewhere that match. */
@@ -91,13 +95,15 @@ export async function verifyAudit(options: {
 }): Promise<TrailVerdict> {
   const { redis, key, anchors = [] } = options;
   const trail = createTrail(redis, key);
-  const [{ given }, lastId, now] = await Promise.all([
+  const [{ given }, lastId, now, cut] = await Promise.all([
     trail.end(),
     trail.lastRecordId(),
     trail.now(),
+    trail.cut(),
   ]);
   return await checkWalk(trail.walk(options.page), {
     chain: key.namespace,
+    cut,
     anchors,
     checkpoints: await trail.checkpoints(1),
     given: { seq: given, id: lastId },
@@ -110,6 +116,8 @@ export async function verifyAudit(options: {
 interface ExpectedChain {
   /** The namespace, which is part of what is signed. */
   chain: string;
+  /** Where the trail begins, if its older records were archived. */
+  cut?: Cut | undefined;
   anchors: readonly Anchor[];
   checkpoints: readonly Checkpoint[];
   /** The highest number ever given, and the last ID of a record. */
@@ -131,15 +139,18 @@ export async function checkWalk(
   pages: AsyncIterable<readonly TrailStep[]> | Iterable<readonly TrailStep[]>,
   known: ExpectedChain,
 ): Promise<TrailVerdict> {
-  const { chain, given } = known;
+  const { chain, given, cut } = known;
   const problems: Problem[] = [];
   const missing = new Map<number, string>();
   const markers: RecordedMarker[] = [];
   const keys = new Set<string>();
-  const points: readonly (Anchor | Checkpoint)[] = [...known.anchors, ...known.checkpoints];
+  const start = startOf(cut);
+  // Heads of archived records stay on disks and in channels. Only the archive has their seals.
+  const points: readonly (Anchor | Checkpoint)[] = [...known.anchors, ...known.checkpoints].filter(
+    (point) => point.seq >= start.seq,
+  );
   const pointsAt = Map.groupBy(points, (point) => point.seq);
-  let seq = 0;
-  let hash = genesis;
+  let { seq, hash } = start;
   let sealed = 0;
   let erased = 0;
   let compared = 0;
@@ -153,6 +164,13 @@ export async function checkWalk(
   function stop(kind: ProblemKind, at: number, says: string, id?: string): void {
     problems.push(bad(kind, at, says, id));
     isStopped = true;
+  }
+
+  /** Checks the signed cut after which the trail begins. */
+  function beginAt(begin: Cut): void {
+    if (!isSignature(cutText(chain, begin), begin.publicKey, begin.signature))
+      return stop("signature", begin.seq, "the signature of what was archived is wrong", begin.id);
+    meetsPoints(begin);
   }
 
   function follow(seal: Seal): void {
@@ -180,7 +198,7 @@ export async function checkWalk(
   }
 
   /** Compares a seal with the heads known from elsewhere. */
-  function meetsPoints(seal: Seal): void {
+  function meetsPoints(seal: Pick<Seal, "seq" | "hash" | "id">): void {
     for (const point of pointsAt.get(seal.seq) ?? []) {
       const isSigned = "signature" in point;
       if (isSigned && !isSignature(signedText(chain, point), point.publicKey, point.signature)) {
@@ -259,6 +277,7 @@ export async function checkWalk(
     }
   }
 
+  if (cut) beginAt(cut);
   for await (const page of pages) {
     for (const step of page) {
       const { seal, entry } = step;
@@ -288,6 +307,7 @@ export async function checkWalk(
     recorded,
     sealed,
     ...(seq > 0 ? { head: { seq, hash } } : {}),
+    ...(cut ? { archived: { seq: cut.seq, at: cut.at, key: fingerprint(cut.publicKey) } } : {}),
     erased,
     unsealed: { count: waiting, oldestMs },
     anchors: compared,

@@ -1,13 +1,15 @@
-import { writeFileSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
 import type { ClientCertificate } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
+import { counted } from "../messages/message.ts";
 import { withRedis } from "../redis/redis.ts";
-import { privateFile, readRegularSync } from "../regular-file.ts";
+import { privateFile, readRegularLines, readRegularSync } from "../regular-file.ts";
 import { type Given, UsageError, printableLine, runProgram } from "../text/terminal.ts";
 import { type Anchor, openAnchors } from "../audit/anchors.ts";
+import { cutTrail, lastSealBefore } from "../audit/archive.ts";
 import { eraseRecords } from "../audit/erase.ts";
 import { type ExcerptVerdict, excerptLines, isExcerpt, verifyExcerpt } from "../audit/excerpt.ts";
-import { exportAudit, exportText, verifyExport } from "../audit/export.ts";
+import { exportAudit, isExportStart, verifyExport, verifyExportLines } from "../audit/export.ts";
 import { verdictLines } from "../audit/render.ts";
 import { findSigningKey } from "../audit/signing-key.ts";
 import { type Trail, createTrail } from "../audit/trail.ts";
@@ -20,13 +22,16 @@ export const auditUsage = `usage: node gatehouse.mjs audit <what>
                                 without it, the trail in Redis
   export [file]                 export the whole sealed trail as JSON, to a file or the terminal
   head                          the end of the chain, as seq:hash
+  archive <file> --before <YYYY-MM-DD> --who <you> --why <reason>
+                                exports the whole trail, verifies the file, then cuts off what is older than that day
+                                (90 days at least); from then on verify begins after it, by a signed marker
   erase <id…> --who <you> --why <reason>
                                 permanently erases their contents; the chain still verifies
   record-gap --who <you> --why <reason>
                                 after a restored backup: records what is lost, by the heads kept here and each --anchor;
                                 from then on verify names it, with who and why, and ends with 3`;
 
-/** The largest export, which has about a million records. */
+/** The largest file that is read as a whole: an excerpt, or an export that was formatted anew. */
 const mostBytes = 512 * 1024 * 1024;
 
 interface AuditTerminal {
@@ -47,6 +52,7 @@ const flags = {
   against: word,
   who: word,
   why: word,
+  before: word,
 } as const;
 type Values = Given<typeof flags>["values"];
 
@@ -59,19 +65,19 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
   return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
     const anchors = (values.anchor ?? []).map(anchorOf);
     const file = verb === "verify" ? rest[0] : undefined;
-    const text = file === undefined ? undefined : readText(file);
+    const isExport = file !== undefined && (await beginsAsExport(file));
+    const text = file === undefined || isExport ? undefined : readText(file);
     const { against } = values;
     const excerpt = text !== undefined && isExcerpt(text) ? text : undefined;
     if (against !== undefined && excerpt === undefined)
       throw new UsageError("--against is for an excerpt of the trail");
     if (excerpt !== undefined && against !== undefined) {
-      const whole = readText(against);
-      const verify = (onVerified: OnVerified) => verifyExport(whole, anchors, onVerified);
+      const verify = (onVerified: OnVerified) => verifyFile(against, anchors, onVerified);
       return reportExcerpt(await verifyExcerpt(excerpt, verify), terminal);
     }
-    if (text !== undefined && excerpt === undefined)
-      return report(await verifyExport(text, anchors), terminal);
-    if (!["verify", "export", "head", "erase", "record-gap"].includes(verb ?? ""))
+    if (file !== undefined && excerpt === undefined)
+      return report(await verifyFile(file, anchors), terminal);
+    if (!["verify", "export", "head", "archive", "erase", "record-gap"].includes(verb ?? ""))
       throw new UsageError(
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
       );
@@ -86,6 +92,7 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
       const trail = createTrail(redis, key);
       if (verb === "export") return toFile(trail, rest[0], terminal);
       if (verb === "head") return head(trail, terminal);
+      if (verb === "archive") return archive(trail, rest[0], values, terminal);
       if (verb === "erase") return erase(trail, rest, values, terminal);
       const { dataDir } = terminal;
       const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
@@ -111,9 +118,28 @@ function anchorOf(text: string): Anchor {
   throw new UserError(`${text} is not a head`, "it looks like 120:9f86d081…");
 }
 
+/** Verifies an export: line by line, or as a whole where its lines aren't those of Gatehouse. */
+async function verifyFile(
+  file: string,
+  anchors: readonly Anchor[],
+  onVerified?: OnVerified,
+): Promise<TrailVerdict> {
+  if (!(await beginsAsExport(file))) return verifyExport(readText(file), anchors, onVerified);
+  return verifyExportLines(() => readRegularLines(file), anchors, onVerified);
+}
+
+async function beginsAsExport(file: string): Promise<boolean> {
+  let start = "";
+  for await (const line of readRegularLines(file)) {
+    if (start !== "") return isExportStart(`${start}${line}\n`);
+    start = `${line}\n`;
+  }
+  return false;
+}
+
 const readText = (file: string) => readRegularSync(file, mostBytes).toString("utf8");
 
-function report(verdict: TrailVerdict, { write }: AuditTerminal): number {
+function report(verdict: TrailVerdict, { write }: Pick<AuditTerminal, "write">): number {
   write(`${verdictLines(verdict).join("\n")}\n`);
   if (verdict.is === "intact") return verdict.recorded.length > 0 ? 3 : 0;
   return verdict.is === "broken" ? 1 : 2;
@@ -138,13 +164,51 @@ async function toFile(
 ): Promise<number> {
   const signingKey = dataDir ? findSigningKey(dataDir) : undefined;
   const exported = await exportAudit({ ...trail, signingKey });
-  const { from, to } = exported;
+  const { from, to, text } = exported;
   await trail.append({ what: "audit-export", who: "terminal", from, to });
-  if (file === undefined) write(exportText(exported));
+  if (file === undefined) for await (const part of text) write(part);
   else {
-    writeFileSync(file, exportText(exported), privateFile);
-    write(`${exported.records.length.toLocaleString("en")} records written to ${file}\n`);
+    await writeFile(file, text, privateFile);
+    write(`${counted(exported.written, "record")} written to ${file}\n`);
   }
+  return 0;
+}
+
+const fromDay = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Nothing is cut off unless the file has it and verifies. */
+async function archive(
+  trail: Trail,
+  file: string | undefined,
+  { before = "", who, why }: Values,
+  { write, dataDir }: AuditTerminal,
+): Promise<number> {
+  const at = fromDay.test(before) ? Date.parse(before) : Number.NaN;
+  if (file === undefined || Number.isNaN(at) || !who || !why)
+    throw new UsageError("Name a new file, --before (YYYY-MM-DD), --who, and --why");
+  const signingKey = dataDir ? findSigningKey(dataDir) : undefined;
+  if (!signingKey)
+    throw new UserError(
+      "There is no signing key here, and the cut must be signed",
+      "run it with the DATA_DIR of a gateway",
+    );
+  const last = await lastSealBefore(trail, at);
+  const exported = await exportAudit({ ...trail, signingKey });
+  await writeFile(file, exported.text, { ...privateFile, flag: "wx", flush: true });
+  const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
+  let isInFile = false;
+  const verdict = await verifyFile(file, kept, ({ seq, hash }) => {
+    isInFile ||= seq === last.seq && hash === last.hash;
+  });
+  if (verdict.is !== "intact" || !isInFile) {
+    const code = report(verdict, { write });
+    await rm(file);
+    write("Nothing was cut off, and the file was removed: find out what is wrong first.\n");
+    return code || 1;
+  }
+  await cutTrail(trail, { last, signingKey, who, why });
+  const many = counted(exported.written, "record");
+  write(`${many} written to ${file} and verified. Those up to ${last.seq} are cut off: keep it.\n`);
   return 0;
 }
 

@@ -34,13 +34,18 @@ export interface AuditPageOf {
 }
 
 /** One act of the trail: a request, a rollout, or something that was done at once. */
-interface Act {
+interface Act extends FoundAct {
+  /** The requests in it that are still kept. */
+  requests: readonly StoredRequest[];
+}
+
+interface FoundAct {
   /** Undefined for what is one record. */
   id: string | undefined;
   /** Oldest first. */
   entries: readonly [AuditEntry, ...AuditEntry[]];
-  /** The requests in it that are still kept. */
-  requests: readonly StoredRequest[];
+  /** The IDs of the requests in it that are still kept. */
+  requestIds: readonly string[];
 }
 
 /** Whether an act has this ID, as people type it: a request or a rollout. */
@@ -61,7 +66,12 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
     most: mostRecords,
     ...(before === undefined ? {} : { before }),
   });
-  const acts = await actsIn(page.entries, context);
+  const found = await actsIn(page.entries, context);
+  const acts = await withRequests(
+    found,
+    filter.act === undefined ? perPage : found.length,
+    context,
+  );
   await context.learnNames(acts.flatMap(({ entries }) => entries.flatMap(peopleIn)));
   const called = await callersIn(context);
   const on = about === "" ? md`` : md` about ${name(about)}`;
@@ -73,16 +83,15 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
     return sentence(none);
   }
   if (filter.act !== undefined && acts.length === 1) return stepsOf(first, called, context);
-  const all = acts.slice(0, perPage);
-  const rows = all.map((act) => {
+  const rows = acts.map((act) => {
     const text = md`${dayAndTime(act.entries[0].at)} ${wordsOf(act, called, context)}`;
     return section(text, detailsOf(act));
   });
-  const isOlder = (shown: number) => shown < acts.length || page.isMore === true;
+  const isOlder = (shown: number) => shown < found.length || page.isMore === true;
   const older = (shown: number) =>
     runButton("Older", "gatehouse.audit:older", {
       ...(of.input === "" ? {} : { target: of.input }),
-      before: all[shown - 1]?.entries[0].id ?? before,
+      before: acts[shown - 1]?.entries[0].id ?? before,
     });
   const title = (shown: number) => md`*Audit trail*${on}: ${counted(shown, "act")}, newest first.`;
   return message(
@@ -103,25 +112,37 @@ function peopleIn({ record: { who, requester } }: AuditEntry): string[] {
 async function actsIn(
   entries: readonly AuditEntry[],
   { journal }: Pick<ReadContext, "journal">,
-): Promise<readonly Act[]> {
+): Promise<readonly FoundAct[]> {
   const oldestFirst = entries.toReversed();
   const ids = oldestFirst.map(({ record }) => recordedText(record["request"]));
   // What a safety snapshot saves is told even if only the snapshot's records are read.
   const wanted = [...ids, ...oldestFirst.map(({ record }) => actIdIn(record) ?? "")];
-  const stored: StoredRequest[] = [];
+  const parents = new Map<string, string>();
   for (const batch of batches([...new Set(wanted)].filter((id) => id.startsWith("r-"))))
-    stored.push(...(await journal.getMany(batch)));
-  const parents = new Map(stored.map((request) => [request.record.id, actIdOf(request)]));
-  const byAct = Map.groupBy(stored, actIdOf);
+    for (const request of await journal.getMany(batch))
+      parents.set(request.record.id, actIdOf(request));
+  const byAct = Map.groupBy(parents.keys(), (id) => parents.get(id));
   const actOf = ({ id, record }: AuditEntry) =>
     parents.get(recordedText(record["request"])) ?? actIdIn(record) ?? id;
   return [...Map.groupBy(oldestFirst, actOf)]
-    .flatMap(([key, [first, ...more]]): Act[] => {
+    .flatMap(([key, [first, ...more]]): FoundAct[] => {
       if (first === undefined) return [];
       const id = actIdIn(first.record) === undefined ? undefined : key;
-      return [{ id, entries: [first, ...more], requests: byAct.get(key) ?? [] }];
+      return [{ id, entries: [first, ...more], requestIds: byAct.get(key) ?? [] }];
     })
     .toReversed();
+}
+
+/** The first acts with their requests. Those of all acts together would be large. */
+async function withRequests(
+  acts: readonly FoundAct[],
+  most: number,
+  { journal }: Pick<ReadContext, "journal">,
+): Promise<readonly Act[]> {
+  const shown: Act[] = [];
+  for (const act of acts.slice(0, most))
+    shown.push({ ...act, requests: await journal.getMany(act.requestIds) });
+  return shown;
 }
 
 /** How people and VMs are called now; what is gone keeps its ID. */

@@ -161,6 +161,12 @@ export function createTelemetry({
       "redis_volatile",
       "1 while no change is sent, because Redis is set so that it may lose what was sent",
     ),
+    dataDirFree: gauge("data_dir_free_bytes", "Free space where DATA_DIR is"),
+    certificateEnd: gauge(
+      "certificate_end_seconds",
+      "When the first certificate in this file ends, in seconds since 1970",
+      ["file"],
+    ),
     /** The reasons as /readyz reports them. */
     ready: gauge("ready", "0 while this process gets no work for that reason, else 1", ["reason"]),
   };
@@ -214,6 +220,10 @@ export function createTelemetry({
     auditUnsealedAge: gauge(
       "audit_unsealed_age_seconds",
       "Since the oldest record that is not sealed was written; 0 without one",
+    ),
+    redisMemoryRatio: gauge(
+      "redis_memory_ratio",
+      "Redis's used memory by its maxmemory; 0 without a limit",
     ),
     redisRoundTrip: gauge("redis_round_trip_seconds", "How long a PING took at this scrape"),
   };

@@ -1,5 +1,9 @@
+import { statfs } from "node:fs/promises";
 import { createTrail } from "../audit/trail.ts";
+import { certificatesIn } from "../config/compute-tls.ts";
+import type { Config } from "../config/config.ts";
 import type { QueueDepth } from "../queue/queues.ts";
+import { readMemory } from "../redis/check.ts";
 import { readPending } from "../redis/pending.ts";
 import { problemOfWriting } from "./checks/redis.ts";
 import type { Source } from "../core/deliver/deliver.ts";
@@ -21,13 +25,14 @@ const openStates = "draft authorized sending accepted unclear not-applied unknow
  */
 export function createMeasure(
   on: Pick<Services, "redis" | "key" | "redisCheckNow" | "store" | "telemetry"> & {
+    config: Pick<Config, "dataDir" | "authorities" | "compute" | "redisCertificate">;
     queues: Pick<Services["queues"], "depths">;
     inventory: Pick<Services["inventory"], "state">;
     /** The sources of all messages that Slack may lack. */
     sources: readonly Pick<Source, "outbox" | "owedSince">[];
   },
 ): () => Promise<void> {
-  const { redis, key, store, telemetry } = on;
+  const { redis, key, store, telemetry, config } = on;
   const { shared } = telemetry;
   const startedAt = Date.now();
 
@@ -98,11 +103,28 @@ export function createMeasure(
     }
   }
 
+  /** A folder that is gone has no free space. */
+  async function measureDisk(): Promise<void> {
+    const found = await statfs(config.dataDir).catch(() => undefined);
+    telemetry.dataDirFree.set(found ? found.bavail * found.bsize : 0);
+  }
+
+  /** The files are read anew when they change, so their ends may change. */
+  function measureCertificates(): void {
+    for (const [file, pem] of certificateFiles(config)) {
+      const end = firstEnd(pem);
+      if (end === undefined) telemetry.certificateEnd.remove({ file });
+      else telemetry.certificateEnd.set({ file }, end / 1000);
+    }
+  }
+
   async function measureShared(): Promise<void> {
     const began = performance.now();
     await redis.ping();
     shared.redisRoundTrip.set((performance.now() - began) / 1000);
     const now = await store.now();
+    const memory = await readMemory(redis);
+    shared.redisMemoryRatio.set(memory?.mostBytes ? memory.usedBytes / memory.mostBytes : 0);
     const freeze = await store.freezeState();
     const isByPerson = freeze !== undefined && !freeze.cause && freeze.by !== "Gatehouse";
     shared.frozen.set(freeze ? 1 : 0);
@@ -120,6 +142,8 @@ export function createMeasure(
     const refused = await problemOfWriting(redis, key);
     telemetry.sawRedisWrite(isKnown && refused === undefined);
     telemetry.knowShared(isKnown);
+    await measureDisk();
+    measureCertificates();
     const kept = await on.redisCheckNow().catch(() => undefined);
     if (kept) telemetry.redisVolatile.set(kept.kind === "volatile" && !kept.allowed ? 1 : 0);
     // This comes from memory, so it grows older even without Redis.
@@ -128,6 +152,33 @@ export function createMeasure(
     telemetry.inventoryUnread.set(unread.length);
     telemetry.inventoryGaps.set(gaps.length);
   };
+}
+
+/** The certificates that this process has, by the variable that names their file. */
+function certificateFiles({
+  authorities,
+  compute,
+  redisCertificate,
+}: Pick<Config, "authorities" | "compute" | "redisCertificate">) {
+  const { ca, cert } = compute.tls();
+  return [
+    ["CA_FILE", authorities],
+    ["COMPUTE_CA_FILE", ca],
+    ["COMPUTE_CLIENT_CERT_FILE", cert],
+    ["REDIS_CERT_FILE", redisCertificate?.cert],
+  ] as const;
+}
+
+/**
+ * When the first certificate of a file (PEM) ends (ms). Of those with one subject the last one
+ * counts, because a renewed authority stands beside the former one for a while.
+ */
+function firstEnd(pem = ""): number | undefined {
+  const all = certificatesIn(pem).filter((one) => one !== undefined);
+  const ends = [...Map.groupBy(all, ({ subject }) => subject).values()].map((same) =>
+    Math.max(...same.map(({ validTo }) => Date.parse(validTo))),
+  );
+  return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
 /** The age of the oldest time in seconds. 0 without one. */

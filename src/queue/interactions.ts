@@ -39,10 +39,14 @@ function isRefused(error: unknown): boolean {
 const seenForMs = 11 * 60_000;
 /** A gateway counts as dead when it hasn't put off its jobs for this many heartbeats. */
 const deadAfterBeats = 5;
-/** An interaction is given up after this many gateways died while they recovered it. */
-const mostRecoveries = 3;
+/**
+ * What ends a gateway, such as too large an answer, would end the next one, too. So an interaction
+ * is recovered once.
+ */
+const mostRecoveries = 1;
 const maxBytes = 128 * 1024;
-const atOnce = 20;
+/** One is recovered at a time, so that the one that ends a gateway is told from its neighbors. */
+const atOnce = 1;
 
 interface InteractionsOptions {
   queue: Queue<InteractionJob>;
@@ -59,6 +63,9 @@ interface InteractionsOptions {
    */
   staleAfterMs?: number;
 }
+
+/** Why an interaction is only answered, and not handled any more. */
+export type GivenUp = "too-late" | "interrupted";
 
 export type Interactions = ReturnType<typeof createInteractions>;
 
@@ -247,12 +254,12 @@ export function createInteractions(options: InteractionsOptions) {
     forget,
     /**
      * Handles what dead gateways left, once `take` was called on the result. `handle` must never
-     * throw. An interaction that is older than `staleAfterMs`, or during whose recovery three
-     * gateways died, is passed as too late.
+     * throw. With `givenUp`, it only tells the person: the interaction is older than `staleAfterMs`,
+     * or a second gateway died while it handled this one.
      */
     startRecovering(place: {
       connection: RedisClient;
-      handle(interaction: StoredInteraction, how: { isTooLate: boolean }): Promise<void>;
+      handle(interaction: StoredInteraction, how: { givenUp: GivenUp | undefined }): Promise<void>;
     }) {
       return startQueueWorker({
         queue,
@@ -273,11 +280,12 @@ export function createInteractions(options: InteractionsOptions) {
             await job.moveToDelayed(now() + waitMs, token);
             throw new DelayedError();
           }
-          const isTooLate =
-            job.stalledCounter >= mostRecoveries || now() - job.timestamp > staleAfterMs;
-          if (isTooLate) log.error("interaction.too-late", { interaction: id, kind });
+          const isTooLate = now() - job.timestamp > staleAfterMs;
+          const isInterrupted = job.stalledCounter >= mostRecoveries;
+          const givenUp = isTooLate ? "too-late" : isInterrupted ? "interrupted" : undefined;
+          if (givenUp) log.error("interaction.given-up", { interaction: id, kind, why: givenUp });
           else log.info("interaction.recovered", { interaction: id, kind });
-          await place.handle(interaction, { isTooLate });
+          await place.handle(interaction, { givenUp });
           await finish(interaction);
         },
       });

@@ -177,6 +177,39 @@ async function ask(question: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
+/** How full the memory of a Redis is. */
+export interface RedisMemory {
+  usedBytes: number;
+  /** `maxmemory`. 0 means no limit. */
+  mostBytes: number;
+}
+
+/** Undefined when Redis doesn't say. */
+export async function readMemory(redis: Pick<Redis, "info">): Promise<RedisMemory | undefined> {
+  return memoryIn(parseInfo(await ask(() => redis.info("memory"))));
+}
+
+export function memoryIn(info: ReadonlyMap<string, string>): RedisMemory | undefined {
+  const used = info.get("used_memory");
+  if (used === undefined) return undefined;
+  return { usedBytes: Number(used), mostBytes: Number(info.get("maxmemory") ?? 0) };
+}
+
+const nearlyFullAt = 0.8;
+const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
+
+/** `memory: 12 MiB of 512 MiB used`, and whether people should act. */
+export function judgeMemory({ usedBytes, mostBytes }: RedisMemory) {
+  const limit = mostBytes > 0 ? `of ${mib(mostBytes)} used` : "used, no limit";
+  return {
+    words: `memory: ${mib(usedBytes)} ${limit}`,
+    isNearlyFull: mostBytes > 0 && usedBytes >= nearlyFullAt * mostBytes,
+  };
+}
+
+export const memoryMend =
+  "Raise maxmemory, or archive old audit records (audit archive): a full Redis takes no requests.";
+
 /** The lines of INFO, by name. */
 export function parseInfo(text: unknown): ReadonlyMap<string, string> {
   const lines = typeof text === "string" ? text.matchAll(/^([^:#\r\n]+):(.*)$/gm) : [];

@@ -1,6 +1,7 @@
 import { UserError } from "../errors.ts";
 import { md } from "../messages/message.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
+import type { GivenUp } from "../queue/interactions.ts";
 import { say } from "../slack/error-reply.ts";
 import { textAt } from "../slack/json.ts";
 import type {
@@ -105,16 +106,27 @@ export function createConversation(
 
     withoutRedis: (interaction, how) => withoutRedis(interaction, seenNow(interaction), how, watch),
 
-    async tooLate(interaction: Interaction, reply: Reply): Promise<void> {
+    async giveUp(interaction: Interaction, reply: Reply, why: GivenUp): Promise<void> {
       const gateway = seenNow(interaction);
       const first = await gateway.store.madeBy(originOfInteraction(interaction));
       if (first) return reply.privately(await alreadyRequested(first.record.id, gateway));
-      const what = md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`;
-      const way = md`${"/gatehouse jobs"} shows what was requested. If it isn't there, try again.`;
+      const { what, again } = givenUpWords[why];
+      const way = md`${"/gatehouse jobs"} shows what was requested. ${again}`;
       await reply.privately(say(what, way));
     },
   };
 }
+
+const givenUpWords = {
+  "too-late": {
+    what: md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`,
+    again: md`If it isn't there, try again.`,
+  },
+  interrupted: {
+    what: md`Gatehouse was interrupted twice at this, so it doesn't go on, and doesn't know how far it came.`,
+    again: md`If it isn't there, ask an operator why Gatehouse ended before you try again.`,
+  },
+} satisfies Record<GivenUp, object>;
 
 /**
  * A submission has no channel. The answer goes, visible to the person alone, to the channel in

@@ -9,6 +9,7 @@ import type { Person } from "../registry/invocation.ts";
 import type { JournalReads } from "../core/request/journal.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
+import { batches } from "../redis/batches.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** How many requests are read at a time, and at most, to find those that a person may see. */
@@ -90,8 +91,12 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const get: JournalReads["get"] = async (id) => ifSeen(await store.get(id));
   const getMany: JournalReads["getMany"] = async (ids) =>
     filterSeen(await store.getMany(ids), mayRead);
-  const idsSeen = async (ids: readonly string[]) =>
-    (await getMany(ids)).map(({ record }) => record.id);
+  async function idsSeen(ids: readonly string[]): Promise<string[]> {
+    const found: string[] = [];
+    for (const batch of batches(ids))
+      found.push(...(await getMany(batch)).map(({ record }) => record.id));
+    return found;
+  }
   const recentIds: JournalReads["recentIds"] = async (filter, most) => {
     const ids = await store.recentIds(filter, maxRead);
     const found: string[] = [];

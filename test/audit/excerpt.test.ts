@@ -10,12 +10,12 @@ import {
   isExcerpt,
   verifyExcerpt,
 } from "../../src/audit/excerpt.ts";
-import { type AuditExport, exportAudit, exportText, verifyExport } from "../../src/audit/export.ts";
+import { type AuditExport, verifyExport } from "../../src/audit/export.ts";
 import { findSigningKey, openSigningKey } from "../../src/audit/signing-key.ts";
 import { createTrail } from "../../src/audit/trail.ts";
 import { type OnVerified, verifyAudit } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
-import { append, rewriteStream, sealAll, testFolder } from "./trail-of.ts";
+import { append, exportedFile, rewriteStream, sealAll, testFolder } from "./trail-of.ts";
 
 const about = "The night since Nov 26, 8:00 PM";
 
@@ -36,7 +36,7 @@ async function someTrail() {
     acts,
     folder: folder.path,
     excerpt: () => exportExcerpt({ ...world, signingKey, about, acts }),
-    whole: () => exportAudit({ ...world, signingKey }),
+    whole: () => exportedFile({ ...world, signingKey }),
     /** Against the trail in Redis. */
     verify: (text: string) =>
       verifyExcerpt(text, (onVerified) => verifyAudit({ ...world, onVerified })),
@@ -96,9 +96,9 @@ describe("an excerpt of the audit trail", () => {
   it("never counts as the whole trail", async () => {
     const { file, whole } = await someFiles();
     expect(isExcerpt(excerptText(file))).toBe(true);
-    expect(isExcerpt(exportText(whole))).toBe(false);
+    expect(isExcerpt(JSON.stringify(whole))).toBe(false);
     expect((await verifyExport(excerptText(file))).problem?.kind).toBe("file");
-    expect(await verifyExcerpt(exportText(whole), against(whole))).toMatchObject({
+    expect(await verifyExcerpt(JSON.stringify(whole), against(whole))).toMatchObject({
       is: "broken",
       fault: "this isn't an excerpt of the audit trail, or it is damaged",
     });

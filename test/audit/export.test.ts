@@ -3,30 +3,66 @@ import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { eraseRecords } from "../../src/audit/erase.ts";
-import { type AuditExport, exportAudit, exportText, verifyExport } from "../../src/audit/export.ts";
+import {
+  type AuditExport,
+  exportAudit,
+  verifyExport,
+  verifyExportLines,
+} from "../../src/audit/export.ts";
 import { findSigningKey } from "../../src/audit/signing-key.ts";
 import { testRedis } from "../support/with-redis.ts";
-import { append, sealAll, testFolder } from "./trail-of.ts";
+import { append, exportedFile, exportedText, sealAll, testFolder } from "./trail-of.ts";
 
-async function someExport(count: number, isSigned = true): Promise<AuditExport> {
+async function someText(count: number, isSigned = true): Promise<string> {
   await using world = await testRedis();
   await using folder = await testFolder();
   await append(world, count);
   await sealAll(world, folder.path);
   const signingKey = isSigned ? findSigningKey(folder.path) : undefined;
-  return await exportAudit({ redis: world.redis, key: world.key, signingKey });
+  return await exportedText({ redis: world.redis, key: world.key, signingKey });
 }
+
+const someExport = async (count: number, isSigned = true) =>
+  JSON.parse(await someText(count, isSigned)) as AuditExport;
 
 describe("an export of the audit trail", () => {
   it("verifies from its text alone", async () => {
-    const file = await someExport(120);
-    expect(await verifyExport(exportText(file))).toMatchObject({
+    const text = await someText(120);
+    const file = JSON.parse(text) as AuditExport;
+    expect(await verifyExport(text)).toMatchObject({
       is: "intact",
       sealed: 120,
       head: { seq: 120, hash: file.records.at(-1)?.hash },
       signed: { seq: 120 },
     });
     expect(file).toMatchObject({ from: 1, to: 120, head: { seq: 120 } });
+  });
+
+  it("is written and verified page by page, so that a trail of any length takes the memory of one page", async () => {
+    await using world = await testRedis();
+    await using folder = await testFolder();
+    const count = 2_500;
+    await append(world, count);
+    await sealAll(world, folder.path);
+    const { text } = await exportAudit({ redis: world.redis, key: world.key, page: 50 });
+    const parts = await Array.fromAsync(text);
+    const recordsIn = parts.map((part) => part.split('"payload"').length - 1);
+    expect(Math.max(...recordsIn)).toBe(50);
+    expect(recordsIn.reduce((sum, many) => sum + many, 0)).toBe(count);
+    const lines = parts.join("").split("\n");
+    let read = 0;
+    function* readLines() {
+      for (const line of lines) {
+        read += 1;
+        yield line;
+      }
+    }
+    let readAtFirst = 0;
+    const onVerified = ({ seq }: { seq: number }) => void (seq === 1 && (readAtFirst = read));
+    const verdict = await verifyExportLines(readLines, [], onVerified);
+    expect(verdict).toMatchObject({ is: "intact", sealed: count });
+    // The first pass reads all but the records, the second one the records.
+    expect(readAtFirst - lines.length).toBeLessThan(count / 2);
   });
 
   it("can be checked with sha256sum, as it says itself", async () => {
@@ -51,11 +87,11 @@ describe("an export of the audit trail", () => {
     const { redis, key } = world;
     await eraseRecords({ redis, key, ids: [ids[3] ?? ""], who: "U09ADMIN", why: "left us" });
     await sealAll(world, folder.path);
-    const whole = await exportAudit({ redis, key });
+    const whole = await exportedFile({ redis, key });
     expect(whole.records[3]).not.toHaveProperty("record");
     expect(await verifyExport(whole)).toMatchObject({ is: "intact", sealed: 11, erased: 1 });
     await redis.xdel(key("audit"), ids[6] ?? "");
-    const cut = await exportAudit({ redis, key });
+    const cut = await exportedFile({ redis, key });
     expect((await verifyExport(cut)).problem).toMatchObject({ seq: 7, kind: "removed" });
   });
 
@@ -102,8 +138,8 @@ describe("an export of the audit trail", () => {
   });
 
   it("betrays any changed character of its text", async () => {
-    const file = await someExport(6);
-    const text = exportText(file);
+    const text = await someText(6);
+    const file = JSON.parse(text) as AuditExport;
     const anyPlace = fc.nat(text.length - 1);
     await fc.assert(
       fc.asyncProperty(

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "../../src/log/log.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
+import { type AuditExport, exportAudit } from "../../src/audit/export.ts";
 import { startSealer } from "../../src/audit/sealer.ts";
 import { createTrail } from "../../src/audit/trail.ts";
 import { until } from "../support/until.ts";
@@ -16,6 +17,15 @@ export async function testFolder(): Promise<{ path: string } & AsyncDisposable> 
 interface World {
   redis: RedisClient;
   key: Keys;
+}
+
+/** An export as its file has it. */
+export async function exportedText(options: Parameters<typeof exportAudit>[0]): Promise<string> {
+  return (await Array.fromAsync((await exportAudit(options)).text)).join("");
+}
+
+export async function exportedFile(options: Parameters<typeof exportAudit>[0]) {
+  return JSON.parse(await exportedText(options)) as AuditExport;
 }
 
 /** Appends records as a move's script does. Resolves to their ids. */

@@ -10,6 +10,7 @@ import { measureThroughput } from "./throughput.ts";
 import { measureTold } from "./told.ts";
 import { measureTroubles } from "./troubles.ts";
 import { measureWaiting } from "./waiting.ts";
+import { measureYear } from "./year.ts";
 
 /**
  * Measures what a person or an operator feels, and prints docs/figures.md; with the names of some parts, their rows alone. Ends
@@ -21,6 +22,7 @@ const parts: Record<string, () => Promise<readonly Figure[]>> = {
   throughput: measureThroughput,
   cpu: measureCpu,
   memory: measureMemory,
+  year: measureYear,
   idle: measureIdle,
   waiting: measureWaiting,
   inventory: measureInventory,

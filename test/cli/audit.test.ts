@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runAudit } from "../../src/cli/audit.ts";
@@ -129,6 +129,101 @@ describe("audit in a terminal", () => {
     const done = await at.audit("erase", id, "--who", "U09ADMIN", "--why", "left us");
     expect(done).toMatchObject({ code: 0, said: expect.stringContaining("1 erased.") });
     expect((await at.audit("verify")).said).toContain("1 record erased on purpose");
+  });
+
+  /** A trail whose first records are older than those that requests still cite. */
+  async function aged(at: Awaited<ReturnType<typeof terminal>>, old: number, young: number) {
+    const { redis, key } = at.world;
+    const begin = Date.UTC(2020, 0, 1);
+    for (let n = 0; n < old; n += 1) {
+      const fields = ["at", begin + n, "record", JSON.stringify({ what: "request", n })];
+      await redis.xadd(key("audit"), `${begin + n}-0`, ...fields);
+    }
+    await sealAll(at.world, stopped(at));
+    await append(at.world, young);
+    await sealAll(at.world, at.folder);
+  }
+
+  /** The directory of a gateway that anchored an old head, and hasn't run since. */
+  const stopped = ({ folder }: { folder: string }) => join(folder, "stopped");
+
+  const why = ["--who", "ada", "--why", "Redis is full"];
+
+  it("archive writes the whole trail to a file, cuts off what is old, and verify goes on from the signed cut", async () => {
+    await using at = await terminal(0);
+    const { redis, key } = at.world;
+    await aged(at, 250, 10);
+    const file = join(at.folder, "2020.json");
+    const posted = (await at.audit("head")).said.trim();
+    expect(await at.audit("archive", file, "--before", "2021-01-01", ...why)).toEqual({
+      code: 0,
+      said: `260 records written to ${file} and verified. Those up to 250 are cut off: keep it.\n`,
+    });
+    expect(await redis.xlen(key("audit"))).toBe(11);
+    expect(await redis.xlen(key("audit", "seals"))).toBe(10);
+    expect(await redis.exists(key("audit", "salts", 0), key("audit", "salts", 1))).toBe(0);
+    expect(await redis.hlen(key("audit", "salts", 2))).toBe(10);
+    await sealAll(at.world, stopped(at));
+    const verified = await at.audit("verify", "--anchor", posted);
+    expect(verified).toMatchObject({
+      code: 0,
+      said: expect.stringContaining("11 records verified"),
+    });
+    expect(verified.said).toMatch(/Records 1 to 250 were archived on .+, signed by [0-9a-f]{16}/);
+    expect((await at.audit("verify", file)).code).toBe(0);
+    // What follows is exported, archived, and proven as before
+    const later = join(at.folder, "later.json");
+    expect((await at.audit("export", later)).said).toBe(`11 records written to ${later}\n`);
+    expect((await at.audit("verify", later)).said).toContain("11 records verified");
+    expect(
+      await at.audit("archive", join(at.folder, "2.json"), "--before", "2021-01-01", ...why),
+    ).toMatchObject({ code: 2, said: expect.stringContaining("No sealed record is that old") });
+  });
+
+  it("archive cuts off nothing unless the file has it all, verified", async () => {
+    await using at = await terminal(0);
+    const { redis, key } = at.world;
+    await aged(at, 20, 2);
+    const file = join(at.folder, "2020.json");
+    const attempt = (before: string) => at.audit("archive", file, "--before", before, ...why);
+    const today = new Date().toISOString().slice(0, 10);
+    expect((await attempt(today)).said).toContain("The records of the last 90 days can't");
+    expect((await attempt("2019-01-01")).said).toContain("No sealed record is that old");
+    expect((await attempt("soon")).code).toBe(64);
+    expect((await at.audit("archive", file, "--before", "2021-01-01")).code).toBe(64);
+    await writeFile(file, "another archive");
+    expect((await attempt("2021-01-01")).code).toBe(2);
+    expect(await readFile(file, "utf8")).toBe("another archive");
+    await rm(file);
+    const [first = ["", []]] = await redis.xrange(key("audit"), "-", "+", "COUNT", 1);
+    await redis.xdel(key("audit"), first[0]);
+    const refused = await attempt("2021-01-01");
+    expect(refused).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("Nothing was cut off"),
+    });
+    expect(await redis.xlen(key("audit", "seals"))).toBe(22);
+    await expect(stat(file)).rejects.toThrow("ENOENT");
+  });
+
+  it("verify betrays a cut that nobody signed, and one that was moved", async () => {
+    await using at = await terminal(0);
+    const { redis, key } = at.world;
+    await aged(at, 5, 5);
+    await at.audit("archive", join(at.folder, "a.json"), "--before", "2021-01-01", ...why);
+    await sealAll(at.world, at.folder);
+    const [next] = await redis.xrange(key("audit", "seals"), "6-0", "6-0");
+    const hash = next?.[1].at(-1) ?? "";
+    const cut = JSON.parse((await redis.get(key("audit", "archived"))) ?? "") as object;
+    await redis.set(key("audit", "archived"), JSON.stringify({ ...cut, seq: 6, hash }));
+    expect((await at.audit("verify")).said).toContain(
+      "the signature of what was archived is wrong",
+    );
+    await redis.del(key("audit", "archived"));
+    expect(await at.audit("verify")).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("broken at record 1"),
+    });
   });
 
   /** What a restored copy leaves: Redis as it was, and heads on disk that it doesn't know. */

@@ -1,11 +1,15 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
+import { silentLog } from "../../src/log/log.ts";
+import { connectRedis, createKeys } from "../../src/redis/redis.ts";
+import type { Config } from "../../src/config/config.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { md, sentence } from "../../src/messages/message.ts";
 import { createJournal } from "../../src/core/request/journal.ts";
 import { createNotices } from "../../src/core/deliver/notices.ts";
 import { createMeasure } from "../../src/operate/measure.ts";
 import { claimedBy, storeRequest, restartOf, vmTarget, movedBy, stageOf } from "../core/asking.ts";
-import { testRedis } from "../support/with-redis.ts";
+import { mintAuthority } from "../support/mint-authority.ts";
+import { privateRedis, testRedis } from "../support/with-redis.ts";
 
 const minuteMs = 60_000;
 const nothingRead = {
@@ -16,6 +20,64 @@ const nothingRead = {
   projects: 0,
   unread: [],
 };
+
+const nothingSet = {
+  authorities: undefined,
+  compute: { tls: () => ({}) },
+  redisCertificate: undefined,
+} as unknown as Pick<Config, "authorities" | "compute" | "redisCertificate">;
+
+it("tells how full Redis is, what is free for DATA_DIR, and when certificates end", async () => {
+  await using own = await privateRedis();
+  const redis = await connectRedis(own.url, "commands", silentLog());
+  onTestFinished(() => redis.disconnect());
+  const key = createKeys("gatehouse");
+  const store = createJournal(redis, key);
+  const telemetry = createTelemetry();
+  const authority = mintAuthority("Acme");
+  const { cert } = authority.mint("gatehouse", { untilDays: 9 });
+  const { cert: renewed } = authority.mint("an authority", { untilDays: 90 });
+  const { cert: former } = authority.mint("an authority", { untilDays: 2 });
+  const config = {
+    ...nothingSet,
+    dataDir: ".",
+    authorities: former + renewed,
+    redisCertificate: { cert, key: "" },
+  };
+  const measure = createMeasure({
+    config,
+    redis,
+    key,
+    store,
+    queues: { depths: async () => [] },
+    inventory: { state: async () => nothingRead },
+    telemetry,
+    sources: [],
+    redisCheckNow: async () => ({ kind: "ok" }),
+  });
+  async function figure(name: string): Promise<number> {
+    await measure();
+    const { text } = await telemetry.render();
+    const line = text.split("\n").find((one) => one.startsWith(`gatehouse_${name} `));
+    return Number(line?.split(" ").at(-1));
+  }
+  expect(await figure("redis_memory_ratio")).toBe(0);
+  await redis.config("SET", "maxmemory", 1024 ** 3);
+  expect(await figure("redis_memory_ratio")).toBeGreaterThan(0);
+  expect(await figure("redis_memory_ratio")).toBeLessThan(0.1);
+  expect(await figure("data_dir_free_bytes")).toBeGreaterThan(0);
+  const dayMs = 86_400_000;
+  const days = async (file: string) =>
+    Math.round(
+      ((await figure(`certificate_end_seconds{file="${file}"}`)) * 1000 - Date.now()) / dayMs,
+    );
+  expect(await days("REDIS_CERT_FILE")).toBe(9);
+  expect(await days("CA_FILE")).toBe(90);
+  config.dataDir = "/nowhere";
+  config.authorities = "";
+  expect(await figure("data_dir_free_bytes")).toBe(0);
+  expect(await days("CA_FILE")).toBeNaN();
+});
 
 it("counts what is open by state, with the age of the oldest, what is owed, and what isn't sealed", async () => {
   const began = performance.now();
@@ -29,6 +91,7 @@ it("counts what is open by state, with the age of the oldest, what is owed, and 
   const { announce, source } = createNotices({ redis, key });
   const sources = [{ outbox: store.outbox, owedSince: "changedAt" as const }, source];
   const measure = createMeasure({
+    config: { ...nothingSet, dataDir: "." },
     redis,
     key,
     store,

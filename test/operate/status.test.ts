@@ -157,6 +157,23 @@ describe("a Redis that doesn't take writes", () => {
     await redis[Symbol.asyncDispose]();
   });
 
+  it("warns people before Redis is full, in the status and in the digest", async () => {
+    const info = await world.client.info("memory");
+    const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1]);
+    await world.client.config("SET", "maxmemory", Math.round(used * 1.1));
+    expect(await statusLines(world)).toContainEqual(
+      expect.stringMatching(
+        /^⚠️ Redis: answers, writes to disk.*; memory: \d+ MiB of \d+ MiB used; .*Raise maxmemory/,
+      ),
+    );
+    await world.olivia.types("ops", "/gatehouse digest now");
+    await hears(world.olivia, "ops", /Redis is nearly full \(memory: \d+ MiB of \d+ MiB used\)/);
+    await world.client.config("SET", "maxmemory", 0);
+    expect((await statusLines(world)).find((line) => line.includes("Redis:"))).not.toMatch(
+      /memory/,
+    );
+  });
+
   it.for([
     ["full", ["maxmemory", "1"], ["maxmemory", "0"], /Redis is full/],
     ["read-only", ["REPLICAOF"], ["REPLICAOF"], /Redis is a read-only replica/],

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { addPerson } from "../../sandbox/slack/state/people.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { auditOf } from "../core/asking.ts";
+import { append } from "../audit/trail-of.ts";
 import { startWorld } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 import { until } from "../support/until.ts";
@@ -24,12 +25,22 @@ describe("reading the audit trail in Slack", () => {
     await hears(world.ada, "random", /The audit trail is intact/);
     await world.ada.types("random", "/gatehouse audit export");
     await hears(world.ada, "random", /file in your direct messages contains \d+ records/);
+    const huge = { what: "request", request: "r-huge", why: "x".repeat(900_000) };
+    await append({ redis: world.client, key: world.key }, 10, () => huge);
+    await until(sealed).toBe(0);
+    await world.ada.types("random", "/gatehouse audit export");
+    const refused = /too large for a file in Slack: \d+ records\. Nothing was sent\./;
+    const text = wordsOf(await hears(world.ada, "random", refused));
+    expect(text).toContain("node gatehouse.mjs audit export FILE");
+    const files = [...world.slack.workspace.files.values()];
+    expect(files.map(({ name }) => name)).toEqual([expect.stringMatching(/^gatehouse-audit-/)]);
     const trail = await auditOf(world.client, world.key("audit"));
     const looks = trail.filter(({ what }) => String(what).startsWith("audit-"));
     expect(looks).toMatchObject([
       { what: "audit-read", who: "U0ADA", about: "" },
       { what: "audit-read", who: "U0ADA", about: "web-2" },
       { what: "audit-read", who: "U0ADA", about: "verify" },
+      { what: "audit-export", who: "U0ADA", about: "export" },
       { what: "audit-export", who: "U0ADA", about: "export" },
     ]);
     expect(trail.filter(({ what }) => what === "refusal").map(({ who }) => who)).toEqual([

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { openAnchors } from "../../audit/anchors.ts";
-import { exportAudit, exportText } from "../../audit/export.ts";
+import { exportAudit } from "../../audit/export.ts";
 import { renderVerdict } from "../../audit/render.ts";
 import { findSigningKey } from "../../audit/signing-key.ts";
 import { type AuditFilter, isStreamId, peopleInTrail } from "../../audit/trail.ts";
 import { verifyAudit } from "../../audit/verify.ts";
-import { type Message, buttons, md, name, sentence } from "../../messages/message.ts";
+import { type Message, buttons, counted, md, name, sentence } from "../../messages/message.ts";
+import { batches } from "../../redis/batches.ts";
 import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
 import { fold, plainForm } from "../../text/fold.ts";
 import { type ReadContext, targetMeant } from "../context.ts";
@@ -50,15 +51,28 @@ export const audit = defineCommand({
   },
 });
 
+/** A file that is sent through Slack is in memory as a whole. A record takes about 900 bytes of it. */
+const mostFileBytes = 8 * 1024 * 1024;
+
 async function exported(trail: ReadContext["trail"]): Promise<Answer> {
   const file = await exportAudit({ ...trail, signingKey: findSigningKey(trail.dataDir) });
-  const text = md`The file in your direct messages contains ${file.records.length} records. It explains how to verify it; ${"node gatehouse.mjs audit verify FILE"} does so too.`;
+  const parts: string[] = [];
+  let bytes = 0;
+  for await (const part of file.text) {
+    bytes += Buffer.byteLength(part);
+    if (bytes > mostFileBytes) return { message: sentence(tooLarge(file.to - file.from + 1)) };
+    parts.push(part);
+  }
+  const text = md`The file in your direct messages contains ${counted(file.written, "record")}. It explains how to verify it; ${"node gatehouse.mjs audit verify FILE"} does so too.`;
   const fileName = `gatehouse-audit-${new Date().toISOString().slice(0, 10)}.json`;
   return {
     message: sentence(text),
-    file: { name: fileName, title: "The audit trail", content: exportText(file) },
+    file: { name: fileName, title: "The audit trail", content: parts.join("") },
   };
 }
+
+const tooLarge = (records: number) =>
+  md`The audit trail is too large for a file in Slack: ${counted(records, "record")}. Nothing was sent. Ask an operator to run ${"node gatehouse.mjs audit export FILE"} beside a gateway, or name a person, a VM, or a request after ${"/gatehouse audit"}.`;
 
 /**
  * One meaning of a word: the filter for the trail, its name in the answer, and an input that can
@@ -113,14 +127,12 @@ async function peopleCalled(
 ): Promise<readonly string[]> {
   const ids = await peopleInTrail(trail);
   await learnNames(ids.slice(0, mostLookedUp));
-  const requests = await journal.getMany(await journal.recentIds({}, mostRequests));
-  const requesters = requests.map(({ record: { requester } }) => requester);
   const isCalled = (called: string | undefined) =>
     called !== undefined && fold(called) === fold(word);
-  const found = [
-    ...ids.filter((id) => isCalled(nameOf(id))),
-    ...requesters.filter(({ name: called }) => isCalled(called)).map(({ id }) => id),
-  ];
+  const found = ids.filter((id) => isCalled(nameOf(id)));
+  for (const batch of batches(await journal.recentIds({}, mostRequests)))
+    for (const { record } of await journal.getMany(batch))
+      if (isCalled(record.requester.name)) found.push(record.requester.id);
   return [...new Set(found)];
 }
 

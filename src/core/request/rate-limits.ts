@@ -13,6 +13,8 @@ import type { Origin } from "./origin.ts";
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
+/** How long it is known when programs last called, after the last call of any (ms). */
+const callsForMs = 90 * 24 * hourMs;
 /** Longer than any approval may take. */
 const draftMs = 30 * 24 * hourMs;
 
@@ -194,7 +196,9 @@ export function createLimits(redis: RedisClient, key: Keys) {
       waitFor(key("rate", "api", caller), id, how),
 
     async noteApiCall(route: string, caller: string): Promise<void> {
-      await redis.hset(key("api", "last"), `${route} ${caller}`, await redisNow(redis));
+      const last = key("api", "last");
+      await redis.hset(last, `${route} ${caller}`, await redisNow(redis));
+      await redis.pexpire(last, callsForMs);
     },
     /** When something of a program was last taken (Redis time), by `<route> <caller>`. */
     async apiCalls(): Promise<ReadonlyMap<string, number>> {

@@ -14,16 +14,20 @@ export interface Review {
 
 export type Reviews = ReturnType<typeof createReviews>;
 
+/** As long as a request is kept, after whose end a review can't be opened again (ms). */
+const signedForMs = 90 * 86_400_000;
+
 export function createReviews(redis: RedisClient, key: Keys) {
+  const signed = (request: string) => key("reviews-signed", request);
   return {
     /** False when the review was already signed. Idempotent. */
     async open(review: Review): Promise<boolean> {
-      if ((await redis.sismember(key("reviews-signed"), review.request)) === 1) return false;
+      if ((await redis.exists(signed(review.request))) === 1) return false;
       await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
       return true;
     },
     async close(request: string): Promise<void> {
-      await redis.sadd(key("reviews-signed"), request);
+      await redis.set(signed(request), "1", "PX", signedForMs);
       await redis.hdel(key("reviews"), request);
     },
     /** Those that nobody has signed, the oldest first. */

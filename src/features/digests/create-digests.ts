@@ -7,6 +7,7 @@ import type { Log } from "../../log/log.ts";
 import { type Markdown, type Message, listed, md } from "../../messages/message.ts";
 import { scopeOfChannel } from "../../core/permit/access.ts";
 import { sightOf } from "../../core/permit/sight.ts";
+import { judgeMemory, readMemory } from "../../redis/check.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
@@ -98,15 +99,16 @@ export function createDigests(options: DigestsOptions) {
     }
     const seen = targets && orUnread("VMs", sight.inventory.vms());
     const aboutTarget = ({ target }: RequestFact) => target;
-    const [state, vms, open, ended, frozen, switches] = await Promise.all([
+    const seesAll = scope === undefined && targets === undefined;
+    const [state, vms, open, ended, frozen, switches, memory] = await Promise.all([
       orUnread("how old the list of VMs is", sight.inventory.state()),
       orUnread("VMs", sight.vms()),
       orUnread("open requests", sight.only(requests.open(onCut), aboutTarget)),
       orUnread("what changed", sight.only(requests.endedSince(since, onCut), aboutTarget)),
       orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
       orUnread("freezes", switchesSince(since)),
+      seesAll ? orUnread("how full Redis is", readMemory(redis)) : undefined,
     ]);
-    const seesAll = scope === undefined && targets === undefined;
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
@@ -123,6 +125,7 @@ export function createDigests(options: DigestsOptions) {
       parts: read,
       cut: [...cut, ...read.flatMap((part) => part.cut ?? [])],
       frozen,
+      memory: memory && judgeMemory(memory),
       switches,
       seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),

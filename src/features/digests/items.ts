@@ -11,6 +11,7 @@ import {
   timeNear,
   withFullStop,
 } from "../../messages/message.ts";
+import { type judgeMemory, memoryMend } from "../../redis/check.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import { showRequest, showVm } from "../../registry/command-buttons.ts";
@@ -38,6 +39,8 @@ export interface DigestFacts {
   parts?: readonly ReadPart[] | undefined;
   /** The present freeze. */
   frozen?: Freeze | undefined;
+  /** How full Redis is; only where the digest is about everything. */
+  memory?: ReturnType<typeof judgeMemory> | undefined;
   /** Newest first. */
   switches?: readonly SwitchFact[] | undefined;
   /** How many the channel sees, where this is about some of them. */
@@ -72,6 +75,20 @@ const ownKinds = {
     words: ["freeze of all changes", "freezes of all changes"],
     isLasting: true,
     lines: ({ frozen, now }) => (frozen ? [frozenLine(frozen, now)] : []),
+  },
+  memory: {
+    place: "alarm",
+    words: ["warning about Redis", "warnings about Redis"],
+    lines: ({ memory }) =>
+      memory?.isNearlyFull
+        ? [
+            {
+              key: "memory",
+              text: md`🟠 Redis is nearly full (${memory.words}). ${memoryMend}`,
+              button: undefined,
+            },
+          ]
+        : [],
   },
   error: { place: "trouble", words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
   stuck: { place: "trouble", words: ["VM stuck", "VMs stuck"], lines: stuckLines },

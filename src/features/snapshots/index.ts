@@ -7,17 +7,22 @@ import { restore } from "./restore.ts";
 import { snapshotsInDigests } from "./tell-snapshots.ts";
 import { snapshot } from "./snapshot.ts";
 
+const dayMs = 86_400_000;
+
 /** Takes snapshots, remembers them, and restores a VM from one. */
 export const snapshots = defineFeature({
   name: "snapshots",
   commands: [snapshot, listSnapshots, restore],
-  needs: ["config", "snapshots", "appraiser", "tellAudit"],
+  needs: ["config", "snapshots", "inventory", "appraiser", "tellAudit"],
   start(on) {
     const { httpTimeoutMs } = on.config.policy.timing;
     const attestation = (vm: Parameters<typeof attestationInWords>[1]) =>
       attestationInWords(on.appraiser, vm, httpTimeoutMs);
+    const keepSeen = async () =>
+      on.snapshots.keepSeen((await on.inventory.vms()).map(({ id }) => id));
     return {
       digest: snapshotsInDigests(on),
+      schedules: [{ name: "snapshots-kept", repeat: { every: dayMs }, run: keepSeen }],
       pickers: { snapshot: pickSnapshot },
       afterResult: (request, command) => keepSnapshots(request, command, { ...on, attestation }),
     };

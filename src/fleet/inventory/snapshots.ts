@@ -1,6 +1,7 @@
 import type { Specs } from "../compute/compute.ts";
 import { utcNear } from "../../text/time-words.ts";
-import type { Keys, RedisClient } from "../../redis/redis.ts";
+import { batches } from "../../redis/batches.ts";
+import { type Keys, type RedisClient, fromPairs } from "../../redis/redis.ts";
 
 /** A snapshot that Gatehouse remembers, because the service can't list snapshots. */
 export interface KnownSnapshot {
@@ -58,14 +59,29 @@ export function snapshotName(
 
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
-const readAtOnce = 200;
+const readAtOnce = 20;
+const ownersAtOnce = 500;
+/** How long the snapshots of a VM are kept after it was last seen (ms). */
+const keptMs = 90 * 86_400_000;
 
 export function createSnapshots(redis: RedisClient, key: Keys) {
+  const ownersKey = key("snapshot-owners");
+
   /** The snapshots of a VM, newest first. */
   async function of(vmId: string): Promise<KnownSnapshot[]> {
     const all = Object.values(await redis.hgetall(key("snapshots", vmId)));
     return all.map((text) => JSON.parse(text) as KnownSnapshot).toSorted((a, b) => b.at - a.at);
   }
+  /** The IDs of snapshots with their VMs, in pages. */
+  async function* owners(): AsyncGenerator<ReadonlyMap<string, string>> {
+    for (let cursor = "0"; ;) {
+      const [next, fields] = await redis.hscan(ownersKey, cursor, "COUNT", ownersAtOnce);
+      yield new Map(Object.entries(fromPairs(fields)));
+      if (next === "0") return;
+      cursor = next;
+    }
+  }
+
   return {
     of,
     /** Finds a snapshot by ID, or by a name that only one snapshot with an ID has. */
@@ -89,22 +105,26 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
       if (id === "") {
         const now = { ...known, ...(claimed ? { claimed } : {}) };
         await redis.hset(all, nameless, JSON.stringify(now));
+        await redis.pexpire(all, keptMs);
         return;
       }
       // The first record is kept, because one that was typed by hand later knows less.
       await redis.hsetnx(all, id, JSON.stringify(known));
       if (before !== null) await redis.hdel(all, nameless);
-      await redis.hsetnx(key("snapshot-owners"), id, vmId);
+      await redis.pexpire(all, keptMs);
+      await redis.hsetnx(ownersKey, id, vmId);
     },
     /** The VM that a snapshot ID belongs to, if Gatehouse knows it. */
     ownerOf: async (snapshotId: string): Promise<string | undefined> =>
-      (await redis.hget(key("snapshot-owners"), snapshotId)) ?? undefined,
+      (await redis.hget(ownersKey, snapshotId)) ?? undefined,
     /**
      * When the newest snapshot that can be restored was taken, by VM (ms). VMs without one are left
      * out.
      */
     async newest(): Promise<ReadonlyMap<string, number>> {
-      const vmIds = [...new Set(await redis.hvals(key("snapshot-owners")))];
+      const known = new Set<string>();
+      for await (const page of owners()) for (const vmId of page.values()) known.add(vmId);
+      const vmIds = [...known];
       const newest = new Map<string, number>();
       for (let from = 0; from < vmIds.length; from += readAtOnce) {
         const some = vmIds.slice(from, from + readAtOnce);
@@ -115,6 +135,25 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
         }
       }
       return newest;
+    },
+    /**
+     * Keeps the snapshots of these VMs, which exist. Those of others are forgotten 90 days after
+     * their VM was last seen.
+     */
+    async keepSeen(vmIds: readonly string[]): Promise<void> {
+      for (const some of batches(vmIds))
+        await Promise.all(some.map((vmId) => redis.pexpire(key("snapshots", vmId), keptMs)));
+      for await (const page of owners()) {
+        const gone = await Promise.all(
+          [...page].map(async ([id, vmId]) => {
+            const leftMs = await redis.pttl(key("snapshots", vmId));
+            // A former release gave them no end.
+            if (leftMs === -1) await redis.pexpire(key("snapshots", vmId), keptMs);
+            return leftMs === -2 ? [id] : [];
+          }),
+        );
+        for (const some of batches(gone.flat())) await redis.hdel(ownersKey, ...some);
+      }
     },
   };
 }

@@ -8,6 +8,7 @@ import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { UnreadyReason } from "../../log/telemetry.ts";
 import { counted, duration, firstFew, plain } from "../../messages/message.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
+import { judgeMemory, memoryMend, readMemory } from "../../redis/check.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
 import { clockProblem, isClockOff, offInWords } from "../clock.ts";
 import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
@@ -186,9 +187,15 @@ export const checks: readonly Check[] = [
       const told = (stops: boolean) =>
         problems.filter((one) => one.stops === stops).map(({ sentence }) => sentence);
       const [stopping, others] = [told(true), told(false)];
-      const said = ["answers, writes to disk", ...stopping].join("; ");
-      const finding = stopping.length > 0 ? trouble(said) : well(said);
-      return others.length > 0 ? { ...finding, advice: others.join("; ") } : finding;
+      const found = await readMemory(on.redis);
+      const memory = found && judgeMemory(found);
+      const isNearlyFull = memory?.isNearlyFull === true;
+      const full = isNearlyFull ? [memory.words] : [];
+      const said = ["answers, writes to disk", ...stopping, ...full].join("; ");
+      const finding = stopping.length > 0 || isNearlyFull ? trouble(said) : well(said);
+      const sayings = others.length === 0 ? [] : [others.join("; ")];
+      const advice = [...sayings, ...(isNearlyFull ? [memoryMend] : [])].join(". ");
+      return advice === "" ? finding : { ...finding, advice };
     },
     async forReadiness(on) {
       const problem = await redisProblem(on.redis, on.key);

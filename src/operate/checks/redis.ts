@@ -4,6 +4,9 @@ import { messageOf, withHint } from "../../errors.ts";
 import {
   checkRedis,
   type RedisCheck,
+  judgeMemory,
+  memoryIn,
+  memoryMend,
   parseInfo,
   storageOf,
   storageProblems,
@@ -135,7 +138,6 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
   });
   const info = parseInfo(await redis.info().catch(() => ""));
   const { mode, shown } = parseRedisUrl(config.redisUrl);
-  const bytes = (name: string) => Number(info.get(name) ?? 0);
   return {
     /** The address and the kind of setup: `redis:6379, alone`. */
     setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
@@ -145,16 +147,12 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
     storage: storageProblems(await storageOf(redis), config.redisReplicas),
     /** The error that writing one of Gatehouse's own keys met. */
     writeProblem: await problemOfWriting(redis, key),
-    usedBytes: bytes("used_memory"),
-    /** 0 means no limit. */
-    mostBytes: bytes("maxmemory"),
+    memory: memoryIn(info),
   };
 }
 
 const oldest = 6.2;
 const slowMs = 20;
-const fullAt = 0.8;
-const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 
 const closer =
   "Each request needs about ten round trips: move Redis closer, or find out why it is slow.";
@@ -183,12 +181,10 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
       ...tlsFindings(facts),
     ];
   const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
-  const { usedBytes, mostBytes } = facts;
   const known = setUp + (version === undefined ? "" : `, Redis ${version}`);
   const isOld = version !== undefined && Number.parseFloat(version) < oldest;
   const trip = `round trip: ${roundTripMs.toFixed(1)} ms`;
-  const memory = `memory: ${mib(usedBytes)} ${mostBytes ? `of ${mib(mostBytes)} used` : "used, no limit"}`;
-  const isFull = mostBytes > 0 && usedBytes >= fullAt * mostBytes;
+  const memory = facts.memory && judgeMemory(facts.memory);
   return [
     isOld ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`) : well(known),
     roundTripMs > slowMs ? note(trip, closer) : well(trip),
@@ -200,11 +196,16 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
         ? ill(sentence, "Bring the replicas back, or lower REDIS_REPLICAS.")
         : note(sentence, "docs/promise.md says what may be lost at worst."),
     ),
-    isFull && writeRefusal(writeProblem) !== "full"
-      ? ill(memory, "Raise maxmemory: a full Redis takes no requests.")
-      : well(memory),
+    ...(memory ? [memoryFinding(memory, writeProblem)] : []),
   ];
 }
+
+/** A Redis that is full already says so by refusing to write. */
+const memoryFinding = (
+  { words, isNearlyFull }: ReturnType<typeof judgeMemory>,
+  writeProblem: unknown,
+): Finding =>
+  isNearlyFull && writeRefusal(writeProblem) !== "full" ? ill(words, memoryMend) : well(words);
 
 /** Judges whether Redis keeps its data. */
 function keptFinding(check: RedisCheck): Finding {

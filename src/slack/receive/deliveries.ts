@@ -5,7 +5,7 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
 import { during, workOnInteraction } from "../../log/traces.ts";
 import { type Message, md, plainText, section } from "../../messages/message.ts";
-import { type Interactions, NotStored } from "../../queue/interactions.ts";
+import { type GivenUp, type Interactions, NotStored } from "../../queue/interactions.ts";
 import type { StoredInteraction } from "../../queue/queues.ts";
 import { patiently } from "../../redis/redis.ts";
 import { errorReply, say } from "../error-reply.ts";
@@ -231,12 +231,15 @@ export function createDeliveries(options: DeliveryOptions) {
     },
 
     /** Handles what a dead gateway left. */
-    recover(stored: StoredInteraction, { isTooLate }: { isTooLate: boolean }): Promise<void> {
+    recover(
+      stored: StoredInteraction,
+      { givenUp }: { givenUp: GivenUp | undefined },
+    ): Promise<void> {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `kept` stored it
       const interaction = stored as Interaction;
       return track(interaction, () =>
         attempt(interaction, async (reply) => {
-          if (isTooLate) return handlers.tooLate(interaction, reply);
+          if (givenUp) return handlers.giveUp(interaction, reply, givenUp);
           if (interaction.kind === "submission") {
             const result = await handlers.submitBeforeAck(interaction);
             // The modal is closed by now, so its errors go into a message.

@@ -1,5 +1,6 @@
 import type { View } from "@slack/types";
 import type { Message } from "../../messages/message.ts";
+import type { GivenUp } from "../../queue/interactions.ts";
 import { type InputValue, readView } from "./read-view.ts";
 
 /**
@@ -116,8 +117,8 @@ export interface Handlers {
     interaction: Interaction,
     how: { mayRun: boolean },
   ): ((reply: Reply) => Promise<void>) | undefined;
-  /** Called when a gateway died during this interaction too long ago to handle it now. */
-  tooLate(interaction: Interaction, reply: Reply): Promise<void>;
+  /** Answers an interaction that isn't handled any more, because gateways died during it. */
+  giveUp(interaction: Interaction, reply: Reply, why: GivenUp): Promise<void>;
   /** Called when a user group changed. `event` is Slack's event, `id` is its ID. */
   peopleChanged(event: unknown, id: string): void | Promise<void>;
 }

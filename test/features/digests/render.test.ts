@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { judgeMemory } from "../../../src/redis/check.ts";
 import { itemsOf } from "../../../src/features/digests/items.ts";
 import type { LinesOfKind } from "../../../src/features/digest-part.ts";
 import type { DriftRecord } from "../../../src/monitor/drift-records.ts";
@@ -90,6 +91,14 @@ const words = (message: Message) =>
   JSON.stringify(message.blocks).replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1");
 const chartIn = ({ blocks }: Message) =>
   blocks.find((block) => block.type === "data_visualization");
+it("a digest says early that Redis is filling up, and what helps", () => {
+  const memory = judgeMemory({ usedBytes: 82 * 2 ** 20, mostBytes: 100 * 2 ** 20 });
+  const text = words(renderDigest(facts({ memory }), frame));
+  expect(text).toContain("Redis is nearly full (memory: 82 MiB of 100 MiB used). Raise maxmemory");
+  const room = judgeMemory({ usedBytes: 79 * 2 ** 20, mostBytes: 100 * 2 ** 20 });
+  expect(words(renderDigest(facts({ memory: room }), frame))).not.toContain("Redis");
+});
+
 const shown = (some: Partial<DigestFacts>) => words(renderDigest(facts(some), frame));
 
 describe("a digest", () => {

@@ -1,14 +1,13 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exportAudit, exportText } from "../../../src/audit/export.ts";
 import { commandsWith } from "../../../src/features/define-feature.ts";
 import { nights } from "../../../src/features/night/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
 import { runAudit } from "../../../src/cli/audit.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import { startWorld, testTiming, type TestWorld } from "../../support/start-world.ts";
-import { testFolder } from "../../audit/trail-of.ts";
+import { exportedText, testFolder } from "../../audit/trail-of.ts";
 import { alertmanagerBody, send, startAlertWorld } from "../alerts/sending.ts";
 import { until } from "../../support/until.ts";
 
@@ -267,7 +266,7 @@ describe("a night", () => {
     await writeFile(file, text);
     expect(await readFile(file, "utf8")).not.toMatch(/refusal|U0VERA/);
     const whole = path.join(folder.path, "whole.json");
-    await writeFile(whole, exportText(await exportAudit({ redis: world.client, key: world.key })));
+    await writeFile(whole, await exportedText({ redis: world.client, key: world.key }));
     let said = "";
     const terminal = { redisUrl: undefined, write: (more: string) => void (said += more) };
     expect(await runAudit(["verify", file, "--against", whole], terminal), said).toBe(0);

@@ -44,8 +44,7 @@ const redis: Exclude<RedisFacts, { unusable: string }> = {
   check: { kind: "ok" },
   storage: [],
   writeProblem: undefined,
-  usedBytes: 2 ** 20,
-  mostBytes: 0,
+  memory: { usedBytes: 2 ** 20, mostBytes: 0 },
 };
 const certificate: CertificateFacts = {
   host: "compute.example",

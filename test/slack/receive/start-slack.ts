@@ -135,7 +135,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
     handlers: {
       repeated: async (interaction) => void repeated.push(interaction),
       submitBeforeAck: async () => undefined,
-      tooLate: async () => undefined,
+      giveUp: async () => undefined,
       peopleChanged: () => undefined,
       ...options.handlers,
       ...wrapHandle(options.handlers?.handle),
