@@ -1,5 +1,6 @@
 // npm run derive: writes the derived files; with --check it only names stale ones.
 import { readFile, writeFile } from "node:fs/promises";
+import packageFile from "../package.json" with { type: "json" };
 import { commands, features } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
 import { renderManifest, withTable } from "./manifest.ts";
@@ -27,7 +28,23 @@ const files = [
     path,
     make: (now: string | undefined) => now?.replaceAll(place, version),
   })),
+  // An operator installs the SDK that the tests trace into, because newer ones may not fit together.
+  {
+    path: "docs/operate.md",
+    make: (now: string | undefined) =>
+      now?.replaceAll(
+        /(?<= )(@opentelemetry\/[\w-]+)@[\d.]+/g,
+        (_, name: string) => `${name}@${versionOf(name)}`,
+      ),
+  },
 ];
+
+function versionOf(name: string): string {
+  const { devDependencies }: { devDependencies: Readonly<Record<string, string>> } = packageFile;
+  const found = devDependencies[name];
+  if (found === undefined) throw new Error(`${name} is not in package.json`);
+  return found;
+}
 
 const isCheck = process.argv.includes("--check");
 for (const { path, make } of files) {
