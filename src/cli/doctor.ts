@@ -14,10 +14,9 @@ import { askAboutMessages } from "./doctor-messages.ts";
 import { exitCodeOf, ill, note, render, type Section, well } from "../messages/finding.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker] [--messages]
-  checks the configuration, Slack, Redis, the compute service, the policy, ports, files of secrets, the collector of traces,
-  and the data directory, with the variables that Gatehouse itself would have; before it starts or while it runs. It reads,
-  and writes one key in Redis that expires and a file in the data directory and in its ledger that it removes. The collector
-  gets an empty export.
+  checks the configuration, Slack, Redis, the compute service, the policy, ports, files of secrets, and the data
+  directory, with the variables that Gatehouse itself would have; before it starts or while it runs. It reads, and writes
+  one key in Redis that expires and a file in the data directory and in its ledger that it removes.
   --messages also asks Slack whether it takes each kind of message that Gatehouse makes; it posts none, and needs no token
   ✓ well   ! works, and could be better   ✗ must be fixed; each with what to do
   ends with 0 when nothing is ✗, else with 1`;

@@ -70,10 +70,7 @@ export function loadConfig({
     name === "SLACK_SIGNING_SECRET" && from.mentions("API_PORT") && from.mentions(name);
   const isElsewhere = (name: VariableName) =>
     [...receivers, ...callerNames].some((one) => one === name);
-  const isRead = (name: VariableName) =>
-    name === "OTEL_EXPORTER_OTLP_HEADERS"
-      ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
-      : name === receiver || !isElsewhere(name) || isForApi(name);
+  const isRead = (name: VariableName) => name === receiver || !isElsewhere(name) || isForApi(name);
   const read = from.readVariables(...variableNames.filter(isRead));
   const receive = receiver && {
     mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
@@ -83,7 +80,6 @@ export function loadConfig({
     },
   };
   const proxies = proxiesIn(read);
-  const traces = tracesIn(read);
   const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, API_PORT: apiPort } = read;
   if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
@@ -107,7 +103,6 @@ export function loadConfig({
     read.COMPUTE_API_KEY,
     parseRedisUrl(read.REDIS_URL).login.password,
     ...passwordsIn(proxies),
-    ...Object.values(traces?.headers ?? {}),
   ];
   return {
     role,
@@ -174,7 +169,6 @@ export function loadConfig({
     /** Absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
     logLevel: read.LOG_LEVEL,
-    traces,
     /** Problems with variables that Gatehouse works without, as `NAME: what is wrong`. */
     warnings: from.warnings,
     allowVolatileRedis: read.GATEHOUSE_ALLOW_VOLATILE_REDIS,
@@ -248,15 +242,6 @@ const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
 function proxiesIn(read: Pick<Variables, (typeof proxyNames)[number]>): Proxies | undefined {
   const [https, http, no] = [read.HTTPS_PROXY, read.HTTP_PROXY, read.NO_PROXY];
   return https === undefined && http === undefined ? undefined : { https, http, no };
-}
-
-/**
- * Where traces go, according to OpenTelemetry's own variables. Without an endpoint, no tracing code
- * is loaded.
- */
-function tracesIn(read: Variables) {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_HEADERS: headers } = read;
-  return url === undefined ? undefined : { url, headers, serviceName: read.OTEL_SERVICE_NAME };
 }
 
 const usualPolicy = "gatehouse.yml";

@@ -118,14 +118,6 @@ const variables = z.object({
   ).default("info"),
   GATEHOUSE_ALLOW_VOLATILE_REDIS: flag,
   DATA_DIR: z.string().default(".gatehouse"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress("must be an address like http://collector:4318")
-    .transform((text) => new URL("v1/traces", text.endsWith("/") ? text : `${text}/`).href)
-    .optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: readAs(
-    "must be name=value, with commas between several, and values URL-encoded",
-    headersIn,
-  ).default({}),
-  OTEL_SERVICE_NAME: z.string().default("gatehouse"),
   GATEHOUSE_WATCH: flag,
   GATEHOUSE_CONFIG: z.string().optional(),
   GATEHOUSE_URL: held(
@@ -157,20 +149,17 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "SLACK_SIGNING_SECRET",
   "COMPUTE_API_KEY",
   "REDIS_URL",
-  "OTEL_EXPORTER_OTLP_HEADERS",
   "GATEHOUSE_TOKEN",
 ]);
 
 /**
- * Whether other programs set this variable for themselves, and Gatehouse works without it: what
- * OpenTelemetry's SDK reads, which hosts are reached without the proxy, and what Kubernetes sets for
- * a service that is called `api` or `ops` (`API_PORT=tcp://…`). Such a variable never prevents a
- * start; a problem with it is only a warning.
+ * Whether other programs set this variable for themselves, and Gatehouse works without it: which
+ * hosts are reached without the proxy, and what Kubernetes sets for a service that is called `api`
+ * or `ops` (`API_PORT=tcp://…`). Such a variable never prevents a start; a problem with it is only a
+ * warning.
  */
 const isOfOthers = (variable: VariableName, text = "") =>
-  variable.startsWith("OTEL_") ||
-  variable === "NO_PROXY" ||
-  (variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text));
+  variable === "NO_PROXY" || (variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text));
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -379,21 +368,6 @@ function redisProblem(text: string): string | undefined {
     return undefined;
   } catch (error) {
     return withHint(error, "; ");
-  }
-}
-
-/**
- * Parses `name=value` pairs separated by commas, as OpenTelemetry's SDK does: the first `=` ends the
- * name, and the value may be URL-encoded. Undefined when the SDK would leave out a pair.
- */
-function headersIn(text: string): Record<string, string> | undefined {
-  const pairs = text.split(",").filter((pair) => pair.trim() !== "");
-  const read = pairs.map((pair) => /^\s*([^=]*[^=\s])\s*=\s*(\S|\S.*\S)\s*$/s.exec(pair));
-  if (read.includes(null)) return undefined;
-  try {
-    return Object.fromEntries(read.map((pair) => [pair?.[1], decodeURIComponent(pair?.[2] ?? "")]));
-  } catch {
-    return undefined;
   }
 }
 

@@ -5,7 +5,6 @@ import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, hideSecret } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
-import { isTraced } from "../log/traces.ts";
 import { type Message, md, notice, plain } from "../messages/message.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
@@ -117,11 +116,6 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         ready: async () => (await unready())[0]?.problem,
       }),
     );
-    if (config.traces && !isTraced())
-      log.warn("traces.no-sdk", {
-        why: "OTEL_EXPORTER_OTLP_ENDPOINT is set, and no SDK of OpenTelemetry is loaded",
-        hint: "Load one with --import, as docs/operate.md says under Traces",
-      });
     const on = await openServices(config, log, { ...options, commands, opened, telemetry });
     // A new policy may name a source with another secret.
     on.policyKeeper.onChanged(() => watchSecrets(config, log));

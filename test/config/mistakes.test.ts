@@ -329,13 +329,7 @@ it("every variable has its mistakes here, and stands in .env.example", () => {
   expect(named.length).toBeGreaterThan(15);
   const told = new Set(mistakes.map(([variable]) => variable));
   // No text for these prevents a start; that the directory can't be used is tried with processes (test/operate)
-  const free = new Set([
-    "DATA_DIR",
-    "NO_PROXY",
-    "OTEL_SERVICE_NAME",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_HEADERS",
-  ]);
+  const free = new Set(["DATA_DIR", "NO_PROXY"]);
   expect(named.filter((name) => !told.has(name) && !free.has(name))).toEqual([]);
   for (const name of named) expect(example).toMatch(new RegExp(`^(# )?${name}=`, "m"));
 });

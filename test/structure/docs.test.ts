@@ -50,7 +50,6 @@ function variablesRead(): Set<string> {
     COMPUTE_API_URL: "https://compute.example",
     COMPUTE_API_KEY: "key",
     REDIS_URL: "redis://localhost",
-    OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
     HTTPS_PROXY: "http://proxy.example:3128",
     GATEHOUSE_CONFIG: "gatehouse.example.yml",
   };

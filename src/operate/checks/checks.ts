@@ -12,7 +12,6 @@ import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
 import { clockProblem, isClockOff, offInWords } from "../clock.ts";
 import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
 import { judgeClock } from "./clock.ts";
-import { judgeCollector } from "./collector.ts";
 import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./folders.ts";
 import { judgePolicy, lookAtPolicy } from "./policy.ts";
@@ -290,7 +289,6 @@ export const checks: readonly Check[] = [
   },
   { name: "Ports", fromOutside: judgePorts },
   { name: "Files", fromOutside: async (config) => judgeFiles(config) },
-  { name: "Traces", fromOutside: judgeCollector },
   {
     name: "Data directory",
     fromOutside: async ({ dataDir }) => judgeDirectory(lookAtDirectory(dataDir)),
