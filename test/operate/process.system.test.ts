@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commitOf } from "../../src/config/version.ts";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { hears } from "../stories/words.ts";
 import { portsOf, type Program, startProgram } from "../support/start-program.ts";
@@ -92,6 +93,7 @@ describe("a process of Gatehouse", () => {
     expect(JSON.parse(first)).toMatchObject({
       event: "process.starting",
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      ...(commitOf() && { commit: commitOf() }),
       node: process.version,
     });
   });
