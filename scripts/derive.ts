@@ -3,6 +3,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import packageFile from "../package.json" with { type: "json" };
 import { commands, features } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
+import { isChange, verbsOf } from "../src/registry/define.ts";
+import { rootsOf } from "../src/registry/help.ts";
 import { renderManifest, withTable } from "./manifest.ts";
 import { renderRights } from "./rights-table.ts";
 
@@ -18,6 +20,10 @@ const files = [
   {
     path: "docs/rights.md",
     make: (now: string | undefined) => (now === undefined ? undefined : renderRights(commands)),
+  },
+  {
+    path: "src/cli/change-words.json",
+    make: () => `${JSON.stringify(wordsOfChanges(), undefined, 2)}\n`,
   },
   // Where an operator's image is named, by the version of package.json
   ...[
@@ -38,6 +44,19 @@ const files = [
       ),
   },
 ];
+
+/** The verbs of all commands that change something, by their first word, in the order of help. */
+function wordsOfChanges(): Readonly<Record<string, readonly string[]>> {
+  const changes = commands.filter(isChange);
+  return Object.fromEntries(
+    rootsOf(changes).map((root) => [
+      root,
+      changes
+        .filter(({ name }) => name.startsWith(`${root} `))
+        .map((command) => verbsOf(command)[0] ?? ""),
+    ]),
+  );
+}
 
 function versionOf(name: string): string {
   const { devDependencies }: { devDependencies: Readonly<Record<string, string>> } = packageFile;

@@ -1,5 +1,6 @@
 import { trustAuthorities } from "../config/authorities.ts";
-import { ConfigError, isExtraUnread, loadConfig, type Role } from "../config/config.ts";
+import { isExtraUnread, loadConfig, type Role } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import type { Env } from "../config/environment.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
 import { version } from "../config/version.ts";
@@ -30,18 +31,20 @@ interface DoctorOptions {
   judgePolicy: JudgePolicy;
   env?: Env | undefined;
   write: (text: string) => void;
+  /** Gets what isn't a result. */
+  complain?: (text: string) => void;
 }
 
 /** `doctor` in a terminal. Prints no secret. */
 export async function runDoctor(
   words: readonly string[],
-  { write, ...options }: DoctorOptions,
+  { write, complain = write, ...options }: DoctorOptions,
 ): Promise<0 | 1 | 64> {
   const isAboutMessages = words.includes(messagesFlag);
   const [word = "all", ...more] = words.filter((one) => one !== messagesFlag);
   const role = roleIn(word);
   if (role === undefined || more.length > 0) {
-    write(`${doctorUsage}\n`);
+    complain(`${doctorUsage}\n`);
     return 64;
   }
   const { sections, secrets } = await examine(role, { ...options, isAboutMessages });
@@ -58,7 +61,7 @@ async function examine(
     judgePolicy,
     env,
     isAboutMessages,
-  }: Omit<DoctorOptions, "write"> & { isAboutMessages: boolean },
+  }: Omit<DoctorOptions, "write" | "complain"> & { isAboutMessages: boolean },
 ): Promise<{ sections: readonly Section[]; secrets: readonly string[] }> {
   try {
     const config = loadConfig({ role, terms, ...(env && { env }) });

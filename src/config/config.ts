@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { getCACertificates } from "node:tls";
 import { ChangingPolicy } from "./changing-policy.ts";
 import { type ClientCertificate, isTakenByTls } from "./compute-tls.ts";
+import { ConfigError } from "./config-error.ts";
 import {
   callerNames,
   type Env,
@@ -14,30 +15,13 @@ import {
 import type { Policy } from "./policy-file.ts";
 import type { Pace } from "./policy-schema.ts";
 import { callersIn, type PolicyTerms } from "./policy-section.ts";
-import { passwordsIn, type Proxies } from "./proxy.ts";
+import { passwordsIn, proxiesIn, type Proxies, proxyNames } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
 export type LogLevel = (typeof logLevels)[number];
 
 /** `all` runs gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
-
-/** The exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
-export const configExitCode = 78;
-
-/**
- * Carries every problem of the configuration, as `NAME: what is wrong`, without any value that may
- * be secret.
- */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(["Gatehouse can't start with this configuration:", ...problems].join("\n  "));
-    this.problems = problems;
-  }
-}
 
 /**
  * Values that come from a file are read again at each use, because the file may have changed
@@ -236,14 +220,6 @@ const redisCertificateIn = (
 export const isExtraUnread = (env: Env = process.env): boolean =>
   (env["NODE_EXTRA_CA_CERTS"] ?? "") !== "" && getCACertificates("extra").length === 0;
 
-const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
-
-/** Undefined when no proxy is named. */
-function proxiesIn(read: Pick<Variables, (typeof proxyNames)[number]>): Proxies | undefined {
-  const [https, http, no] = [read.HTTPS_PROXY, read.HTTP_PROXY, read.NO_PROXY];
-  return https === undefined && http === undefined ? undefined : { https, http, no };
-}
-
 const usualPolicy = "gatehouse.yml";
 
 /** The path as the variable gives it, or the default path. The file may not exist. */
@@ -331,29 +307,4 @@ export function loadEndorsementsFolder({
   const opened = openPolicy(from, cwd, terms);
   if (!opened) throw new ConfigError(from.problems);
   return opened.inForce.policy.attestation.endorsements;
-}
-
-export interface ApiAccess {
-  url: string;
-  token: string;
-  authorities?: string | undefined;
-  proxies?: Proxies | undefined;
-}
-
-/**
- * For `propose` in a terminal: the address of the API and the token of a service. Throws
- * ConfigError.
- */
-export function loadApiAccess(env: Env = process.env): ApiAccess {
-  const from = new Environment(env);
-  const read = from.readVariables("CA_FILE", ...callerNames, ...proxyNames);
-  if (from.problems.length > 0) throw new ConfigError(from.problems);
-  const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token, CA_FILE: authorities } = read;
-  return { url, token, authorities, proxies: proxiesIn(read) };
-}
-
-/** Tells people where the token of `loadApiAccess` comes from. */
-export function describeTokenSource(env: Env = process.env): string {
-  const file = env["GATEHOUSE_TOKEN_FILE"]?.trim();
-  return file ? `${file} (GATEHOUSE_TOKEN_FILE)` : "GATEHOUSE_TOKEN";
 }

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { connect, createServer } from "node:net";
 import path from "node:path";
-import { ConfigError } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { within } from "../deadline.ts";
 import { codeOf } from "../errors.ts";
 import { privateFolder } from "../regular-file.ts";

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { certificateHint } from "../config/authorities.ts";
 import { type Live, currentValue } from "../config/changing-file.ts";
 import type { ClientCertificate } from "../config/compute-tls.ts";
-import { ConfigError } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { deadlineMs, within } from "../deadline.ts";
 import { codeOf, messageOf, UserError } from "../errors.ts";

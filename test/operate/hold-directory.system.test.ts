@@ -5,7 +5,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { ConfigError } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/config-error.ts";
 import { judgeDirectory, lookAtDirectory } from "../../src/operate/checks/folders.ts";
 import { holdDirectory } from "../../src/operate/hold-directory.ts";
 import { startWorld } from "../support/start-world.ts";

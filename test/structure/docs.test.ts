@@ -12,7 +12,7 @@ import { readSources, root } from "./sources.ts";
 import { handedToPrograms, policyTerms } from "../../src/features/index.ts";
 import { faultyShare } from "../faults/campaign/weather.ts";
 
-const programs = programsFor(handedToPrograms);
+const programs = programsFor(async () => handedToPrograms);
 
 const textOf = (name: string) => readFileSync(path.join(root, name), "utf8");
 const documents = [

@@ -1,4 +1,5 @@
-import { type Config, ConfigError } from "../../config/config.ts";
+import { type Config } from "../../config/config.ts";
+import { ConfigError } from "../../config/config-error.ts";
 import { parseRedisUrl } from "../../config/redis-address.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import {
