@@ -38,6 +38,19 @@ it("a data directory is made, held until the process closes, and left as it was"
   expect(await readdir(dir.path)).toEqual([]);
 });
 
+it.each(["/proc", "/proc/gatehouse", "/proc/self/a/b", "/sys", "/sys/kernel/gatehouse"])(
+  "%s is refused as what it is, and isn't tried",
+  async (place) => {
+    const problem = `DATA_DIR: ${place} can't be written (it shows the kernel, and keeps no files)`;
+    expect(await refusalOf(place)).toEqual([
+      `${problem}: name a directory on a disk; in a container, give it a volume`,
+    ]);
+    expect(judgeDirectory(lookAtDirectory(place))).toMatchObject([
+      { is: "ill", what: expect.stringMatching(/it shows the kernel, and keeps no files/) },
+    ]);
+  },
+);
+
 it("one that can't be written, or is too long a path, is refused by its name", async () => {
   await using dir = await folder();
   await writeFile(dir.path, "a file");
