@@ -1,11 +1,12 @@
 // npm run derive: writes the derived files; with --check it only names stale ones.
 import { readFile, writeFile } from "node:fs/promises";
 import packageFile from "../package.json" with { type: "json" };
-import { commands, features } from "../src/features/index.ts";
+import { commands, features, policyTerms } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
 import { isChange, verbsOf } from "../src/registry/define.ts";
 import { rootsOf } from "../src/registry/help.ts";
 import { renderManifest, withTable } from "./manifest.ts";
+import { renderPolicyJsonSchema } from "./policy-json-schema.ts";
 import { renderRights } from "./rights-table.ts";
 
 const hasHome = features.some((feature) => feature.showsHome);
@@ -21,6 +22,7 @@ const files = [
     path: "docs/rights.md",
     make: (now: string | undefined) => (now === undefined ? undefined : renderRights(commands)),
   },
+  { path: "gatehouse.schema.json", make: () => renderPolicyJsonSchema(policyTerms) },
   {
     path: "src/cli/change-words.json",
     make: () => `${JSON.stringify(wordsOfChanges(), undefined, 2)}\n`,
