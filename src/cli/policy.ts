@@ -32,7 +32,7 @@ import { UsageError, runProgram } from "../text/terminal.ts";
 import { type JudgePolicy, secretFindings } from "../operate/checks/api.ts";
 import type { Finding } from "../messages/finding.ts";
 import { judgeFolder, lookAtFolder } from "../operate/checks/folders.ts";
-import { judgeNames, lookAtPolicy } from "../operate/checks/policy.ts";
+import { judgeNames, judgeRules, lookAtPolicy } from "../operate/checks/policy.ts";
 import { useProxies } from "../operate/use-proxies.ts";
 import { askAndPermit } from "../core/permit/permit.ts";
 
@@ -167,9 +167,12 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
   const secrets = secretFindings(policy, (variable) => secretProblem?.(variable));
   const names = typeof slack === "string" ? [] : judgeNames(await lookAtPolicy({ slack, policy }));
-  const here = [...folder, ...secrets, ...terminal.judgePolicy(policy)].filter(
-    ({ is }) => is !== "well",
-  );
+  const here = [
+    ...judgeRules(policy),
+    ...folder,
+    ...secrets,
+    ...terminal.judgePolicy(policy),
+  ].filter(({ is }) => is !== "well");
   for (const { is, what, mend = "", about } of [...here, ...names])
     write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
   // A problem with the folder doesn't fail the check, because another machine may have the folder.

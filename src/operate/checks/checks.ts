@@ -14,7 +14,7 @@ import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
 import { judgeClock } from "./clock.ts";
 import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./folders.ts";
-import { judgePolicy, lookAtPolicy } from "./policy.ts";
+import { judgePolicy, judgeRules, lookAtPolicy } from "./policy.ts";
 import { judgePorts } from "./ports.ts";
 import { judgeRedis, lookAtRedis, redisProblem } from "./redis.ts";
 import { judgeFiles } from "./secrets.ts";
@@ -226,7 +226,11 @@ export const checks: readonly Check[] = [
     name: "Policy",
     async fromOutside(config) {
       const { policyFile } = config;
-      const folder = judgeFolder(lookAtFolder(policyFile.asWritten.attestation)).map((finding) => ({
+      const { asWritten } = policyFile;
+      const placed = [
+        ...judgeRules(config.policy),
+        ...judgeFolder(lookAtFolder(asWritten.attestation)),
+      ].map((finding) => ({
         ...finding,
         what:
           (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
@@ -235,7 +239,7 @@ export const checks: readonly Check[] = [
       return [
         ...judgePolicy(await lookAtPolicy(config), policyFile.missingAt),
         ...stored,
-        ...folder,
+        ...placed,
       ];
     },
     /**
