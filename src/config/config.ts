@@ -46,7 +46,12 @@ export function loadConfig({
   cwd = process.cwd(),
   terms,
   pace,
-}: From & { role: Role }) {
+  isPolicyLeftOut = false,
+}: From & {
+  role: Role;
+  /** Whether an empty policy stands for the file, which `doctor` found to be wrong. */
+  isPolicyLeftOut?: boolean;
+}) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
   // In Socket Mode, too, the API verifies Slackbot's requests with the signing secret.
@@ -69,8 +74,9 @@ export function loadConfig({
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
   if (apiPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(apiPort))
     from.problems.push(`API_PORT: must not be ${apiPort}, which another port of this process is`);
-  from.problems.push(...tlsProblems(from, read), ...from.mistyped());
-  const policyFile = openPolicy(from, cwd, terms, pace);
+  from.problems.push(...tlsProblems(from, read));
+  from.noteMistyped();
+  const policyFile = openPolicy(from, { cwd, terms, pace, isPolicyLeftOut });
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
   /** The secrets of the callers that gatehouse.yml admits to the API. Workers have no API. */
@@ -232,14 +238,18 @@ export function policyPath(): string {
 /** Undefined when the policy has problems, which are added to `from.problems`. */
 function openPolicy(
   from: Environment,
-  cwd: string,
-  terms: PolicyTerms,
-  pace?: Pace,
+  {
+    cwd,
+    terms,
+    pace,
+    isPolicyLeftOut = false,
+  }: Required<Pick<From, "cwd">> & Pick<From, "terms" | "pace"> & { isPolicyLeftOut?: boolean },
 ): ChangingPolicy | undefined {
   const { GATEHOUSE_CONFIG: named } = from.readVariables("GATEHOUSE_CONFIG");
   const shown = named ?? usualPolicy;
   const mayBeMissing = named === undefined;
   const place = { path: resolve(cwd, shown), shown, mayBeMissing, terms, pace };
+  if (isPolicyLeftOut) return ChangingPolicy.leftOut(place);
   const opened = ChangingPolicy.open(place);
   if (opened instanceof ChangingPolicy) return opened;
   from.problems.push(...opened.map((problem) => `GATEHOUSE_CONFIG: ${problem}`));
@@ -304,7 +314,7 @@ export function loadEndorsementsFolder({
   terms,
 }: From): string | undefined {
   const from = new Environment(env, cwd);
-  const opened = openPolicy(from, cwd, terms);
+  const opened = openPolicy(from, { cwd, terms });
   if (!opened) throw new ConfigError(from.problems);
   return opened.inForce.policy.attestation.endorsements;
 }

@@ -159,7 +159,10 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
  * warning.
  */
 const isOfOthers = (variable: VariableName, text = "") =>
-  variable === "NO_PROXY" || (variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text));
+  variable === "NO_PROXY" || isOfKubernetes(variable, text);
+
+const isOfKubernetes = (variable: string, text: string) =>
+  variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text);
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -238,26 +241,27 @@ export class Environment {
   }
 
   /**
-   * Variables that nobody reads and whose names differ by a typo from one that isn't set, as `NAME:
-   * what is wrong`. `API_HOST` is another program's, and no typo of API_PORT or OPS_HOST.
+   * Adds what is wrong with variables that nobody reads and whose names differ by a typo from one
+   * that isn't set: by one letter, or by our prefix (`GATEHOUSE_LOG_LEVEL`). A name without `_`
+   * (`DATADIR`) may be another program's, so it is a warning. `API_HOST` certainly is, and no typo of
+   * API_PORT or OPS_HOST, and Kubernetes sets GATEHOUSE_API_PORT for a service of that name.
    */
-  mistyped(): readonly string[] {
+  noteMistyped(): void {
     const known = variableNames.flatMap((name) =>
       secretNames.has(name) ? [name, `${name}_FILE`] : [name],
     );
-    return Object.keys(this.#env).flatMap((name) => {
-      if (
-        !/^(CA|SLACK|COMPUTE|REDIS|OPS|API|GATEHOUSE|DATA|LOG)_/.test(name) ||
-        known.includes(name)
-      )
-        return [];
-      const [meant] = known.filter((one) => editDistance(name, one, 1) <= 1);
-      return meant === undefined ||
-        this.#text(name) === undefined ||
-        this.#text(meant) !== undefined
-        ? []
-        : [`${name}: is not a Gatehouse variable; did you mean ${meant}?`];
-    });
+    for (const name of Object.keys(this.#env)) {
+      const text = this.#text(name);
+      if (text === undefined || known.includes(name) || isOfKubernetes(name, text)) continue;
+      if (!/^(CA|SLACK|COMPUTE|REDIS|OPS|API|GATEHOUSE|DATA|LOG)(?=_|[A-Z])/.test(name)) continue;
+      const isPlain = !name.includes("_");
+      const meant =
+        known.find((one) => one.includes("_") && joined(one) === joined(name)) ??
+        (isPlain ? undefined : known.find((one) => editDistance(name, one, 1) <= 1));
+      if (meant === undefined || this.#text(meant) !== undefined) continue;
+      const sentence = `${name}: is not a Gatehouse variable; did you mean ${meant}?`;
+      (isPlain ? this.warnings : this.problems).push(sentence);
+    }
   }
 
   /**
@@ -299,6 +303,9 @@ export class Environment {
 function asFound(text: string): string {
   return text.length <= 20 && !text.startsWith("xox") ? `"${text}"` : `${text.length} characters`;
 }
+
+/** A name without `_` and without the prefix that only some of our variables have. */
+const joined = (name: string) => name.replace(/^GATEHOUSE_?/, "").replaceAll("_", "");
 
 const wordsIn = (text = "") => text.split(/\s+/).filter((word) => word !== "");
 

@@ -18,6 +18,29 @@ describe("a variable of other programs that can't be read", () => {
   });
 
   it.each([
+    ["GATEHOUSE_LOG_LEVEL", "debug", "LOG_LEVEL"],
+    ["GATEHOUSE_DATA_DIR", "/data", "DATA_DIR"],
+    ["GATEHOUSE_REDIS_REPLICAS", "1", "REDIS_REPLICAS"],
+    ["GATEHOUSE_API_PORT", "3002", "API_PORT"],
+  ])("refuses %s", (name, text, meant) => {
+    const sentence = `${name}: is not a Gatehouse variable; did you mean ${meant}?`;
+    expect(() => read({ [name]: text })).toThrow(sentence);
+  });
+
+  it.each([
+    ["DATADIR", "DATA_DIR"],
+    ["LOGLEVEL", "LOG_LEVEL"],
+    ["OPSPORT", "OPS_PORT"],
+    ["CAFILE", "CA_FILE"],
+  ])("warns of %s, which may be another program's", (name, meant) => {
+    expect(read({ [name]: "x" }).warnings).toEqual([
+      `${name}: is not a Gatehouse variable; did you mean ${meant}?`,
+    ]);
+  });
+
+  it.each([
+    { GATEHOUSE_API_PORT: "tcp://10.0.0.1:3002", GATEHOUSE_PORT: "tcp://10.0.0.1:3000" },
+    { LOGNAME: "olivia", DATADIR: "/data", DATA_DIR: "/data" },
     { API_HOST: "0.0.0.0" },
     { DOOR_PORT: "3002" },
     { OTEL_TRACES_EXPORTER: "none", OTEL_SERVICE_NAME: '"quoted"' },

@@ -32,6 +32,8 @@ import type { Services } from "../services.ts";
  */
 interface Check {
   name: string;
+  /** Whether `doctor` judges nothing else here than gatehouse.yml, which it may have to leave out. */
+  isOfPolicy?: true;
   /**
    * The findings of `doctor`, which has only the configuration, before a process runs or while one
    * does.
@@ -224,6 +226,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: "Policy",
+    isOfPolicy: true,
     async fromOutside(config) {
       const { policyFile } = config;
       const { asWritten } = policyFile;
@@ -266,6 +269,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: "API",
+    isOfPolicy: true,
     fromOutside: (config, _now, judge) => judgeApi(config, judge),
     async forPeople(on) {
       const { config, store } = on;
