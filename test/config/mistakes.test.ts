@@ -230,6 +230,21 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   ],
   [
     "REDIS_URL",
+    { REDIS_URL: "redis://u:hunter22#x@h:6379" },
+    "the user or password contains a #, which ends it in an address; write # as %23",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "rediss://u:hunter22/x@h,g" },
+    "the user or password contains a /, which ends it in an address; write / as %2F",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "redis-sentinel://u:hunter22?x@h:26379/primary" },
+    "the user or password contains a ?, which ends it in an address; write ? as %3F",
+  ],
+  [
+    "REDIS_URL",
     { REDIS_URL: "redis://:hunter22%@h" },
     "the password contains a % without two hex digits after it; write % as %25",
   ],

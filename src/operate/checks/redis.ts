@@ -141,6 +141,8 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
     /** The address and the kind of setup: `redis:6379, alone`. */
     setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
     version: info.get("redis_version"),
+    /** The server's own name and version, where it is no Redis: `Valkey 8.1.3`. */
+    called: info.has("valkey_version") ? `Valkey ${info.get("valkey_version")}` : undefined,
     roundTripMs: times.toSorted((a, b) => a - b)[2] ?? 0,
     check: await checkRedis(redis, { allowVolatile: config.allowVolatileRedis }),
     storage: storageProblems(await storageOf(redis), config.redisReplicas),
@@ -185,7 +187,8 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     ];
   const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
   const { usedBytes, mostBytes } = facts;
-  const known = setUp + (version === undefined ? "" : `, Redis ${version}`);
+  const server = facts.called ?? (version === undefined ? undefined : `Redis ${version}`);
+  const known = setUp + (server === undefined ? "" : `, ${server}`);
   const isOld = version !== undefined && Number.parseFloat(version) < oldest;
   const trip = `round trip: ${roundTripMs.toFixed(1)} ms`;
   const memory = `memory: ${mib(usedBytes)} ${mostBytes ? `of ${mib(mostBytes)} used` : "used, no limit"}`;
