@@ -1,6 +1,5 @@
 // npm run derive: writes the derived files; with --check it only names stale ones.
 import { readFile, writeFile } from "node:fs/promises";
-import packageFile from "../package.json" with { type: "json" };
 import { commands, features, policyTerms } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
 import { isChange, verbsOf } from "../src/registry/define.ts";
@@ -61,12 +60,14 @@ function wordsOfChanges(): Readonly<Record<string, readonly string[]>> {
 }
 
 function versionOf(name: string): string {
-  const { devDependencies }: { devDependencies: Readonly<Record<string, string>> } = packageFile;
+  const { devDependencies }: { devDependencies: Readonly<Record<string, string>> } =
+    JSON.parse(packageFile);
   const found = devDependencies[name];
   if (found === undefined) throw new Error(`${name} is not in package.json`);
   return found;
 }
 
+const packageFile = await readFile("package.json", "utf8");
 const isCheck = process.argv.includes("--check");
 for (const { path, make } of files) {
   const now = await readFile(path, "utf8").catch(() => undefined);

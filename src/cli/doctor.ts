@@ -13,6 +13,7 @@ import { roleIn } from "./command-line.ts";
 import { useProxies } from "../operate/use-proxies.ts";
 import { askAboutMessages } from "./doctor-messages.ts";
 import { exitCodeOf, ill, note, render, type Section, well } from "../messages/finding.ts";
+import { processEnv } from "../config/process-env.ts";
 
 export const doctorUsage = `usage: node gatehouse.mjs doctor [gateway|worker] [--messages]
   checks the configuration, Slack, Redis, the compute service, the policy, ports, files of secrets, and the data
@@ -58,7 +59,7 @@ export async function runDoctor(
  * wrong policy, are left out, so that one typo doesn't hide what else is wrong. Undefined when too
  * much is missing to look at anything.
  */
-function loadDespite(role: Role, terms: PolicyTerms, env: Env = process.env) {
+function loadDespite(role: Role, terms: PolicyTerms, env: Env = processEnv) {
   try {
     return { config: loadConfig({ role, terms, env }), problems: [], isPolicyLeftOut: false };
   } catch (error) {

@@ -4,6 +4,7 @@ import type { Proxies } from "../config/proxy.ts";
 import type { JudgePolicy } from "../operate/checks/api.ts";
 import type { Command } from "../registry/define.ts";
 import type { Programs } from "./command-line.ts";
+import { processEnv } from "../config/process-env.ts";
 
 /** Passed in by `main.ts`, because programs don't know features. */
 interface FromFeatures {
@@ -141,7 +142,7 @@ export function programsFor(handed: () => Promise<FromFeatures>): Programs {
           usage: completionUsage,
           run: (words, out) =>
             runCompletion(words, {
-              api: process.env["GATEHOUSE_URL"] ? apiAccess : undefined,
+              api: processEnv["GATEHOUSE_URL"] ? apiAccess : undefined,
               main: process.argv[1] ?? "gatehouse.mjs",
               programs: Object.keys(programs),
               ...out,

@@ -1,6 +1,7 @@
 import { ConfigError } from "./config-error.ts";
 import { callerNames, type Env, Environment } from "./environment.ts";
 import { type Proxies, proxiesIn, proxyNames } from "./proxy.ts";
+import { processEnv } from "./process-env.ts";
 
 export interface ApiAccess {
   url: string;
@@ -13,7 +14,7 @@ export interface ApiAccess {
  * For programs that call the API from a terminal: its address and the token of a service. Throws
  * ConfigError.
  */
-export function loadApiAccess(env: Env = process.env): ApiAccess {
+export function loadApiAccess(env: Env = processEnv): ApiAccess {
   const from = new Environment(env);
   const read = from.readVariables("CA_FILE", ...callerNames, ...proxyNames);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
@@ -22,7 +23,7 @@ export function loadApiAccess(env: Env = process.env): ApiAccess {
 }
 
 /** Tells people where the token of `loadApiAccess` comes from. */
-export function describeTokenSource(env: Env = process.env): string {
+export function describeTokenSource(env: Env = processEnv): string {
   const file = env["GATEHOUSE_TOKEN_FILE"]?.trim();
   return file ? `${file} (GATEHOUSE_TOKEN_FILE)` : "GATEHOUSE_TOKEN";
 }

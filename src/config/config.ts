@@ -17,6 +17,7 @@ import type { Pace } from "./policy-schema.ts";
 import { callersIn, type PolicyTerms } from "./policy-section.ts";
 import { passwordsIn, proxiesIn, type Proxies, proxyNames } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
+import { processEnv } from "./process-env.ts";
 
 export type LogLevel = (typeof logLevels)[number];
 
@@ -41,7 +42,7 @@ interface From {
 
 /** Reads the environment and gatehouse.yml. Throws one ConfigError with all problems. */
 export function loadConfig({
-  env = process.env,
+  env = processEnv,
   role,
   cwd = process.cwd(),
   terms,
@@ -223,7 +224,7 @@ const redisCertificateIn = (
  * Whether NODE_EXTRA_CA_CERTS is set but Node.js hasn't read it, as in an --env-file: Node.js looks
  * only at the environment that it is started in.
  */
-export const isExtraUnread = (env: Env = process.env): boolean =>
+export const isExtraUnread = (env: Env = processEnv): boolean =>
   (env["NODE_EXTRA_CA_CERTS"] ?? "") !== "" && getCACertificates("extra").length === 0;
 
 const usualPolicy = "gatehouse.yml";
@@ -231,7 +232,7 @@ const usualPolicy = "gatehouse.yml";
 /** The path as the variable gives it, or the default path. The file may not exist. */
 export function policyPath(): string {
   return (
-    new Environment(process.env).readVariables("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy
+    new Environment(processEnv).readVariables("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy
   );
 }
 
@@ -268,7 +269,7 @@ export interface SlackAccess {
   proxies: Proxies | undefined;
 }
 
-export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
+export function loadSlackAccess(env: Env = processEnv): SlackAccess | string {
   const from = new Environment(env);
   if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
   const read = from.readVariables("SLACK_BOT_TOKEN", "SLACK_API_URL", "CA_FILE", ...proxyNames);
@@ -283,7 +284,7 @@ export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
  * For `policy check`: why the API caller with this secret would be refused here. Undefined when
  * this process has no API.
  */
-export function loadCallerProblems(env: Env = process.env) {
+export function loadCallerProblems(env: Env = processEnv) {
   const from = new Environment(env);
   if (!from.mentions("API_PORT")) return undefined;
   return (variable: string) => from.secrets(variable).problem;
@@ -291,7 +292,7 @@ export function loadCallerProblems(env: Env = process.env) {
 
 /** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig() {
-  const from = new Environment(process.env);
+  const from = new Environment(processEnv);
   const read = from.readVariables("REDIS_URL", "DATA_DIR", "CA_FILE", ...redisPair);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   return {
@@ -309,7 +310,7 @@ export function loadAuditConfig() {
  * ConfigError.
  */
 export function loadEndorsementsFolder({
-  env = process.env,
+  env = processEnv,
   cwd = process.cwd(),
   terms,
 }: From): string | undefined {

@@ -288,7 +288,7 @@ export class Environment {
     try {
       const file = this.files.get(name) ?? new ChangingFile(resolve(this.#cwd, path));
       this.files.set(name, file);
-      if (file.text !== "") return { variable, text: file.text };
+      if (file.text !== "") return { variable: naming, text: file.text };
       return { variable: naming, problem: "names an empty file" };
     } catch (error) {
       return { variable: naming, problem: `names a file that can't be read (${codeOf(error)})` };

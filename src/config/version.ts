@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isAbsolute, join } from "node:path";
-import packageFile from "../../package.json" with { type: "json" };
-
-/** Gatehouse's own version, from package.json: `1.0.0`, or `1.0.1-dev` between releases. */
-export const { version }: { version: string } = packageFile;
 
 const home = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Gatehouse's own version, from package.json: `1.0.0`, or `1.0.1-dev` between releases. */
+export const { version }: { version: string } = JSON.parse(
+  readFileSync(join(home, "package.json"), "utf8"),
+);
+
 const isCommit = (text = "") => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text);
 
 /**

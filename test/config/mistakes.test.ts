@@ -22,6 +22,7 @@ function file(name: string, text: string): string {
 const certificate = (name: string) =>
   path.join(root, "test/fleet/compute/certificates", `${name}.pem`);
 const emptyFile = file("empty", "\n");
+const wrongFile = file("wrong", "hunter22 is wrong");
 const prose = file("prose", "hunter22 is no PEM\n");
 const broken = file("broken", "-----BEGIN CERTIFICATE-----\nhunter22\n-----END CERTIFICATE-----\n");
 const certAlone = file(
@@ -146,6 +147,12 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     { COMPUTE_API_KEY: "hünter22" },
     "has white space or invalid characters in it",
   ],
+  [
+    "COMPUTE_API_KEY_FILE",
+    { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: wrongFile },
+    "has white space or invalid characters in it",
+  ],
+  ["REDIS_URL_FILE", { REDIS_URL: "", REDIS_URL_FILE: wrongFile }, "isn't an address of Redis"],
   [
     "COMPUTE_API_KEY_FILE",
     { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: "/no/such" },
