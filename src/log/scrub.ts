@@ -39,9 +39,9 @@ const secretName =
  * not a Slack token: the bot token from …". No secret is one of these words; any other word may be
  * one.
  */
-const sentenceWords: ReadonlySet<string> = new Set([
-  ..."has is it looks the Slack must names begins contains isn can not no a an".split(" "),
-]);
+const sentenceWords: ReadonlySet<string> = new Set(
+  "has is it looks the Slack must names begins contains isn can not no a an".split(" "),
+);
 
 const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) => string)][] = [
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}-----)?/g, removed],
