@@ -51,6 +51,9 @@ describe("a process of Gatehouse", () => {
     await writeFile(file, `${testPolicy}limits: { draftsPerPerson: 3 }\n`);
     main.child.kill("SIGHUP");
     await main.prints(/policy.changed.*limits.draftsPerPerson: 10 → 3/);
+    await writeFile(file, `${testPolicy}approvals: [{ operations: ["*"], required: 0 }]\n`);
+    main.child.kill("SIGHUP");
+    await main.prints(/policy.warning.*lets vm.restore and project.delete run without approval/);
     await writeFile(file, "access: nobody\n");
     main.child.kill("SIGHUP");
     await main.prints(/policy.kept.*gatehouse.yml line 1: access must contain/);
