@@ -4,13 +4,12 @@ import { catchSignals, outliveReaders, signalExitCodes } from "./operate/node-pr
 const signals = catchSignals();
 outliveReaders();
 
-const { isRoleAlone, runCommandLine } = await import("./cli/command-line.ts");
+const { runCommandLine } = await import("./cli/command-line.ts");
+const { programsFor } = await import("./cli/programs.ts");
 const words = process.argv.slice(2);
-// A gateway or worker doesn't load the terminal programs, which saves memory.
-const { features, handedToPrograms, policyTerms } = await import("./features/index.ts");
-const programs = isRoleAlone(words)
-  ? {}
-  : (await import("./cli/programs.ts")).programsFor(handedToPrograms);
+// Features load nearly all of Gatehouse, so only who needs them does.
+const loadFeatures = () => import("./features/index.ts");
+const programs = programsFor(async () => (await loadFeatures()).handedToPrograms);
 
 let lastWords = () => "";
 // A terminal program ends at once when it gets a signal. It exits with the code that shells use for
@@ -28,6 +27,7 @@ const answered = await runCommandLine(words, programs, {
 });
 if ("role" in answered) {
   signals.stopping.removeEventListener("abort", endAtOnce);
+  const { features, policyTerms } = await loadFeatures();
   const { runProcess } = await import("./operate/process.ts");
   await runProcess(answered.role, signals, { features, terms: policyTerms });
 } else {

@@ -53,8 +53,10 @@ export const attestationUsage = `usage: node gatehouse.mjs attestation check <fi
 interface AttestationTerminal {
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
+  /** Gets what isn't a result. */
+  complain?: (text: string) => void;
   /** The folder that gatehouse.yml names. It is asked only when no option names one. */
-  endorsements?: () => string | undefined;
+  endorsements?: () => string | undefined | Promise<string | undefined>;
   now?: () => number;
   roots?: TrustedRoots;
 }
@@ -62,7 +64,7 @@ interface AttestationTerminal {
 /** The program's options and what they resolve to. */
 interface Called {
   tell: (lines: readonly string[]) => void;
-  folder: () => string | undefined;
+  folder: () => Promise<string | undefined>;
   by: By;
 }
 
@@ -72,15 +74,21 @@ interface Called {
  */
 export function runAttestation(
   words: readonly string[],
-  { write, endorsements, now = Date.now, roots = vendorRoots }: AttestationTerminal,
+  {
+    write,
+    complain = write,
+    endorsements,
+    now = Date.now,
+    roots = vendorRoots,
+  }: AttestationTerminal,
 ): Promise<number> {
-  const program = { usage: attestationUsage, options: flags, failed: 2, write };
+  const program = { usage: attestationUsage, options: flags, failed: 2, complain };
   return runProgram(words, program, async ({ values, positionals: [verb, file, ...more] }) => {
     const called: Called = {
       // Anyone can choose the names in a certificate or a bundle, so no name may pass for a line of
       // its own.
       tell: (lines) => write(lines.map((line) => `${printableLine(line)}\n`).join("")),
-      folder: () => values.endorsements ?? endorsements?.(),
+      folder: async () => values.endorsements ?? (await endorsements?.()),
       by: { now: values.at === undefined ? now() : timeOf(values.at), roots },
     };
     if (verb === "status" && file === undefined) return showStatus(called);
@@ -110,7 +118,7 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
   }
   const bytes = bytesInFile(file);
   const { endorsements, absent } = await findEndorsements(
-    folder(),
+    await folder(),
     bytes && endorsementsNeeded(bytes),
   );
   if (values.vek !== undefined)
@@ -198,7 +206,7 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
  * when everything is valid, otherwise 1.
  */
 async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
-  const from = named(folder());
+  const from = named(await folder());
   const all = await listEndorsements(from, by).catch((error: unknown) => {
     throw new UserError(`${from} can't be read: ${String(error)}`);
   });
@@ -230,7 +238,7 @@ async function importEndorsements(
   sources: readonly string[],
   { tell, folder, by }: Called,
 ): Promise<0 | 1> {
-  const into = named(folder());
+  const into = named(await folder());
   let isGood = true;
   for (const source of sources) {
     const found = await namesIn(source, by);

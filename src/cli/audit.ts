@@ -35,15 +35,21 @@ export const auditUsage = `usage: node gatehouse.mjs audit <what>
 const mostBytes = 512 * 1024 * 1024;
 
 interface AuditTerminal {
-  /** Not needed to verify a file. */
-  redisUrl: string | undefined;
-  /** The client certificate for Redis over TLS. */
-  certificate?: (() => ClientCertificate | undefined) | undefined;
+  /** Resolves with how to reach the trail. It isn't asked in order to verify a file. */
+  access: () => AuditAccess | Promise<AuditAccess>;
   namespace?: string;
-  /** The folder where a process keeps its anchors and its key. */
-  dataDir?: string;
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
+  /** Gets what isn't a result. */
+  complain?: (text: string) => void;
+}
+
+interface AuditAccess {
+  redisUrl: string | undefined;
+  /** The client certificate for Redis over TLS. */
+  redisCertificate?: ClientCertificate | undefined;
+  /** The folder where a process keeps its anchors and its key. */
+  dataDir?: string | undefined;
 }
 
 const word = { type: "string" } as const;
@@ -61,7 +67,8 @@ type Values = Given<typeof flags>["values"];
  * losses that someone recorded, 64 wrong arguments.
  */
 export function runAudit(words: readonly string[], terminal: AuditTerminal): Promise<number> {
-  const program = { usage: auditUsage, options: flags, failed: 2, write: terminal.write };
+  const { write, complain = write, namespace } = terminal;
+  const program = { usage: auditUsage, options: flags, failed: 2, complain };
   return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
     const anchors = (values.anchor ?? []).map(anchorOf);
     const file = verb === "verify" ? rest[0] : undefined;
@@ -81,20 +88,21 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
       throw new UsageError(
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
       );
-    const { redisUrl } = terminal;
+    const access = await terminal.access();
+    const { redisUrl, dataDir } = access;
     if (!redisUrl && excerpt !== undefined)
       throw new UserError(
         "An excerpt is compared with the whole trail",
         "add --against and an export of the trail, or set REDIS_URL",
       );
     if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
-    return withRedis(redisUrl, terminal, async (redis, key) => {
+    const how = { namespace, certificate: () => access.redisCertificate };
+    return withRedis(redisUrl, how, async (redis, key) => {
       const trail = createTrail(redis, key);
-      if (verb === "export") return toFile(trail, rest[0], terminal);
-      if (verb === "head") return head(trail, terminal);
-      if (verb === "archive") return archive(trail, rest[0], values, terminal);
+      if (verb === "export") return toFile(trail, rest[0], { ...terminal, dataDir });
+      if (verb === "head") return head(trail, { write, complain });
+      if (verb === "archive") return archive(trail, rest[0], values, { ...terminal, dataDir });
       if (verb === "erase") return erase(trail, rest, values, terminal);
-      const { dataDir } = terminal;
       const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
       const verify = (onVerified?: OnVerified) =>
         verifyAudit({
@@ -160,7 +168,7 @@ function reportExcerpt(verdict: ExcerptVerdict, terminal: AuditTerminal): number
 async function toFile(
   trail: Trail,
   file: string | undefined,
-  { write, dataDir }: AuditTerminal,
+  { write, dataDir }: Pick<AuditTerminal, "write"> & Pick<AuditAccess, "dataDir">,
 ): Promise<number> {
   const signingKey = dataDir ? findSigningKey(dataDir) : undefined;
   const exported = await exportAudit({ ...trail, signingKey });
@@ -181,7 +189,7 @@ async function archive(
   trail: Trail,
   file: string | undefined,
   { before = "", who, why }: Values,
-  { write, dataDir }: AuditTerminal,
+  { write, dataDir }: Pick<AuditTerminal, "write"> & Pick<AuditAccess, "dataDir">,
 ): Promise<number> {
   const at = fromDay.test(before) ? Date.parse(before) : Number.NaN;
   if (file === undefined || Number.isNaN(at) || !who || !why)
@@ -212,9 +220,13 @@ async function archive(
   return 0;
 }
 
-async function head(trail: Trail, { write }: AuditTerminal): Promise<number> {
+async function head(
+  trail: Trail,
+  { write, complain }: Required<Pick<AuditTerminal, "write" | "complain">>,
+): Promise<number> {
   const seal = await trail.head();
-  write(seal ? `${seal.seq}:${seal.hash}\n` : "Nothing is sealed yet.\n");
+  if (seal) write(`${seal.seq}:${seal.hash}\n`);
+  else complain("Nothing is sealed yet.\n");
   return seal ? 0 : 2;
 }
 

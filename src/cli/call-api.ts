@@ -1,6 +1,6 @@
 import { deadlineMs } from "../deadline.ts";
 import { messageOf, codeOf, rootCause, statusOfProxy } from "../errors.ts";
-import type { ApiAccess } from "../config/config.ts";
+import type { ApiAccess } from "../config/api-access.ts";
 import { plain } from "../messages/message.ts";
 import { parseJson } from "../text/parse-json.ts";
 

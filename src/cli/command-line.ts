@@ -1,5 +1,5 @@
 import type { Role } from "../config/config.ts";
-import { version } from "../config/version.ts";
+import { versionInWords } from "../config/version.ts";
 import { nearest } from "../text/nearest.ts";
 import { printable, usageExitCode } from "../text/terminal.ts";
 
@@ -7,17 +7,19 @@ import { printable, usageExitCode } from "../text/terminal.ts";
 interface Program {
   /** A short description for the list of programs. */
   what: string;
-  usage: string;
-  /** Resolves with the exit code. `write` gets text that ends with a line break. */
-  run(
-    words: readonly string[],
-    write: (text: string) => void,
-    aside: Aside,
-  ): number | Promise<number>;
+  /** Loads its code, which neither the list of programs nor the version needs. */
+  load(): Promise<{
+    usage: string;
+    /** Resolves with the exit code. */
+    run(words: readonly string[], out: ProgramOutput): number | Promise<number>;
+  }>;
 }
 
-/** Output of a program other than its result. */
-interface Aside {
+/** Where a program prints. All texts end with a line break. */
+interface ProgramOutput {
+  /** Gets the result, which may go into a file or another program. */
+  write: (text: string) => void;
+  /** Gets what isn't the result: what is wrong, and what keeps a person waiting. */
   complain: (text: string) => void;
   /**
    * Sets a function that returns what is printed on standard error when a signal ends the process.
@@ -31,10 +33,6 @@ export type Programs = Readonly<Record<string, Program>>;
 const roles: readonly Role[] = ["all", "gateway", "worker"];
 export const roleIn = (word: string): Role | undefined => roles.find((role) => role === word);
 const isHelp = (word: string) => word === "--help" || word === "-h";
-
-/** Whether the arguments are only a role, so that it can run without looking anything up. */
-export const isRoleAlone = ([word = "all", ...more]: readonly string[]): boolean =>
-  roleIn(word) !== undefined && more.length === 0;
 
 /** The text that `--help` prints. */
 export function usageOfPrograms(programs: Programs): string {
@@ -63,19 +61,19 @@ exit codes
 export async function runCommandLine(
   words: readonly string[],
   programs: Programs,
-  out: { write: (text: string) => void } & Pick<Aside, "complain"> & Partial<Aside>,
+  out: Pick<ProgramOutput, "write" | "complain"> & Partial<ProgramOutput>,
 ): Promise<{ role: Role } | { exitCode: number }> {
   // Names come from files and services. All output passes through here, where it is made safe for a
   // terminal.
   const write = (text: string) => out.write(printable(text));
   const complain = (text: string) => out.complain(printable(text));
-  const onSignal: Aside["onSignal"] = (tell) => out.onSignal?.(() => printable(tell()));
+  const onSignal: ProgramOutput["onSignal"] = (tell) => out.onSignal?.(() => printable(tell()));
   const refuse = (sentence: string) => {
     complain(`${sentence}\n${usageOfPrograms(programs)}`);
     return { exitCode: usageExitCode };
   };
-  const explain = (program?: Program) => {
-    write(program === undefined ? usageOfPrograms(programs) : `${program.usage}\n`);
+  const explain = async (program?: Program) => {
+    write(program ? `${(await program.load()).usage}\n` : usageOfPrograms(programs));
     return { exitCode: 0 };
   };
   const [asked, what] = words;
@@ -84,7 +82,7 @@ export async function runCommandLine(
   const [second] = rest;
   if (isHelp(first)) return explain();
   if (first === "--version" || first === "-V") {
-    write(`gatehouse ${version}, Node.js ${process.version}\n`);
+    write(`gatehouse ${versionInWords()}, Node.js ${process.version}\n`);
     return { exitCode: 0 };
   }
   const wantsHelp = rest.some((word, at) => isHelp(word) && !rest.slice(0, at).includes("--"));
@@ -100,5 +98,6 @@ export async function runCommandLine(
     return refuse(`Unknown command "${first}".${hint}`);
   }
   if (wantsHelp) return explain(program);
-  return { exitCode: await program.run(rest, write, { complain, onSignal }) };
+  const { run } = await program.load();
+  return { exitCode: await run(rest, { write, complain, onSignal }) };
 }

@@ -1,19 +1,25 @@
-import type { ApiAccess } from "../config/config.ts";
-import { type Command, isChange, verbsOf } from "../registry/define.ts";
-import { rootsOf } from "../registry/help.ts";
-import { listAt, textAt } from "../slack/json.ts";
+import type { ApiAccess } from "../config/api-access.ts";
 import { UsageError, runProgram } from "../text/terminal.ts";
-import { callOnce } from "./call-api.ts";
+import changeWords from "./change-words.json" with { type: "json" };
 
 export const completionUsage = `usage: node gatehouse.mjs completion bash|zsh
   prints a function "gatehouse" with its completion, for eval "$(node gatehouse.mjs completion bash)"; where GATEHOUSE_URL and
   GATEHOUSE_TOKEN are set, it knows the VMs that the service sees`;
 
+/**
+ * The verbs of all commands that change something, by the word before them. They are derived from
+ * the commands, which would load nearly all of Gatehouse.
+ */
+const changes: Readonly<Record<string, readonly string[]>> = changeWords;
+
 interface Terminal {
-  commands: readonly Command[];
-  /** Returns the address of the API. Throws ConfigError. */
-  api: () => ApiAccess;
+  /**
+   * Resolves with the address of the API. Rejects with a ConfigError. Undefined where none is named.
+   */
+  api: (() => ApiAccess | Promise<ApiAccess>) | undefined;
   write: (text: string) => void;
+  /** Gets what isn't a result. */
+  complain?: (text: string) => void;
   /** The file that a shell runs as Gatehouse. */
   main: string;
   /** The names of all programs. */
@@ -44,9 +50,9 @@ compdef _gatehouse gatehouse
  */
 export function runCompletion(
   words: readonly string[],
-  { commands, api, write, main, programs }: Terminal,
+  { api, write, complain = write, main, programs }: Terminal,
 ): Promise<number> {
-  const program = { usage: completionUsage, options: {}, failed: 1, write };
+  const program = { usage: completionUsage, options: {}, failed: 1, complain };
   const [shell = "", ...typed] = words;
   return runProgram(shell === "words" ? [] : words, program, async () => {
     const script = Object.hasOwn(completions, shell) ? completions[shell] : undefined;
@@ -60,10 +66,8 @@ export function runCompletion(
     const [first, root, verb] = typed;
     if (first === undefined) return programs;
     if (first !== "propose") return [];
-    const changes = commands.filter(isChange);
-    if (root === undefined) return rootsOf(changes);
-    const ofRoot = changes.filter(({ name }) => name.startsWith(`${root} `));
-    if (verb === undefined) return ofRoot.map((command) => verbsOf(command)[0] ?? "");
+    if (root === undefined) return Object.keys(changes);
+    if (verb === undefined) return changes[root] ?? [];
     // A completion must not complain, so it offers no VMs when the API can't be asked.
     const vms = root === "vm" && typed.length === 3 ? await vmNames().catch(() => []) : [];
     return [...vms, "--reason", "--wait", "--key"];
@@ -71,7 +75,11 @@ export function runCompletion(
 
   /** The VM names that a shell takes without quotes. */
   async function vmNames(): Promise<readonly string[]> {
-    const { body } = await callOnce(api(), "/v1/vms", 0);
+    if (api === undefined) return [];
+    // Only a Tab for a VM waits for these to be loaded.
+    const { callOnce } = await import("./call-api.ts");
+    const { listAt, textAt } = await import("../slack/json.ts");
+    const { body } = await callOnce(await api(), "/v1/vms", 0);
     const names = listAt(body, "vms").map((vm) => textAt(vm, "name"));
     return names.filter((name) => /^\w[\w./-]*$/.test(name));
   }

@@ -32,7 +32,7 @@ import { UsageError, runProgram } from "../text/terminal.ts";
 import { type JudgePolicy, secretFindings } from "../operate/checks/api.ts";
 import type { Finding } from "../messages/finding.ts";
 import { judgeFolder, lookAtFolder } from "../operate/checks/folders.ts";
-import { judgeNames, lookAtPolicy } from "../operate/checks/policy.ts";
+import { judgeNames, judgeRules, lookAtPolicy } from "../operate/checks/policy.ts";
 import { useProxies } from "../operate/use-proxies.ts";
 import { askAndPermit } from "../core/permit/permit.ts";
 
@@ -52,6 +52,8 @@ interface Terminal {
   /** The file to read, unless an option names another one. */
   file: string;
   write: (text: string) => void;
+  /** Gets what isn't a result. */
+  complain?: (text: string) => void;
   /** How to ask Slack, or why it can't be asked. */
   slack: SlackAccess | string;
   commands: readonly Command[];
@@ -76,16 +78,22 @@ const flags = { as: word, groups: word, in: word, file: word, name: word, vms: w
  * alone knows. Resolves with 0 as expected, 1 problems or differences, 64 wrong arguments.
  */
 export function runPolicy(words: readonly string[], terminal: Terminal): Promise<number> {
-  const { write, slack } = terminal;
+  const { write, complain = write, slack } = terminal;
   if (typeof slack !== "string") {
     trustAuthorities(slack.authorities);
     if (slack.proxies) useProxies(slack.proxies);
   }
-  const program = { usage: policyUsage, options: flags, failed: 1, write };
+  const program = { usage: policyUsage, options: flags, failed: 1, complain };
   return runProgram(words, program, async ({ values, positionals: [verb = "", ...rest] }) => {
     if (!["check", "explain", "test"].includes(verb)) throw new UsageError();
     const file = values.file ?? (verb === "check" ? rest[0] : undefined) ?? terminal.file;
     const read = readPolicy(file, terminal);
+    if ("problems" in read) {
+      // They are what a check is asked for. To the others they are an error.
+      if (verb !== "check") throw new UserError(read.problems.join("\n"));
+      write(read.problems.map((problem) => `${problem}\n`).join(""));
+      return 1;
+    }
     if (verb === "check") return check(read, terminal);
     const { as: who, in: channel = "", name: newName } = values;
     const [first, target] = rest;
@@ -110,9 +118,9 @@ interface PolicyFile extends ReadPolicy {
 function readPolicy(
   path: string,
   { commands, terms }: Pick<Terminal, "commands" | "terms">,
-): PolicyFile {
+): PolicyFile | { problems: readonly string[] } {
   const read = parsePolicy(readText(path), path, terms);
-  if ("problems" in read) throw new UserError(read.problems.join("\n"));
+  if ("problems" in read) return read;
   const line = (at: readonly PropertyKey[]) => {
     const found = read.lineOf(at);
     return found === undefined ? `(${path})` : `(${path} line ${found})`;
@@ -159,9 +167,12 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
   const folder = judgeFolder(lookAtFolder(policy.attestation, dirname(path)));
   const secrets = secretFindings(policy, (variable) => secretProblem?.(variable));
   const names = typeof slack === "string" ? [] : judgeNames(await lookAtPolicy({ slack, policy }));
-  const here = [...folder, ...secrets, ...terminal.judgePolicy(policy)].filter(
-    ({ is }) => is !== "well",
-  );
+  const here = [
+    ...judgeRules(policy),
+    ...folder,
+    ...secrets,
+    ...terminal.judgePolicy(policy),
+  ].filter(({ is }) => is !== "well");
   for (const { is, what, mend = "", about } of [...here, ...names])
     write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
   // A problem with the folder doesn't fail the check, because another machine may have the folder.

@@ -1,27 +1,10 @@
-import { trustAuthorities } from "../config/authorities.ts";
-import {
-  describeTokenSource,
-  loadAuditConfig,
-  loadApiAccess,
-  loadCallerProblems,
-  loadEndorsementsFolder,
-  loadSlackAccess,
-  policyPath,
-} from "../config/config.ts";
+import type { ApiAccess } from "../config/api-access.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
 import type { Proxies } from "../config/proxy.ts";
 import type { JudgePolicy } from "../operate/checks/api.ts";
-import { orExit } from "../operate/exit-config.ts";
-import { useProxies } from "../operate/use-proxies.ts";
 import type { Command } from "../registry/define.ts";
-import { attestationUsage, runAttestation } from "./attestation.ts";
-import { auditUsage, runAudit } from "./audit.ts";
 import type { Programs } from "./command-line.ts";
-import { completionUsage, runCompletion } from "./completion.ts";
-import { doctorUsage, runDoctor } from "./doctor.ts";
-import { policyUsage, runPolicy } from "./policy.ts";
-import { proposeUsage, runPropose } from "./propose.ts";
-import { runToken, tokenUsage } from "./token.ts";
+import { processEnv } from "../config/process-env.ts";
 
 /** Passed in by `main.ts`, because programs don't know features. */
 interface FromFeatures {
@@ -31,86 +14,141 @@ interface FromFeatures {
   judgePolicy: JudgePolicy;
 }
 
-/** Loads the access that a program needs, and connects by its authorities and proxies from then on. */
-function loadTrusting<
-  T extends { authorities?: string | undefined; proxies?: Proxies | undefined },
->(load: () => T): T {
-  const access = load();
-  trustAuthorities(access.authorities);
-  if (access.proxies) useProxies(access.proxies);
+/** Connects by the authorities and proxies of this access from now on. */
+async function trust({
+  authorities,
+  proxies,
+}: {
+  authorities?: string | undefined;
+  proxies?: Proxies | undefined;
+}): Promise<void> {
+  if (authorities !== undefined) {
+    const { trustAuthorities } = await import("../config/authorities.ts");
+    trustAuthorities(authorities);
+  }
+  if (proxies) {
+    const { useProxies } = await import("../operate/use-proxies.ts");
+    useProxies(proxies);
+  }
+}
+
+/** Throws ConfigError. */
+async function apiAccess(): Promise<ApiAccess> {
+  const { loadApiAccess } = await import("../config/api-access.ts");
+  const access = loadApiAccess();
+  await trust(access);
   return access;
 }
-const api = () => loadTrusting(() => orExit(loadApiAccess));
-const audit = () => loadTrusting(() => orExit(loadAuditConfig));
 
-/** The programs that run in a terminal, apart from Gatehouse itself. */
-export function programsFor(handed: FromFeatures): Programs {
-  const { commands, terms } = handed;
+/**
+ * The programs that run in a terminal, apart from Gatehouse itself. Each loads what it needs when it
+ * is run or explained, because whoever presses Tab waits for that.
+ */
+export function programsFor(handed: () => Promise<FromFeatures>): Programs {
   const programs: Programs = {
     doctor: {
       what: "checks Slack, Redis, the compute service, the policy, and the data directory",
-      usage: doctorUsage,
-      run: (words, write) => runDoctor(words, { ...handed, write }),
+      async load() {
+        const { doctorUsage, runDoctor } = await import("./doctor.ts");
+        return {
+          usage: doctorUsage,
+          run: async (words, out) => runDoctor(words, { ...(await handed()), ...out }),
+        };
+      },
     },
     audit: {
-      what: "verifies or exports the audit trail, or erases records: verify, export, head, erase",
-      usage: auditUsage,
-      run: (words, write) =>
-        runAudit(words, {
-          // It is read only when needed: an exported file is verified without Redis.
-          get redisUrl() {
-            return audit().redisUrl;
-          },
-          certificate: () => audit().redisCertificate,
-          get dataDir() {
-            return audit().dataDir;
-          },
-          write,
-        }),
+      what: "verifies or exports the audit trail, records losses, or erases records: verify, export, head, erase, record-gap",
+      async load() {
+        const { auditUsage, runAudit } = await import("./audit.ts");
+        const { loadAuditConfig } = await import("../config/config.ts");
+        const { orExit } = await import("../operate/exit-config.ts");
+        return {
+          usage: auditUsage,
+          run: (words, out) =>
+            runAudit(words, {
+              // It is read only when needed: an exported file is verified without Redis.
+              async access() {
+                const config = orExit(loadAuditConfig);
+                await trust(config);
+                return config;
+              },
+              ...out,
+            }),
+        };
+      },
     },
     policy: {
       what: "shows what gatehouse.yml decides, without starting Gatehouse: check, explain, test",
-      usage: policyUsage,
-      run: (words, write) =>
-        runPolicy(words, {
-          file: policyPath(),
-          write,
-          ...handed,
-          slack: loadSlackAccess(),
-          secretProblem: loadCallerProblems(),
-        }),
+      async load() {
+        const { policyUsage, runPolicy } = await import("./policy.ts");
+        const config = await import("../config/config.ts");
+        return {
+          usage: policyUsage,
+          run: async (words, out) =>
+            runPolicy(words, {
+              file: config.policyPath(),
+              ...out,
+              ...(await handed()),
+              slack: config.loadSlackAccess(),
+              secretProblem: config.loadCallerProblems(),
+            }),
+        };
+      },
     },
     attestation: {
       what: "verifies Intel TDX and AMD SEV-SNP evidence, offline, and keeps endorsements: check, status, import",
-      usage: attestationUsage,
-      run: (words, write) =>
-        runAttestation(words, {
-          write,
-          endorsements: () => loadEndorsementsFolder({ terms }),
-        }),
+      async load() {
+        const { attestationUsage, runAttestation } = await import("./attestation.ts");
+        const { loadEndorsementsFolder } = await import("../config/config.ts");
+        return {
+          usage: attestationUsage,
+          run: (words, out) =>
+            runAttestation(words, {
+              ...out,
+              endorsements: async () => loadEndorsementsFolder({ terms: (await handed()).terms }),
+            }),
+        };
+      },
     },
     propose: {
       what: "proposes a change through the API, as a service, and follows it",
-      usage: proposeUsage,
-      run: (words, write, aside) =>
-        runPropose(words, { api, tokenSource: describeTokenSource(), write, ...aside }),
+      async load() {
+        const { proposeUsage, runPropose } = await import("./propose.ts");
+        const { describeTokenSource } = await import("../config/api-access.ts");
+        const { exitConfigOn } = await import("../operate/exit-config.ts");
+        return {
+          usage: proposeUsage,
+          run: (words, out) =>
+            runPropose(words, {
+              api: () => apiAccess().catch(exitConfigOn),
+              tokenSource: describeTokenSource(),
+              ...out,
+            }),
+        };
+      },
     },
     token: {
       what: "makes a token for a service, and its hash for gatehouse.yml",
-      usage: tokenUsage,
-      run: (words, write) => runToken(words, write),
+      async load() {
+        const { runToken, tokenUsage } = await import("./token.ts");
+        return { usage: tokenUsage, run: runToken };
+      },
     },
     completion: {
       what: "prints the completion of commands and VMs for a shell: bash, zsh",
-      usage: completionUsage,
-      run: (words, write) =>
-        runCompletion(words, {
-          commands,
-          api: () => loadTrusting(loadApiAccess),
-          write,
-          main: process.argv[1] ?? "gatehouse.mjs",
-          programs: Object.keys(programs),
-        }),
+      async load() {
+        const { completionUsage, runCompletion } = await import("./completion.ts");
+        return {
+          usage: completionUsage,
+          run: (words, out) =>
+            runCompletion(words, {
+              api: processEnv["GATEHOUSE_URL"] ? apiAccess : undefined,
+              main: process.argv[1] ?? "gatehouse.mjs",
+              programs: Object.keys(programs),
+              ...out,
+            }),
+        };
+      },
     },
   };
   return programs;

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { type ApiAccess, configExitCode } from "../config/config.ts";
+import { type ApiAccess } from "../config/api-access.ts";
+import { configExitCode } from "../config/config-error.ts";
 import { parseDuration } from "../config/durations.ts";
 import { UserError } from "../errors.ts";
 import { duration } from "../messages/message.ts";
@@ -46,7 +47,7 @@ export const proposeExitCodes = {
 
 interface Terminal {
   /** Returns the address of the API. Throws ConfigError. */
-  api: () => ApiAccess;
+  api: () => ApiAccess | Promise<ApiAccess>;
   /** The variable or the file from which its token comes. */
   tokenSource?: string;
   write: (text: string) => void;
@@ -77,7 +78,7 @@ export function runPropose(
 ): Promise<number> {
   const options = { reason: word, wait: word, key: word };
   const failed: number = proposeExitCodes.refused;
-  const program = { usage: proposeUsage, options, failed, write };
+  const program = { usage: proposeUsage, options, failed, complain };
   return runProgram(words, program, async ({ values, positionals }) => {
     const { reason = "", wait, key = randomUUID() } = values;
     const command = positionals.join(" ").trim();
@@ -91,7 +92,7 @@ export function runPropose(
       throw new UsageError("--key must be one word of at most 200 ASCII characters.");
     const progress: Progress = { key, outcome: "unsent" };
     onSignal?.(() => `${whatStands(progress)}\n`);
-    const at = api();
+    const at = await api();
     const until = performance.now() + (waitMs || oneWaitMs);
     const leftMs = () => Math.max(0, Math.ceil(until - performance.now()));
     const caller = { at, tokenSource, leftMs, progress, complain };

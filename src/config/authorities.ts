@@ -11,7 +11,7 @@ let added: string | undefined;
 
 /**
  * From now on, every new connection of this process trusts these authorities (PEM) in addition to
- * the default ones: connections to Slack, Redis, proxies, vendors, and a collector, and to the
+ * the default ones: connections to Slack, Redis, proxies, and vendors, and to the
  * compute service unless COMPUTE_CA_FILE names its own. This is needed because Node.js reads
  * NODE_EXTRA_CA_CERTS only from the environment that it is started in, so a variable of an
  * --env-file comes too late.

@@ -92,6 +92,11 @@ export class ChangingPolicy {
     return "problems" in parsed ? parsed.problems : new ChangingPolicy(place, parsed);
   }
 
+  /** Stands for a file that can't be used, where only the other settings matter. */
+  static leftOut(place: PolicyPlace): ChangingPolicy {
+    return new ChangingPolicy(place, noText(place));
+  }
+
   /**
    * The policy as the file states it, including settings that take effect only at the next start.
    */

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { getCACertificates } from "node:tls";
 import { ChangingPolicy } from "./changing-policy.ts";
 import { type ClientCertificate, isTakenByTls } from "./compute-tls.ts";
+import { ConfigError } from "./config-error.ts";
 import {
   callerNames,
   type Env,
@@ -14,30 +15,14 @@ import {
 import type { Policy } from "./policy-file.ts";
 import type { Pace } from "./policy-schema.ts";
 import { callersIn, type PolicyTerms } from "./policy-section.ts";
-import { passwordsIn, type Proxies } from "./proxy.ts";
+import { passwordsIn, proxiesIn, type Proxies, proxyNames } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
+import { processEnv } from "./process-env.ts";
 
 export type LogLevel = (typeof logLevels)[number];
 
 /** `all` runs gateway and worker in one process. */
 export type Role = "all" | "gateway" | "worker";
-
-/** The exit code of a process whose configuration is wrong: EX_CONFIG of sysexits.h. */
-export const configExitCode = 78;
-
-/**
- * Carries every problem of the configuration, as `NAME: what is wrong`, without any value that may
- * be secret.
- */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(["Gatehouse can't start with this configuration:", ...problems].join("\n  "));
-    this.problems = problems;
-  }
-}
 
 /**
  * Values that come from a file are read again at each use, because the file may have changed
@@ -57,12 +42,17 @@ interface From {
 
 /** Reads the environment and gatehouse.yml. Throws one ConfigError with all problems. */
 export function loadConfig({
-  env = process.env,
+  env = processEnv,
   role,
   cwd = process.cwd(),
   terms,
   pace,
-}: From & { role: Role }) {
+  isPolicyLeftOut = false,
+}: From & {
+  role: Role;
+  /** Whether an empty policy stands for the file, which `doctor` found to be wrong. */
+  isPolicyLeftOut?: boolean;
+}) {
   const from = new Environment(env, cwd);
   const receiver = role === "worker" ? undefined : receiverOf(from);
   // In Socket Mode, too, the API verifies Slackbot's requests with the signing secret.
@@ -70,10 +60,7 @@ export function loadConfig({
     name === "SLACK_SIGNING_SECRET" && from.mentions("API_PORT") && from.mentions(name);
   const isElsewhere = (name: VariableName) =>
     [...receivers, ...callerNames].some((one) => one === name);
-  const isRead = (name: VariableName) =>
-    name === "OTEL_EXPORTER_OTLP_HEADERS"
-      ? from.mentions("OTEL_EXPORTER_OTLP_ENDPOINT")
-      : name === receiver || !isElsewhere(name) || isForApi(name);
+  const isRead = (name: VariableName) => name === receiver || !isElsewhere(name) || isForApi(name);
   const read = from.readVariables(...variableNames.filter(isRead));
   const receive = receiver && {
     mode: receiver === "SLACK_APP_TOKEN" ? ("socket" as const) : ("http" as const),
@@ -83,14 +70,14 @@ export function loadConfig({
     },
   };
   const proxies = proxiesIn(read);
-  const traces = tracesIn(read);
   const { PORT: port, OPS_PORT: opsPort, OPS_HOST: opsHost, API_PORT: apiPort } = read;
   if (receive?.mode === "http" && opsPort === port && port !== 0)
     from.problems.push(`OPS_PORT: must not be ${port}, which is PORT: the world reaches that one`);
   if (apiPort && [opsPort, receive?.mode === "http" ? port : undefined].includes(apiPort))
     from.problems.push(`API_PORT: must not be ${apiPort}, which another port of this process is`);
-  from.problems.push(...tlsProblems(from, read), ...from.mistyped());
-  const policyFile = openPolicy(from, cwd, terms, pace);
+  from.problems.push(...tlsProblems(from, read));
+  from.noteMistyped();
+  const policyFile = openPolicy(from, { cwd, terms, pace, isPolicyLeftOut });
   if (from.problems.length > 0 || !policyFile) throw new ConfigError(from.problems);
   const signingSecret = (): string | undefined => read.SLACK_SIGNING_SECRET;
   /** The secrets of the callers that gatehouse.yml admits to the API. Workers have no API. */
@@ -107,7 +94,6 @@ export function loadConfig({
     read.COMPUTE_API_KEY,
     parseRedisUrl(read.REDIS_URL).login.password,
     ...passwordsIn(proxies),
-    ...Object.values(traces?.headers ?? {}),
   ];
   return {
     role,
@@ -174,7 +160,6 @@ export function loadConfig({
     /** Absolute path. */
     dataDir: resolve(cwd, read.DATA_DIR),
     logLevel: read.LOG_LEVEL,
-    traces,
     /** Problems with variables that Gatehouse works without, as `NAME: what is wrong`. */
     warnings: from.warnings,
     allowVolatileRedis: read.GATEHOUSE_ALLOW_VOLATILE_REDIS,
@@ -239,46 +224,33 @@ const redisCertificateIn = (
  * Whether NODE_EXTRA_CA_CERTS is set but Node.js hasn't read it, as in an --env-file: Node.js looks
  * only at the environment that it is started in.
  */
-export const isExtraUnread = (env: Env = process.env): boolean =>
+export const isExtraUnread = (env: Env = processEnv): boolean =>
   (env["NODE_EXTRA_CA_CERTS"] ?? "") !== "" && getCACertificates("extra").length === 0;
-
-const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
-
-/** Undefined when no proxy is named. */
-function proxiesIn(read: Pick<Variables, (typeof proxyNames)[number]>): Proxies | undefined {
-  const [https, http, no] = [read.HTTPS_PROXY, read.HTTP_PROXY, read.NO_PROXY];
-  return https === undefined && http === undefined ? undefined : { https, http, no };
-}
-
-/**
- * Where traces go, according to OpenTelemetry's own variables. Without an endpoint, no tracing code
- * is loaded.
- */
-function tracesIn(read: Variables) {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_HEADERS: headers } = read;
-  return url === undefined ? undefined : { url, headers, serviceName: read.OTEL_SERVICE_NAME };
-}
 
 const usualPolicy = "gatehouse.yml";
 
 /** The path as the variable gives it, or the default path. The file may not exist. */
 export function policyPath(): string {
   return (
-    new Environment(process.env).readVariables("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy
+    new Environment(processEnv).readVariables("GATEHOUSE_CONFIG").GATEHOUSE_CONFIG ?? usualPolicy
   );
 }
 
 /** Undefined when the policy has problems, which are added to `from.problems`. */
 function openPolicy(
   from: Environment,
-  cwd: string,
-  terms: PolicyTerms,
-  pace?: Pace,
+  {
+    cwd,
+    terms,
+    pace,
+    isPolicyLeftOut = false,
+  }: Required<Pick<From, "cwd">> & Pick<From, "terms" | "pace"> & { isPolicyLeftOut?: boolean },
 ): ChangingPolicy | undefined {
   const { GATEHOUSE_CONFIG: named } = from.readVariables("GATEHOUSE_CONFIG");
   const shown = named ?? usualPolicy;
   const mayBeMissing = named === undefined;
   const place = { path: resolve(cwd, shown), shown, mayBeMissing, terms, pace };
+  if (isPolicyLeftOut) return ChangingPolicy.leftOut(place);
   const opened = ChangingPolicy.open(place);
   if (opened instanceof ChangingPolicy) return opened;
   from.problems.push(...opened.map((problem) => `GATEHOUSE_CONFIG: ${problem}`));
@@ -297,7 +269,7 @@ export interface SlackAccess {
   proxies: Proxies | undefined;
 }
 
-export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
+export function loadSlackAccess(env: Env = processEnv): SlackAccess | string {
   const from = new Environment(env);
   if (!from.mentions("SLACK_BOT_TOKEN")) return "SLACK_BOT_TOKEN is not set";
   const read = from.readVariables("SLACK_BOT_TOKEN", "SLACK_API_URL", "CA_FILE", ...proxyNames);
@@ -312,7 +284,7 @@ export function loadSlackAccess(env: Env = process.env): SlackAccess | string {
  * For `policy check`: why the API caller with this secret would be refused here. Undefined when
  * this process has no API.
  */
-export function loadCallerProblems(env: Env = process.env) {
+export function loadCallerProblems(env: Env = processEnv) {
   const from = new Environment(env);
   if (!from.mentions("API_PORT")) return undefined;
   return (variable: string) => from.secrets(variable).problem;
@@ -320,7 +292,7 @@ export function loadCallerProblems(env: Env = process.env) {
 
 /** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig() {
-  const from = new Environment(process.env);
+  const from = new Environment(processEnv);
   const read = from.readVariables("REDIS_URL", "DATA_DIR", "CA_FILE", ...redisPair);
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   return {
@@ -338,37 +310,12 @@ export function loadAuditConfig() {
  * ConfigError.
  */
 export function loadEndorsementsFolder({
-  env = process.env,
+  env = processEnv,
   cwd = process.cwd(),
   terms,
 }: From): string | undefined {
   const from = new Environment(env, cwd);
-  const opened = openPolicy(from, cwd, terms);
+  const opened = openPolicy(from, { cwd, terms });
   if (!opened) throw new ConfigError(from.problems);
   return opened.inForce.policy.attestation.endorsements;
-}
-
-export interface ApiAccess {
-  url: string;
-  token: string;
-  authorities?: string | undefined;
-  proxies?: Proxies | undefined;
-}
-
-/**
- * For `propose` in a terminal: the address of the API and the token of a service. Throws
- * ConfigError.
- */
-export function loadApiAccess(env: Env = process.env): ApiAccess {
-  const from = new Environment(env);
-  const read = from.readVariables("CA_FILE", ...callerNames, ...proxyNames);
-  if (from.problems.length > 0) throw new ConfigError(from.problems);
-  const { GATEHOUSE_URL: url, GATEHOUSE_TOKEN: token, CA_FILE: authorities } = read;
-  return { url, token, authorities, proxies: proxiesIn(read) };
-}
-
-/** Tells people where the token of `loadApiAccess` comes from. */
-export function describeTokenSource(env: Env = process.env): string {
-  const file = env["GATEHOUSE_TOKEN_FILE"]?.trim();
-  return file ? `${file} (GATEHOUSE_TOKEN_FILE)` : "GATEHOUSE_TOKEN";
 }

@@ -118,14 +118,6 @@ const variables = z.object({
   ).default("info"),
   GATEHOUSE_ALLOW_VOLATILE_REDIS: flag,
   DATA_DIR: z.string().default(".gatehouse"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress("must be an address like http://collector:4318")
-    .transform((text) => new URL("v1/traces", text.endsWith("/") ? text : `${text}/`).href)
-    .optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: readAs(
-    "must be name=value, with commas between several, and values URL-encoded",
-    headersIn,
-  ).default({}),
-  OTEL_SERVICE_NAME: z.string().default("gatehouse"),
   GATEHOUSE_WATCH: flag,
   GATEHOUSE_CONFIG: z.string().optional(),
   GATEHOUSE_URL: held(
@@ -157,20 +149,20 @@ const secretNames: ReadonlySet<string> = new Set<VariableName>([
   "SLACK_SIGNING_SECRET",
   "COMPUTE_API_KEY",
   "REDIS_URL",
-  "OTEL_EXPORTER_OTLP_HEADERS",
   "GATEHOUSE_TOKEN",
 ]);
 
 /**
- * Whether other programs set this variable for themselves, and Gatehouse works without it: what
- * OpenTelemetry's SDK reads, which hosts are reached without the proxy, and what Kubernetes sets for
- * a service that is called `api` or `ops` (`API_PORT=tcp://…`). Such a variable never prevents a
- * start; a problem with it is only a warning.
+ * Whether other programs set this variable for themselves, and Gatehouse works without it: which
+ * hosts are reached without the proxy, and what Kubernetes sets for a service that is called `api`
+ * or `ops` (`API_PORT=tcp://…`). Such a variable never prevents a start; a problem with it is only a
+ * warning.
  */
 const isOfOthers = (variable: VariableName, text = "") =>
-  variable.startsWith("OTEL_") ||
-  variable === "NO_PROXY" ||
-  (variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text));
+  variable === "NO_PROXY" || isOfKubernetes(variable, text);
+
+const isOfKubernetes = (variable: string, text: string) =>
+  variable.endsWith("_PORT") && /^(tcp|udp|sctp):\/\//.test(text);
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -249,26 +241,27 @@ export class Environment {
   }
 
   /**
-   * Variables that nobody reads and whose names differ by a typo from one that isn't set, as `NAME:
-   * what is wrong`. `API_HOST` is another program's, and no typo of API_PORT or OPS_HOST.
+   * Adds what is wrong with variables that nobody reads and whose names differ by a typo from one
+   * that isn't set: by one letter, or by our prefix (`GATEHOUSE_LOG_LEVEL`). A name without `_`
+   * (`DATADIR`) may be another program's, so it is a warning. `API_HOST` certainly is, and no typo of
+   * API_PORT or OPS_HOST, and Kubernetes sets GATEHOUSE_API_PORT for a service of that name.
    */
-  mistyped(): readonly string[] {
+  noteMistyped(): void {
     const known = variableNames.flatMap((name) =>
       secretNames.has(name) ? [name, `${name}_FILE`] : [name],
     );
-    return Object.keys(this.#env).flatMap((name) => {
-      if (
-        !/^(CA|SLACK|COMPUTE|REDIS|OPS|API|GATEHOUSE|DATA|LOG)_/.test(name) ||
-        known.includes(name)
-      )
-        return [];
-      const [meant] = known.filter((one) => editDistance(name, one, 1) <= 1);
-      return meant === undefined ||
-        this.#text(name) === undefined ||
-        this.#text(meant) !== undefined
-        ? []
-        : [`${name}: is not a Gatehouse variable; did you mean ${meant}?`];
-    });
+    for (const name of Object.keys(this.#env)) {
+      const text = this.#text(name);
+      if (text === undefined || known.includes(name) || isOfKubernetes(name, text)) continue;
+      if (!/^(CA|SLACK|COMPUTE|REDIS|OPS|API|GATEHOUSE|DATA|LOG)(?=_|[A-Z])/.test(name)) continue;
+      const isPlain = !name.includes("_");
+      const meant =
+        known.find((one) => one.includes("_") && joined(one) === joined(name)) ??
+        (isPlain ? undefined : known.find((one) => editDistance(name, one, 1) <= 1));
+      if (meant === undefined || this.#text(meant) !== undefined) continue;
+      const sentence = `${name}: is not a Gatehouse variable; did you mean ${meant}?`;
+      (isPlain ? this.warnings : this.problems).push(sentence);
+    }
   }
 
   /**
@@ -295,7 +288,7 @@ export class Environment {
     try {
       const file = this.files.get(name) ?? new ChangingFile(resolve(this.#cwd, path));
       this.files.set(name, file);
-      if (file.text !== "") return { variable, text: file.text };
+      if (file.text !== "") return { variable: naming, text: file.text };
       return { variable: naming, problem: "names an empty file" };
     } catch (error) {
       return { variable: naming, problem: `names a file that can't be read (${codeOf(error)})` };
@@ -310,6 +303,9 @@ export class Environment {
 function asFound(text: string): string {
   return text.length <= 20 && !text.startsWith("xox") ? `"${text}"` : `${text.length} characters`;
 }
+
+/** A name without `_` and without the prefix that only some of our variables have. */
+const joined = (name: string) => name.replace(/^GATEHOUSE_?/, "").replaceAll("_", "");
 
 const wordsIn = (text = "") => text.split(/\s+/).filter((word) => word !== "");
 
@@ -379,21 +375,6 @@ function redisProblem(text: string): string | undefined {
     return undefined;
   } catch (error) {
     return withHint(error, "; ");
-  }
-}
-
-/**
- * Parses `name=value` pairs separated by commas, as OpenTelemetry's SDK does: the first `=` ends the
- * name, and the value may be URL-encoded. Undefined when the SDK would leave out a pair.
- */
-function headersIn(text: string): Record<string, string> | undefined {
-  const pairs = text.split(",").filter((pair) => pair.trim() !== "");
-  const read = pairs.map((pair) => /^\s*([^=]*[^=\s])\s*=\s*(\S|\S.*\S)\s*$/s.exec(pair));
-  if (read.includes(null)) return undefined;
-  try {
-    return Object.fromEntries(read.map((pair) => [pair?.[1], decodeURIComponent(pair?.[2] ?? "")]));
-  } catch {
-    return undefined;
   }
 }
 

@@ -179,10 +179,13 @@ function shadowed({ approvals }: Rules, operations: readonly Operation[]): Nonse
 }
 
 const inList = new Intl.ListFormat("en-US");
-type Approval = Rules["approvals"][number];
+type Approval = Readonly<{
+  operations: readonly string[];
+  targets?: readonly string[] | undefined;
+}>;
 
 /** Whether an entry decides about this command on everything that a later one names. */
-function decidesBefore(earlier: Approval, later: Approval, name: string): boolean {
+export function decidesBefore(earlier: Approval, later: Approval, name: string): boolean {
   const { operations, targets } = earlier;
   if (!operations.some((glob) => matchesGlob(glob, name))) return false;
   if (targets === undefined) return true;

@@ -9,6 +9,18 @@ export interface Proxies {
   readonly no: string;
 }
 
+export const proxyNames = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] as const;
+
+/** Undefined when no proxy is named. */
+export function proxiesIn(read: {
+  HTTPS_PROXY?: string | undefined;
+  HTTP_PROXY?: string | undefined;
+  NO_PROXY: string;
+}): Proxies | undefined {
+  const [https, http, no] = [read.HTTPS_PROXY, read.HTTP_PROXY, read.NO_PROXY];
+  return https === undefined && http === undefined ? undefined : { https, http, no };
+}
+
 /** The passwords in the proxies' addresses, which must not be printed. */
 export function passwordsIn(proxies: Proxies | undefined): readonly string[] {
   return [proxies?.https, proxies?.http].flatMap((address) => {

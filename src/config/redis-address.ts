@@ -76,6 +76,13 @@ function parseNodes(text: string, defaultPort: number): RedisAddress {
 const bareNode = /^([\w.-]+|\[[\d:a-f]+\])(:\d+)?$/i;
 
 function readUrl(text: string): URL {
+  const [, secret = ""] = /^rediss?:\/\/([^@]*)@/.exec(text) ?? [];
+  const [wrong] = /[#?/]/.exec(secret) ?? [];
+  if (wrong !== undefined)
+    throw new UserError(
+      `the user or password contains a ${wrong}, which ends it in an address`,
+      `write ${wrong} as ${encodeURIComponent(wrong)}`,
+    );
   const url = URL.parse(text);
   if (url === null || url.hostname === "" || !/^rediss?:$/.test(url.protocol))
     throw new UserError("isn't an address of Redis", `write ${forms}`);

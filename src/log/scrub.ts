@@ -39,7 +39,9 @@ const secretName =
  * not a Slack token: the bot token from …". No secret is one of these words; any other word may be
  * one.
  */
-const sentenceWords: ReadonlySet<string> = new Set(["has", "is", "looks", "the"]);
+const sentenceWords: ReadonlySet<string> = new Set(
+  "has is it looks the Slack must names begins contains isn can not no a an".split(" "),
+);
 
 const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) => string)][] = [
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,30}-----)?/g, removed],
@@ -56,10 +58,14 @@ const shapes: readonly [RegExp, string | ((match: string, ...groups: string[]) =
   // A JSON Web Token.
   [/(?<![\w-])eyJ[\w-]*(?:\.[\w-]*){0,4}/g, removed],
   [/(?<![A-Za-z0-9])v0=[0-9a-f]{16,}/gi, `v0=${removed}`],
-  [/(?<![A-Za-z0-9])(bearer)(?:\s{1,4}|%20|\+)[A-Za-z0-9._~+/=-]{3,}/gi, `$1 ${removed}`],
+  // "a bearer token" is a sentence about one.
+  [
+    /(?<![A-Za-z0-9])(bearer)(?:\s{1,4}|%20|\+)(?!(?:tokens?|auth|authentication)(?![A-Za-z0-9._~+/=-]))[A-Za-z0-9._~+/=-]{3,}/gi,
+    `$1 ${removed}`,
+  ],
   // "Basic Information" is excluded: it is the page where Slack shows an app's secrets.
   [
-    /(?<![A-Za-z0-9])(basic)\s{1,4}(?!Information(?![A-Za-z0-9+/=]))[A-Za-z0-9+/]{8,}={0,2}/gi,
+    /(?<![A-Za-z0-9])(basic)\s{1,4}(?!(?:Information|authentication)(?![A-Za-z0-9+/=]))[A-Za-z0-9+/]{8,}={0,2}/gi,
     `$1 ${removed}`,
   ],
   // Matches name=value, name: value, and "name": "value".

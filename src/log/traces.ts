@@ -22,13 +22,6 @@ import { scrubText } from "./scrub.ts";
  */
 const tracer = () => tracing.getTracer("gatehouse", version);
 
-/** Whether an SDK records spans. */
-export function isTraced(): boolean {
-  const span = tracer().startSpan("probe");
-  span.end();
-  return isSpanContextValid(span.spanContext());
-}
-
 /**
  * The current piece of work. Lines logged during it carry `ids`; spans begun during it belong to
  * `parents`.

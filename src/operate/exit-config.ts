@@ -1,4 +1,4 @@
-import { ConfigError, configExitCode } from "../config/config.ts";
+import { ConfigError, configExitCode } from "../config/config-error.ts";
 import { printable } from "../text/terminal.ts";
 
 /**
@@ -8,9 +8,14 @@ export function orExit<T>(load: () => T): T {
   try {
     return load();
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return exitConfig(error);
+    return exitConfigOn(error);
   }
+}
+
+/** Ends the process when this error says that the configuration is wrong, and else throws it. */
+export function exitConfigOn(error: unknown): never {
+  if (!(error instanceof ConfigError)) throw error;
+  return exitConfig(error);
 }
 
 export function exitConfig(error: ConfigError): never {

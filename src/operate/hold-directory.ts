@@ -11,11 +11,11 @@ import {
 } from "node:fs";
 import { connect, createServer } from "node:net";
 import path from "node:path";
-import { ConfigError } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { within } from "../deadline.ts";
 import { codeOf } from "../errors.ts";
 import { privateFolder } from "../regular-file.ts";
-import { wayOut, writeProbe } from "./checks/folders.ts";
+import { problemOfPlace, wayOut, writeProbe } from "./checks/folders.ts";
 
 const lockName = /^lock-[0-9a-f]{16}\.sock$/;
 /**
@@ -78,6 +78,9 @@ function unusable(sentence: string): ConfigError {
  * would be too late to report that they can't be.
  */
 function probe(folder: string): void {
+  const place = problemOfPlace(folder);
+  if (place !== undefined)
+    throw unusable(`${folder} can't be written (${place}): ${wayOut(place)}`);
   try {
     mkdirSync(folder, privateFolder);
     writeProbe(folder);

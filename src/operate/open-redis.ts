@@ -1,4 +1,5 @@
-import { type Config, ConfigError } from "../config/config.ts";
+import { type Config } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";

@@ -6,7 +6,8 @@ import {
   changeInWords,
   changesBetween,
 } from "../config/changing-policy.ts";
-import { type Config, ConfigError } from "../config/config.ts";
+import { type Config } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";

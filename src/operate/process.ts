@@ -1,8 +1,9 @@
 import { addAbortListener } from "node:events";
 import { trustAuthorities } from "../config/authorities.ts";
-import { type Config, ConfigError, type Role, loadConfig } from "../config/config.ts";
+import { type Config, type Role, loadConfig } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import type { PolicyTerms } from "../config/policy-section.ts";
-import { version } from "../config/version.ts";
+import { commitOf, version } from "../config/version.ts";
 import { messageOf, withHint } from "../errors.ts";
 import type { Feature } from "../features/define-feature.ts";
 import { type Log, createLog } from "../log/log.ts";
@@ -31,7 +32,7 @@ export async function runProcess(
   const output = createOutput(process.stdout);
   const base = { role, pid: process.pid };
   const log = createLog({ level: config.logLevel, base, write: output.write });
-  log.info("process.starting", { version, node: process.version });
+  log.info("process.starting", { version, commit: commitOf(), node: process.version });
   catchTheUncaught(log);
   addAbortListener(stopping, () => {
     log.info("process.stopping", { signal: String(stopping.reason) });

@@ -1,11 +1,11 @@
 import type { Config } from "../config/config.ts";
 import { type Feature, commandsWith } from "../features/define-feature.ts";
 import { parseRedisUrl } from "../config/redis-address.ts";
+import { policyWarnings } from "../config/policy-warnings.ts";
 import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, hideSecret } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
-import { isTraced } from "../log/traces.ts";
 import { type Message, md, notice, plain } from "../messages/message.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
@@ -97,6 +97,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
   async function begin(): Promise<Running> {
     watchSecrets(config, log);
     for (const why of config.warnings) log.warn("config.warning", { why });
+    warnOfPolicy(config, log);
     opened(await holdDirectory(config.dataDir));
     // Health comes before everything that may wait, so that a process that can't continue is able
     // to say why.
@@ -117,14 +118,12 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         ready: async () => (await unready())[0]?.problem,
       }),
     );
-    if (config.traces && !isTraced())
-      log.warn("traces.no-sdk", {
-        why: "OTEL_EXPORTER_OTLP_ENDPOINT is set, and no SDK of OpenTelemetry is loaded",
-        hint: "Load one with --import, as docs/operate.md says under Traces",
-      });
     const on = await openServices(config, log, { ...options, commands, opened, telemetry });
-    // A new policy may name a source with another secret.
-    on.policyKeeper.onChanged(() => watchSecrets(config, log));
+    on.policyKeeper.onChanged(() => {
+      // A new policy may name a source with another secret.
+      watchSecrets(config, log);
+      warnOfPolicy(config, log);
+    });
     measure = createMeasure(on);
     const { lines } = (status = createStatus(on));
     // A worker continues with existing requests at once; only what needs Slack waits.
@@ -234,6 +233,12 @@ function watchSecrets(config: Config, log: Log): void {
       log.info("config.file-changed", { variable });
     };
   }
+}
+
+/** Logs what the policy in force says and hardly anyone means. */
+function warnOfPolicy({ policy, policyFile }: Config, log: Log): void {
+  for (const { path, what, mend } of policyWarnings(policy))
+    log.warn("policy.warning", { why: policyFile.placeOf(path) + what, hint: mend });
 }
 
 const overLimit = (caller: string, limit: string): Message =>

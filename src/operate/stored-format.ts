@@ -1,4 +1,4 @@
-import { ConfigError } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { counted } from "../messages/message.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { processName, readProcesses } from "./presence.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { Socket } from "node:net";
-import { ConfigError } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { UserError, codeOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { deadlineMs } from "../deadline.ts";

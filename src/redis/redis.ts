@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { certificateHint } from "../config/authorities.ts";
 import { type Live, currentValue } from "../config/changing-file.ts";
 import type { ClientCertificate } from "../config/compute-tls.ts";
-import { ConfigError } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { parseRedisUrl, type RedisAddress } from "../config/redis-address.ts";
 import { deadlineMs, within } from "../deadline.ts";
 import { codeOf, messageOf, UserError } from "../errors.ts";
@@ -124,11 +124,13 @@ function reportErrors(redis: RedisClient, purpose: RedisPurpose, log: Log): void
     lost = true;
     // ioredis would otherwise continue in database 0.
     if (noDatabase.test(error.message)) redis.disconnect(true);
+    loginTrouble = ofLogin.test(error.message) ? redisTrouble(error) : undefined;
     log.warn("redis.error", { purpose, error });
   });
   redis.on("ready", () => {
     if (lost) log.debug("redis.reconnected", { purpose });
     lost = false;
+    loginTrouble = undefined;
   });
 }
 
@@ -147,8 +149,7 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
     last = messageOf(error);
     hint = refusal;
     if (noDatabase.test(last)) refuse(`Redis at ${shown} has no database ${db}`);
-    if (/^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH)/i.test(last))
-      refuse(`${unusable()}; check the user and password`);
+    if (ofLogin.test(last)) refuse(`${unusable()}; check the user and password`);
   };
   redis.on("ready", resolve);
   redis.on("error", onError);
@@ -285,16 +286,20 @@ const refusals: readonly (readonly [
   [/^NOREPLICAS /, "Redis can't reach its replicas", "replicas"],
 ];
 
+const isDown = "Redis is down";
+
 /**
  * Errors that mean trouble with Redis. Redis itself answers with codes; ioredis only has sentences.
  */
 const troubles: readonly (readonly [said: RegExp, words: string])[] = [
   ...refusals.map(([code, words]) => [code, words] as const),
   [/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|LOADING) /, "Redis is changing its primary"],
+  [/^WRONGPASS |^ERR (AUTH|invalid password)/, "Redis refuses Gatehouse's user or password"],
+  [/^NOAUTH /, "Redis asks Gatehouse for a password"],
   [/^Command timed out$/, "Redis answers slowly"],
   [
     /^(Connection is closed|Stream isn't writeable|Reached the max retries|Command aborted)/,
-    "Redis is down",
+    isDown,
   ],
 ];
 
@@ -304,8 +309,16 @@ const troubles: readonly (readonly [said: RegExp, words: string])[] = [
  */
 export function redisTrouble(error: unknown): string | undefined {
   const said = messageOf(error);
-  return troubles.find(([known]) => known.test(said))?.[1];
+  const words = troubles.find(([known]) => known.test(said))?.[1];
+  // Commands fail alike without a connection, whatever the reason for that.
+  return words === isDown ? (loginTrouble ?? words) : words;
 }
+
+/** Why the last attempt to connect was refused, if that was for the login of this process. */
+let loginTrouble: string | undefined;
+
+/** Errors by which a Redis that answers says that it doesn't let this user in, or act. */
+const ofLogin = /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)\b/i;
 
 /** Why a Redis that answers refused a write. Undefined when Redis didn't answer. */
 export function writeRefusal(error: unknown): WriteRefusal | undefined {
@@ -347,22 +360,29 @@ const quietMs = 5_000;
 
 /**
  * Limits the warnings of an outage of Redis, when everything complains many times a second. The
- * first complaint is logged as `redis.lost`. The others are counted and logged in one line,
+ * first complaint is logged as `redis.lost`, and so is the first one about a login that Redis refuses. The others are counted and logged in one line,
  * `redis.back`, once there was no complaint for five seconds and Redis `answers`. Silence alone
  * proves nothing, because a process that only tries to connect complains every ten seconds. Only
  * warnings and errors that are about Redis alone are counted.
  */
 export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & { close(): void } {
-  let outage: { since: number; last: number; events: Map<string, number> } | undefined;
+  let outage:
+    | { since: number; last: number; events: Map<string, number>; isOfLogin: boolean }
+    | undefined;
   let timer: NodeJS.Timeout | undefined;
 
   function complain(event: string, fields: LogFields | undefined, why: string): void {
     const now = performance.now();
+    const isOfLogin = ofLogin.test(why);
+    if (!outage || (isOfLogin && !outage.isOfLogin)) {
+      const hint = isOfLogin ? loginHint : undefined;
+      log.warn("redis.lost", { ...fields, first: event, why, hint });
+    }
     if (!outage) {
-      outage = { since: now, last: now, events: new Map() };
-      log.warn("redis.lost", { ...fields, first: event, why });
+      outage = { since: now, last: now, events: new Map(), isOfLogin };
       timer = setInterval(() => void look(), quietMs / 5).unref();
     }
+    outage.isOfLogin ||= isOfLogin;
     outage.last = now;
     outage.events.set(event, (outage.events.get(event) ?? 0) + 1);
   }
@@ -399,6 +419,9 @@ export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & 
   return { ...log, warn: unless(log.warn), error: unless(log.error), close };
 }
 
+const loginHint =
+  "Redis answers and refuses this user: check the user and password in REDIS_URL, and the rights in Redis's ACL";
+
 const brokenCode = /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)/;
 
 /**
@@ -409,5 +432,6 @@ function troubleIn(event: string, fields: LogFields | undefined): string | undef
   if (said === undefined) return undefined;
   const isConnection =
     event === "redis.error" || (event === "queue.error" && brokenCode.test(codeOf(said)));
-  return isConnection ? messageOf(said) : redisTrouble(said);
+  const isRefused = ofLogin.test(messageOf(said));
+  return isConnection || isRefused ? messageOf(said) : redisTrouble(said);
 }

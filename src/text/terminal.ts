@@ -38,12 +38,12 @@ export type Given<Options extends ParseArgsOptionsConfig> = ReturnType<
 >;
 
 /**
- * Runs a program in a terminal and resolves with its exit code. Errors are printed, and the exit
- * code is then `failed`. Never rejects.
+ * Runs a program in a terminal and resolves with its exit code. Errors go to `complain`, so that
+ * none gets into the result, and the exit code is then `failed`. Never rejects.
  */
 export async function runProgram<const Options extends ParseArgsOptionsConfig>(
   words: readonly string[],
-  by: { usage: string; options: Options; failed: number; write: (text: string) => void },
+  by: { usage: string; options: Options; failed: number; complain: (text: string) => void },
   run: (given: Given<Options>) => number | Promise<number>,
 ): Promise<number> {
   try {
@@ -52,7 +52,7 @@ export async function runProgram<const Options extends ParseArgsOptionsConfig>(
     const isOurs = error instanceof UsageError;
     const isOfWords = isOurs || codeOf(error).startsWith("ERR_PARSE_ARGS_");
     const said = isOurs ? error.message : messageOf(error);
-    by.write(isOfWords ? `${said}\n${by.usage}\n`.trimStart() : `${withHint(error, "\n")}\n`);
+    by.complain(isOfWords ? `${said}\n${by.usage}\n`.trimStart() : `${withHint(error, "\n")}\n`);
     return isOfWords ? usageExitCode : by.failed;
   }
 }

@@ -144,12 +144,9 @@ describe("what a program prints", () => {
     const { minted } = createJudging(createMints());
     const input = minted.snp({ vek: { subject: evil } });
     let said = "";
-    const program = {
-      what: "",
-      usage: "",
-      run: (words: readonly string[], write: (text: string) => void) =>
-        runAttestation(words, { write, roots: input.roots }),
-    };
+    const run = (words: readonly string[], to: { write: (text: string) => void }) =>
+      runAttestation(words, { ...to, roots: input.roots });
+    const program = { what: "", load: async () => ({ usage: "", run }) };
     const folder = await mkdtemp(join(tmpdir(), "gatehouse-names-"));
     const [file, vek] = [join(folder, "report.bin"), join(folder, "vek.der")];
     await writeFile(file, input.bytes);
@@ -170,11 +167,11 @@ describe("what a program prints", () => {
   it("is so for every program, at the one place where all print, and JSON still means the same", async () => {
     const evil = "a\u001b]0;x\u0007\u2066\u009b\u200b";
     const said: string[] = [];
-    const program = {
-      what: "",
-      usage: evil,
-      run: (_: readonly string[], write: (text: string) => void) => (write(`${evil}\n\ttab`), 0),
-    };
+    const run = (_: readonly string[], { write }: { write: (text: string) => void }) => (
+      write(`${evil}\n\ttab`),
+      0
+    );
+    const program = { what: "", load: async () => ({ usage: evil, run }) };
     const out = {
       write: (text: string) => void said.push(text),
       complain: (text: string) => void said.push(text),

@@ -68,7 +68,8 @@ describe("the drill of docs/operate.md", () => {
       const audit = async (...words: string[]) => {
         let said = "";
         const write = (text: string) => void (said += text);
-        return { code: await runAudit(words, { redisUrl: server.url, dataDir, write }), said };
+        const access = () => ({ redisUrl: server.url, dataDir });
+        return { code: await runAudit(words, { access, write }), said };
       };
       await within(server, async (world) => {
         await append(world, 4);

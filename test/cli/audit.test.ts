@@ -20,9 +20,8 @@ async function terminal(count: number) {
     async audit(...words: string[]) {
       let said = "";
       const code = await runAudit(words, {
-        redisUrl: world.url,
+        access: () => ({ redisUrl: world.url, dataDir: folder.path }),
         namespace: world.key.namespace,
-        dataDir: folder.path,
         write: (text) => void (said += text),
       });
       return { code, said };
@@ -33,6 +32,8 @@ async function terminal(count: number) {
     },
   };
 }
+
+const noRedis = () => ({ redisUrl: undefined });
 
 describe("audit in a terminal", () => {
   it("verify ends with 0 when all is well, and says what it saw", async () => {
@@ -76,7 +77,7 @@ describe("audit in a terminal", () => {
     const [last] = await createTrail(at.world.redis, at.world.key).recordsBefore(undefined, 1);
     expect(last?.record).toBe('{"what":"audit-export","who":"terminal","from":1,"to":4}');
     let said = "";
-    const alone = { redisUrl: undefined, write: (text: string) => void (said += text) };
+    const alone = { access: noRedis, write: (text: string) => void (said += text) };
     expect(await runAudit(["verify", file], alone)).toBe(0);
     expect(said).toContain("The audit trail is intact: 4 records verified.");
     await writeFile(file, (await readFile(file, "utf8")).replace("settled", "settler"));
@@ -99,7 +100,7 @@ describe("audit in a terminal", () => {
     expect(await at.audit("verify", night)).toEqual({ code: 0, said: proven });
     expect(await at.audit("verify", night, "--against", whole)).toEqual({ code: 0, said: proven });
     let said = "";
-    const alone = { redisUrl: undefined, write: (text: string) => void (said += text) };
+    const alone = { access: noRedis, write: (text: string) => void (said += text) };
     expect(await runAudit(["verify", night], alone)).toBe(2);
     expect(said).toMatch(/^An excerpt is compared with the whole trail\nadd --against/);
     expect((await at.audit("verify", whole, "--against", night)).code).toBe(64);
@@ -318,7 +319,6 @@ describe("audit in a terminal", () => {
     expect((await at.audit("verify", "/no/such/file")).code).toBe(2);
     expect((await at.audit("verify", "--what")).code).toBe(64);
     expect((await at.audit()).said).toContain("usage: node gatehouse.mjs audit");
-    const noRedis = { redisUrl: undefined, write: () => {} };
-    expect(await runAudit(["verify"], noRedis)).toBe(2);
+    expect(await runAudit(["verify"], { access: noRedis, write: () => {} })).toBe(2);
   });
 });

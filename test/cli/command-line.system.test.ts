@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { runCommandLine, usageOfPrograms } from "../../src/cli/command-line.ts";
+import { auditUsage } from "../../src/cli/audit.ts";
 import { programsFor } from "../../src/cli/programs.ts";
 import { compileCache } from "../support/compile-cache.ts";
 import { root } from "../structure/sources.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
 
-const programs = programsFor(handedToPrograms);
+const programs = programsFor(async () => handedToPrograms);
 
 /** A terminal that remembers; none of its programs runs. */
 function terminal() {
@@ -27,7 +28,13 @@ describe("the words on the command line", () => {
   const recording = Object.fromEntries(
     Object.entries(programs).map(([name, program]) => [
       name,
-      { ...program, run: (words: readonly string[]) => (ran.push([name, words]), 0) },
+      {
+        ...program,
+        load: async () => ({
+          ...(await program.load()),
+          run: (words: readonly string[]) => (ran.push([name, words]), 0),
+        }),
+      },
     ]),
   );
   const usage = { exitCode: 0, said: usageOfPrograms(programs) };
@@ -45,9 +52,9 @@ describe("the words on the command line", () => {
     ["--help", usage],
     ["-h", usage],
     ["help", usage],
-    ["help audit", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
-    ["audit --help", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
-    ["audit verify -h", { exitCode: 0, said: `${programs["audit"]?.usage}\n` }],
+    ["help audit", { exitCode: 0, said: `${auditUsage}\n` }],
+    ["audit --help", { exitCode: 0, said: `${auditUsage}\n` }],
+    ["audit verify -h", { exitCode: 0, said: `${auditUsage}\n` }],
     ["audit erase -- --help", { exitCode: 0, ran: ["audit", ["erase", "--", "--help"]] }],
     ["audit verify file", { exitCode: 0, ran: ["audit", ["verify", "file"]] }],
     ["gatway", refused('Unknown command "gatway". Did you mean "gateway"?')],
@@ -79,14 +86,31 @@ describe("the words on the command line", () => {
 
 describe("without any configuration", () => {
   it.each<[line: string, code: number, said: RegExp, complaint: RegExp]>([
-    ["--version", 0, /^gatehouse \d+\.\d+\.\d+(-rc\.\d+)?(\.dev|-dev)?, Node\.js v\d/, /^$/],
-    ["-V", 0, /^gatehouse \d+\.\d+\.\d+(-rc\.\d+)?(\.dev|-dev)?, Node\.js v\d/, /^$/],
+    [
+      "--version",
+      0,
+      /^gatehouse \d+\.\d+\.\d+(-rc\.\d+)?(\.dev|-dev)?( \([0-9a-f]{12}\))?, Node\.js v\d/,
+      /^$/,
+    ],
+    [
+      "-V",
+      0,
+      /^gatehouse \d+\.\d+\.\d+(-rc\.\d+)?(\.dev|-dev)?( \([0-9a-f]{12}\))?, Node\.js v\d/,
+      /^$/,
+    ],
     ["gatway", 64, /^$/, /^Unknown command "gatway"\. Did you mean "gateway"\?\nusage: /],
-    ["audit verfy", 64, /^There is no "audit verfy"\nusage: /, /^$/],
-    ["audit verify --what", 64, /^Unknown option '--what'.*\nusage: /, /^$/],
-    ["policy", 64, /^usage: node gatehouse\.mjs policy/, /^$/],
-    ["attestation", 64, /^Name the file to check\nusage: /, /^$/],
-    ["attestation check --what", 64, /^Unknown option '--what'.*\nusage: /, /^$/],
+    ["audit verfy", 64, /^$/, /^There is no "audit verfy"\nusage: /],
+    ["audit verify --what", 64, /^$/, /^Unknown option '--what'.*\nusage: /],
+    ["audit verify /no/such/file", 2, /^$/, /^ENOENT/],
+    ["policy", 64, /^$/, /^usage: node gatehouse\.mjs policy/],
+    ["policy check /no/such/file", 1, /^$/, /^\/no\/such\/file can't be read: ENOENT/],
+    ["attestation", 64, /^$/, /^Name the file to check\nusage: /],
+    ["attestation check --what", 64, /^$/, /^Unknown option '--what'.*\nusage: /],
+    ["attestation check --json /no/such/file", 2, /^$/, /^ENOENT/],
+    ["doctor everything", 64, /^$/, /^usage: node gatehouse\.mjs doctor/],
+    ["token --what", 64, /^$/, /^Unknown option '--what'.*\nusage: /],
+    ["completion fish", 64, /^$/, /^usage: node gatehouse\.mjs completion/],
+    ["propose", 64, /^$/, /^The command is missing.*\nusage: /],
   ])("%s ends with %i", async (line, exitCode, expected, complaint) => {
     const { out, said, complaint: complained } = terminal();
     expect(await runCommandLine(line.split(" "), programs, out)).toEqual({ exitCode });
@@ -102,6 +126,31 @@ describe("without any configuration", () => {
 
   it("a process of its own ends with the same", () => {
     expect(run("gatway")).toMatch(/^64: Unknown command "gatway"/);
+  });
+
+  it("a person who presses Tab or asks for the version waits for no package to be loaded", () => {
+    const counted =
+      'import { registerHooks } from "node:module"; const seen = []; registerHooks({ load: (url, context, next) => (seen.push(url), next(url, context)) }); process.on("exit", () => process.stderr.write(seen.join("\\n")));';
+    for (const words of [
+      ["--version"],
+      ["--help"],
+      ["completion", "words"],
+      ["completion", "words", "propose", "vm"],
+      ["completion", "words", "propose", "vm", "restart"],
+      ["token"],
+    ]) {
+      const hook = `--import=data:text/javascript,${encodeURIComponent(counted)}`;
+      const how = { cwd: root, env: { PATH: "" } };
+      const child = spawnSync(process.execPath, [hook, "gatehouse.mjs", ...words], how);
+      const loaded = child.stderr
+        .toString()
+        .split("\n")
+        .filter((url) => url.startsWith("file:"));
+      const isUsed = child.stdout.toString() !== "" && loaded.length > 5;
+      expect({ words, isUsed }).toEqual({ words, isUsed: true });
+      expect(loaded.filter((url) => url.includes("/node_modules/"))).toEqual([]);
+      expect(loaded.length, loaded.join("\n")).toBeLessThan(20);
+    }
   });
 
   it("whoever verifies the trail is asked for Redis alone, and the process ends with 78", () => {

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../sandbox/listen.ts";
-import { commands } from "../../src/features/index.ts";
 import { runCompletion } from "../../src/cli/completion.ts";
 import { root } from "../structure/sources.ts";
 import { compileCache } from "../support/compile-cache.ts";
@@ -41,7 +40,7 @@ describe("completion", () => {
     let script = "";
     const write = (text: string) => void (script += text);
     const api = () => ({ url: "", token: "" });
-    await runCompletion([shell], { commands, api, write, main, programs: [] });
+    await runCompletion([shell], { api, write, main, programs: [] });
     using here = folder();
     const lines = `compdef() { :; }\n${script}${tab(typed)}`;
     const how = { cwd: here.path, env: { ...process.env, ...env } };

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { commands } from "../../src/features/index.ts";
 import { runCompletion } from "../../src/cli/completion.ts";
 import { startWorld } from "../support/start-world.ts";
 import { apiEnv, deployJob, deployPolicy, tokens } from "../features/proposals/deploy-job.ts";
@@ -12,7 +11,6 @@ async function completes(words: readonly string[], url = "http://127.0.0.1:1"): 
   await runCompletion(words, {
     api: () => ({ url, token: tokens[0] }),
     write: (text) => void said.push(text),
-    commands,
     main: "/opt/o'clock/gatehouse.mjs",
     programs: ["doctor", "propose"],
   });

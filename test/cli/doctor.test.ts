@@ -279,6 +279,27 @@ audit: { channel: C06SECRET }
     }
   });
 
+  it("goes on with the other checks where the policy or a variable has a mistake", async () => {
+    const GATEHOUSE_CONFIG = policyFile("typo.yml", "access: { oprate: [] }\n");
+    const wrong = await doctor({ GATEHOUSE_CONFIG, LOG_LEVEL: "loud" });
+    expect(wrong.code).toBe(1);
+    expect(wrong.said.split("\n").filter((line) => line.startsWith("  ✗"))).toEqual([
+      expect.stringMatching(/LOG_LEVEL: must be one of/),
+      expect.stringMatching(/typo\.yml line 1: access\.oprate isn't known; did you mean operate\?/),
+    ]);
+    for (const line of [
+      "✓ bot token: @gatehouse in ",
+      "✓ round trip: ",
+      "the rest is checked without",
+    ])
+      expect(wrong.said).toContain(line);
+    expect(wrong.said).not.toMatch(/access\.operate names no one/);
+    // Without an address there is nothing to go on with.
+    const { said } = await doctor({ GATEHOUSE_CONFIG, REDIS_URL: "" });
+    expect(said).toMatch(/REDIS_URL: is missing/);
+    expect(said).not.toContain("  ✓ ");
+  });
+
   it("takes a role, and no other words", async () => {
     const { SLACK_APP_TOKEN: _, ...env } = world.env;
     let said = "";

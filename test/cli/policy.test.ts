@@ -40,6 +40,19 @@ function written(name: string, text: string): string {
   return path;
 }
 
+describe("policy check of what hardly anyone means", () => {
+  it("warns of both with the lines, and passes", async () => {
+    const text = `access: { operate: ["U0ADA"] }\napprovals: [{ operations: ["*"], required: 0 }]\n`;
+    const { code, said } = await typed(["check"], written("meant.yml", text));
+    expect(code).toBe(0);
+    expect(said).toContain("access.administer names no one: nobody can thaw");
+    expect(said).toMatch(
+      /meant\.yml line 2: approvals\[1\]\.operations\[1\] \(\*\) lets vm\.restore/,
+    );
+    expect((await typed(["check"])).said).not.toMatch(/thaw|without approval/);
+  });
+});
+
 const onCall = ["--as", "U0OLIVIA", "--groups", "S01ONCALL"];
 
 describe("policy check of where alerts and proposals are told", () => {
@@ -357,8 +370,8 @@ describe("policy explain", () => {
   it.each([
     [["vm.restart", "payments/web-2"], 0, /^allowed, without approval: no entry of approvals/],
     [["vm.restore", "payments/db-1"], 0, /^allowed, with 1 approval: .*Approvers: S02LEADS/],
-    [["vm.restore", "prod-pay/db-1"], 0, /^allowed, with 2 approvals: .*yml line 14/],
-    [["vm.stop", "vault-1"], 1, /^refused: vault-1 is protected.*yml line 19/],
+    [["vm.restore", "prod-pay/db-1"], 0, /^allowed, with 2 approvals: .*yml line 15/],
+    [["vm.stop", "vault-1"], 1, /^refused: vault-1 is protected.*yml line 20/],
     [
       ["project.update", "prod-pay", "--name", "pay"],
       0,
@@ -371,7 +384,7 @@ describe("policy explain", () => {
       /access.operate names S01ONCALL \(gatehouse.example.yml line \d+\)\./,
     ],
     [["vm.list"], 0, /^allowed. access.view names \* /],
-    [["gatehouse.thaw"], 1, /^refused: .*access.administer.*yml line 10/],
+    [["gatehouse.thaw"], 1, /^refused: .*access.administer.*yml line 11/],
     [["vm.stp", "web-1"], 1, /^There is no command vm.stp; did you mean vm.stop\?/],
   ])("%s", async (words, code, said) => {
     const answer = await typed(["explain", ...onCall, ...words]);

@@ -2,14 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { loadApiAccess } from "../../src/config/api-access.ts";
 import {
-  ConfigError,
   loadConfig,
-  loadApiAccess,
   loadEndorsementsFolder,
   type Config,
   type Role,
 } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/config-error.ts";
 import { addressProblem } from "../../src/config/environment.ts";
 import { root } from "../structure/sources.ts";
 import { complete } from "./complete.ts";

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { ConfigError, loadConfig } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/config-error.ts";
 import { messageOf } from "../../src/errors.ts";
 import { scrubText } from "../../src/log/scrub.ts";
 import { root } from "../structure/sources.ts";
@@ -21,6 +22,7 @@ function file(name: string, text: string): string {
 const certificate = (name: string) =>
   path.join(root, "test/fleet/compute/certificates", `${name}.pem`);
 const emptyFile = file("empty", "\n");
+const wrongFile = file("wrong", "hunter22 is wrong");
 const prose = file("prose", "hunter22 is no PEM\n");
 const broken = file("broken", "-----BEGIN CERTIFICATE-----\nhunter22\n-----END CERTIFICATE-----\n");
 const certAlone = file(
@@ -147,6 +149,12 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
   ],
   [
     "COMPUTE_API_KEY_FILE",
+    { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: wrongFile },
+    "has white space or invalid characters in it",
+  ],
+  ["REDIS_URL_FILE", { REDIS_URL: "", REDIS_URL_FILE: wrongFile }, "isn't an address of Redis"],
+  [
+    "COMPUTE_API_KEY_FILE",
     { COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: "/no/such" },
     "names a file that can't be read (ENOENT)",
   ],
@@ -226,6 +234,21 @@ const mistakes: [variable: string, env: Env, sentence: string][] = [
     "REDIS_URL",
     { REDIS_URL: "http://hunter22" },
     "isn't an address of Redis; write redis://host:6379",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "redis://u:hunter22#x@h:6379" },
+    "the user or password contains a #, which ends it in an address; write # as %23",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "rediss://u:hunter22/x@h,g" },
+    "the user or password contains a /, which ends it in an address; write / as %2F",
+  ],
+  [
+    "REDIS_URL",
+    { REDIS_URL: "redis-sentinel://u:hunter22?x@h:26379/primary" },
+    "the user or password contains a ?, which ends it in an address; write ? as %3F",
   ],
   [
     "REDIS_URL",
@@ -329,13 +352,7 @@ it("every variable has its mistakes here, and stands in .env.example", () => {
   expect(named.length).toBeGreaterThan(15);
   const told = new Set(mistakes.map(([variable]) => variable));
   // No text for these prevents a start; that the directory can't be used is tried with processes (test/operate)
-  const free = new Set([
-    "DATA_DIR",
-    "NO_PROXY",
-    "OTEL_SERVICE_NAME",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_HEADERS",
-  ]);
+  const free = new Set(["DATA_DIR", "NO_PROXY"]);
   expect(named.filter((name) => !told.has(name) && !free.has(name))).toEqual([]);
   for (const name of named) expect(example).toMatch(new RegExp(`^(# )?${name}=`, "m"));
 });

@@ -95,6 +95,16 @@ describe("secrets", () => {
     const whole =
       "SLACK_APP_TOKEN: is not a Slack token: the app-level token from Basic Information";
     expect(scrub(whole)).toBe(whole);
+    for (const sentence of [
+      "SLACK_BOT_TOKEN: Slack refuses it (invalid_auth)",
+      "SLACK_BOT_TOKEN: it is a person's token, not the bot's",
+      "COMPUTE_API_KEY: must be one word",
+      "the API takes a bearer token in its header",
+      "a proxy with basic authentication",
+    ])
+      expect(scrub(sentence)).toBe(sentence);
+    for (const bearer of ["bearer tokens0", "Bearer token.abc", "bearer authx", "bearer abcdef"])
+      expect(scrub(bearer)).toMatch(/^bearer \[removed\]$/i);
     for (const text of ["token: theis", "token:is", "token=the", "token: The", "secret: hash"])
       expect(scrub(text)).toMatch(/^(token|secret)(: ?|=)\[removed\]$/);
     expect(scrub('{"token": "is"}')).toBe('{"token": [removed]}');

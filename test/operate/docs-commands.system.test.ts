@@ -10,11 +10,12 @@ import { startWorldForPrograms } from "../support/start-world.ts";
 import { handedToPrograms } from "../../src/features/index.ts";
 import { until } from "../support/until.ts";
 
-const programs = programsFor(handedToPrograms);
+const programs = programsFor(async () => handedToPrograms);
 
 /** What can't run here, and what it takes. */
 const elsewhere: [command: RegExp, needs: string][] = [
   [/^npm ci\b/, "a registry: .ci/run, .ci/set-up, and .ci/matrix run it"],
+  [/^npm install @opentelemetry\//, "a registry; traces.system.test.ts loads these versions"],
   [/^npm (test|run (demo|tour|check:rules|release))$/, "CI, and tests of their own"],
   [/^node gatehouse\.mjs policy check$/, "release.system.test.ts, which types all of install.md"],
   [/^node --env-file=\.env gatehouse\.mjs( doctor)?$/, "release.system.test.ts, too"],

@@ -121,7 +121,6 @@ describe(".env.example", () => {
       proxies: { https: "http://proxy.example:3128" },
       redisReplicas: 1,
       api: { port: 3002 },
-      traces: { serviceName: "gatehouse" },
     });
   });
 });

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, it } from "vitest";
-import { ConfigError } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/config-error.ts";
 import { judgeDirectory, lookAtDirectory } from "../../src/operate/checks/folders.ts";
 import { holdDirectory } from "../../src/operate/hold-directory.ts";
 import { startWorld } from "../support/start-world.ts";
@@ -37,6 +37,19 @@ it("a data directory is made, held until the process closes, and left as it was"
   await next.close();
   expect(await readdir(dir.path)).toEqual([]);
 });
+
+it.each(["/proc", "/proc/gatehouse", "/proc/self/a/b", "/sys", "/sys/kernel/gatehouse"])(
+  "%s is refused as what it is, and isn't tried",
+  async (place) => {
+    const problem = `DATA_DIR: ${place} can't be written (it shows the kernel, and keeps no files)`;
+    expect(await refusalOf(place)).toEqual([
+      `${problem}: name a directory on a disk; in a container, give it a volume`,
+    ]);
+    expect(judgeDirectory(lookAtDirectory(place))).toMatchObject([
+      { is: "ill", what: expect.stringMatching(/it shows the kernel, and keeps no files/) },
+    ]);
+  },
+);
 
 it("one that can't be written, or is too long a path, is refused by its name", async () => {
   await using dir = await folder();

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ConfigError, type Role } from "../../src/config/config.ts";
+import { type Role } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/config-error.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { startWebServer } from "../../src/operate/web-server.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";

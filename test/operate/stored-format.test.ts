@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ConfigError } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/config-error.ts";
 import { storedFormat, takeFormat } from "../../src/operate/stored-format.ts";
 import { redisNow } from "../../src/redis/redis.ts";
 import { processName } from "../../src/operate/presence.ts";

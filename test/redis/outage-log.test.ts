@@ -54,6 +54,28 @@ describe("eight seconds without Redis", () => {
     expect(lines.slice(2).map(({ event }) => event)).toEqual(["redis.lost", "redis.still-lost"]);
   });
 
+  it("say anew that Redis lets nobody in, once, however often it is said", () => {
+    const { lines, log } = listening();
+    log.warn("redis.error", { purpose: "commands", error: refused() });
+    const login = new Error("WRONGPASS invalid username-password pair or user is disabled.");
+    const right = new Error("NOPERM this user has no permissions to run the 'evalsha' command");
+    for (let times = 0; times < 166; times += 1) {
+      log.warn("redis.error", { purpose: "worker", error: login });
+      log.warn("queue.error", { queue: "requests", error: times % 2 ? login : right });
+      log.warn("task.failed", { name: "sweep", why: "Stream isn't writeable and …" });
+    }
+    log.close();
+    expect(lines).toMatchObject([
+      { event: "redis.lost", why: "connect ECONNREFUSED 127.0.0.1:6379" },
+      {
+        event: "redis.lost",
+        why: login.message,
+        hint: expect.stringMatching(/^Redis answers and/),
+      },
+      { event: "redis.still-lost", complaints: 499 },
+    ]);
+  });
+
   it("are over when Redis answers, not when nobody complains any more", async () => {
     const { lines, log, redis } = listening();
     redis.answers = false;

@@ -8,6 +8,7 @@ import {
   createKeys,
   connectRedis,
   defineScript,
+  redisTrouble,
   type RedisClient,
 } from "../../src/redis/redis.ts";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
@@ -167,6 +168,30 @@ describe("a connection for commands", () => {
     );
     expect(await right.ping()).toBe("PONG");
     right.disconnect();
+  });
+
+  it.each([
+    ["another password", "right-one", "Redis refuses Gatehouse's user or password"],
+    ["a password at all", "", "Redis asks Gatehouse for a password"],
+  ])("says so when Redis later wants %s, and logs it once", async (_, first, words) => {
+    await using server = await startRedis({ args: first ? ["--requirepass", first] : [] });
+    const url = first ? server.url.replace("//", `//:${first}@`) : server.url;
+    const lines: string[] = [];
+    const full = createLog({ level: "info", write: (line) => void lines.push(line) });
+    const log = withoutFloods(full, async () => false);
+    const redis = await connectRedis(url, "commands", log);
+    const admin = await connectRedis(url, "worker", silentLog());
+    await admin.config("SET", "requirepass", "another-one");
+    await admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no").catch(() => undefined);
+    const why = () => redis.get("x").then(String, (error: unknown) => redisTrouble(error));
+    await until(why).toBe(words);
+    await until(() => lines.filter((line) => /WRONGPASS|NOAUTH/.test(line)).length).toBe(1);
+    expect(lines.filter((line) => /WRONGPASS|NOAUTH/.test(line))).toEqual([
+      expect.stringContaining("check the user and password in REDIS_URL"),
+    ]);
+    redis.disconnect();
+    admin.disconnect();
+    log.close();
   });
 
   it("waits for a Redis that comes up a moment later", async () => {

@@ -28,7 +28,7 @@ describe("the code", () => {
   it("reads the environment in one place, so that every problem is told at the start", () => {
     const readers = /\bprocess\s*\.\s*env\b|\benv\b.*from "node:process"/;
     const production = new Map(readSources(["src"]));
-    production.delete("src/config/config.ts");
+    production.delete("src/config/process-env.ts");
     expect(linesWith(readers, production)).toEqual([]);
     expect(linesWith(readers, new Map([["a.ts", "const a = process.env.HOME"]]))).toEqual([
       "a.ts:1",

@@ -7,8 +7,8 @@ const options = { who: { type: "string" } } as const;
 /** Runs it as typed; `act` gets what `--who` says. */
 async function typed(words: readonly string[], act: (who?: string) => number) {
   let said = "";
-  const write = (text: string) => void (said += text);
-  const program = { usage: "usage: greet", options, failed: 2, write };
+  const complain = (text: string) => void (said += text);
+  const program = { usage: "usage: greet", options, failed: 2, complain };
   const code = await runProgram(words, program, ({ values }) => act(values.who));
   return { code, said };
 }

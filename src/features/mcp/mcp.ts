@@ -27,7 +27,7 @@ import {
   unauthorized,
 } from "../../api/server.ts";
 import { readFor, readsOf, wordsOf } from "../../api/read-for.ts";
-import { isSignedBy, readSignature } from "./slack-signature.ts";
+import { isSignedBy, readSignature } from "../../slack/receive/slack-signature.ts";
 
 /** Calls per minute. Slackbot makes a few for each question. */
 const perPersonMinute = 120;

@@ -13,10 +13,9 @@ import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
 import { clockProblem, isClockOff, offInWords } from "../clock.ts";
 import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
 import { judgeClock } from "./clock.ts";
-import { judgeCollector } from "./collector.ts";
 import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./folders.ts";
-import { judgePolicy, lookAtPolicy } from "./policy.ts";
+import { judgePolicy, judgeRules, lookAtPolicy } from "./policy.ts";
 import { judgePorts } from "./ports.ts";
 import { judgeRedis, lookAtRedis, redisProblem } from "./redis.ts";
 import { judgeFiles } from "./secrets.ts";
@@ -34,6 +33,8 @@ import type { Services } from "../services.ts";
  */
 interface Check {
   name: string;
+  /** Whether `doctor` judges nothing else here than gatehouse.yml, which it may have to leave out. */
+  isOfPolicy?: true;
   /**
    * The findings of `doctor`, which has only the configuration, before a process runs or while one
    * does.
@@ -232,9 +233,14 @@ export const checks: readonly Check[] = [
   },
   {
     name: "Policy",
+    isOfPolicy: true,
     async fromOutside(config) {
       const { policyFile } = config;
-      const folder = judgeFolder(lookAtFolder(policyFile.asWritten.attestation)).map((finding) => ({
+      const { asWritten } = policyFile;
+      const placed = [
+        ...judgeRules(config.policy),
+        ...judgeFolder(lookAtFolder(asWritten.attestation)),
+      ].map((finding) => ({
         ...finding,
         what:
           (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
@@ -243,7 +249,7 @@ export const checks: readonly Check[] = [
       return [
         ...judgePolicy(await lookAtPolicy(config), policyFile.missingAt),
         ...stored,
-        ...folder,
+        ...placed,
       ];
     },
     /**
@@ -270,6 +276,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: "API",
+    isOfPolicy: true,
     fromOutside: (config, _now, judge) => judgeApi(config, judge),
     async forPeople(on) {
       const { config, store } = on;
@@ -297,7 +304,6 @@ export const checks: readonly Check[] = [
   },
   { name: "Ports", fromOutside: judgePorts },
   { name: "Files", fromOutside: async (config) => judgeFiles(config) },
-  { name: "Traces", fromOutside: judgeCollector },
   {
     name: "Data directory",
     fromOutside: async ({ dataDir }) => judgeDirectory(lookAtDirectory(dataDir)),

@@ -27,6 +27,20 @@ function problemOf(act: () => unknown): string | undefined {
   }
 }
 
+/** Types of file systems in which the kernel shows itself: proc, sysfs, cgroup, and the like. */
+const kernelTypes: ReadonlySet<number> = new Set([
+  0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x1cd1, 0x64626720, 0x74726163, 0x73636673, 0x62656570,
+]);
+
+/** Stands where a code of an error does: no error says so, and `mkdir` never returns there. */
+const ofKernel = "it shows the kernel, and keeps no files";
+
+/** Why no folder can be made or used there, whoever asks. Undefined when files are kept there. */
+export function problemOfPlace(folder: string): string | undefined {
+  const { type } = statfsSync(existsSync(folder) ? folder : nearestAbove(folder));
+  return kernelTypes.has(type) ? ofKernel : undefined;
+}
+
 /** Writes a file there in the same way as the ledger, and removes it. */
 export function writeProbe(folder: string): void {
   const file = path.join(folder, `lock-${randomBytes(8).toString("hex")}.probe`);
@@ -45,6 +59,8 @@ const problemOfAccess = (folder: string) =>
  */
 const problemOfMaking = (folder: string) => {
   const above = nearestAbove(folder);
+  const ofPlace = problemOfPlace(above);
+  if (ofPlace !== undefined) return ofPlace;
   return statSync(above).isDirectory() ? problemOfAccess(above) : "ENOTDIR";
 };
 
@@ -71,6 +87,7 @@ export function wayOut(code: string, user = ourUser()): string {
     EIO: "its disk fails: the kernel's log says how; name a directory on another one",
     EACCES: right,
     EPERM: right,
+    [ofKernel]: "name a directory on a disk; in a container, give it a volume",
   };
   return ways[code] ?? "name a directory that this process may write, on a local disk with space";
 }
@@ -103,7 +120,9 @@ export function lookAtDirectory(folder: string) {
      * The code of the error that writing a file in it met, or that would prevent creating it when
      * it doesn't exist.
      */
-    problem: isThere ? problemOf(() => writeProbe(folder)) : problemOfMaking(folder),
+    problem:
+      problemOfPlace(folder) ??
+      (isThere ? problemOf(() => writeProbe(folder)) : problemOfMaking(folder)),
     /**
      * The error code for the ledger's folder inside, if it exists: a folder that another user
      * created belongs to that user.

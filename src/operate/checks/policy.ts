@@ -1,5 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
+import { policyWarnings } from "../../config/policy-warnings.ts";
 import { couldApprove } from "../../config/seats.ts";
 import { silentLog } from "../../log/log.ts";
 import { firstFew } from "../../messages/message.ts";
@@ -120,6 +121,10 @@ export function judgePolicy(facts: PolicyFacts, missingAt?: string): readonly Fi
       : well(`access.operate: ${operate.join(", ")}`);
   return [operators, ...judgeNames(facts)];
 }
+
+/** Judges what the policy alone says, without Slack. */
+export const judgeRules = (policy: Policy): readonly Finding[] =>
+  policyWarnings(policy).map(({ path, what, mend }) => note(what, mend, path));
 
 /**
  * Judges whether what the policy names exists in Slack, and whether enough people could approve.

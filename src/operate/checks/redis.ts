@@ -1,4 +1,5 @@
-import { type Config, ConfigError } from "../../config/config.ts";
+import { type Config } from "../../config/config.ts";
+import { ConfigError } from "../../config/config-error.ts";
 import { parseRedisUrl } from "../../config/redis-address.ts";
 import { messageOf, withHint } from "../../errors.ts";
 import {
@@ -142,6 +143,8 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
     /** The address and the kind of setup: `redis:6379, alone`. */
     setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
     version: info.get("redis_version"),
+    /** The server's own name and version, where it is no Redis: `Valkey 8.1.3`. */
+    called: info.has("valkey_version") ? `Valkey ${info.get("valkey_version")}` : undefined,
     roundTripMs: times.toSorted((a, b) => a - b)[2] ?? 0,
     check: await checkRedis(redis, { allowVolatile: config.allowVolatileRedis }),
     storage: storageProblems(await storageOf(redis), config.redisReplicas),
@@ -181,7 +184,8 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
       ...tlsFindings(facts),
     ];
   const { setUp, version, roundTripMs, check, storage, writeProblem } = facts;
-  const known = setUp + (version === undefined ? "" : `, Redis ${version}`);
+  const server = facts.called ?? (version === undefined ? undefined : `Redis ${version}`);
+  const known = setUp + (server === undefined ? "" : `, ${server}`);
   const isOld = version !== undefined && Number.parseFloat(version) < oldest;
   const trip = `round trip: ${roundTripMs.toFixed(1)} ms`;
   const memory = facts.memory && judgeMemory(facts.memory);

@@ -168,7 +168,12 @@ function appFindings(facts: SlackFacts): readonly Finding[] {
   if (app === undefined && mode !== "http") return [];
   if (app === undefined) {
     const what = "HTTP: the first delivery shows whether SLACK_SIGNING_SECRET is right";
-    return [note(what, "After the start, gatehouse_refused_deliveries_total must not grow.")];
+    return [
+      note(
+        what,
+        'After the start, gatehouse_refused_deliveries_total must not grow: reason "signature" is the secret, "timestamp" a clock.',
+      ),
+    ];
   }
   const word = wordOf(app);
   if (word === undefined)

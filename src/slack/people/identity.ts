@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConfigError } from "../../config/config.ts";
+import { ConfigError } from "../../config/config-error.ts";
 import { textAt } from "../json.ts";
 import type { Web } from "../web.ts";
 import { CannotTell } from "./cannot-tell.ts";

@@ -6,9 +6,10 @@ import type { Log } from "../../log/log.ts";
 import { slackLogger } from "../../log/slack-logger.ts";
 import type { ProcessEvent } from "./process-event.ts";
 import { RefusedDelivery } from "./refuse-foreign.ts";
+import { clockHint, whyNotSigned } from "./slack-signature.ts";
 
 /** Why a request was rejected before any listener saw it. Nothing of it is stored or logged. */
-export type HttpRefusal = "method" | "signature" | "body" | "too-large";
+export type HttpRefusal = "method" | "signature" | "timestamp" | "body" | "too-large";
 
 interface HttpReceiverOptions {
   /** It may be replaced while the process runs. */
@@ -79,16 +80,27 @@ export function createHttpReceiver(options: HttpReceiverOptions) {
     receiverNow().requestListener(request, response);
   }
 
+  /** Bolt says only that it refused, and not whether because of the secret or of the date. */
+  function reasonOf(request: IncomingMessage): "signature" | "timestamp" {
+    const body: unknown = Reflect.get(request, "rawBody");
+    if (!Buffer.isBuffer(body)) return "signature";
+    return whyNotSigned(request.headers, body, { secret, nowMs: Date.now() });
+  }
+
   return {
     /** Answers requests to Slack's path. Returns false for all others, which stay untouched. */
     route(request: IncomingMessage, response: ServerResponse): boolean {
       const url = URL.parse(request.url ?? "", "http://gatehouse");
       if (url?.pathname !== path) return false;
       response.once("finish", () => {
-        const reason = reasons.get(response.statusCode);
-        if (reason === undefined || refusedLater.has(response)) return;
+        const known = reasons.get(response.statusCode);
+        if (known === undefined || refusedLater.has(response)) return;
+        const reason = known === "signature" ? reasonOf(request) : known;
         onRefused?.(reason);
-        log.warn("slack.refused", { reason });
+        log.warn("slack.refused", {
+          reason,
+          ...(reason === "timestamp" && { hint: clockHint }),
+        });
       });
       // The sender disconnected during the request.
       receive(request, response).catch(() => response.destroy());

@@ -4,6 +4,7 @@ import type { Log } from "../../log/log.ts";
 import { spanned } from "../../log/traces.ts";
 import { textAt } from "../json.ts";
 import { RefusedDelivery } from "./refuse-foreign.ts";
+import { clockHint } from "./slack-signature.ts";
 
 export type ProcessEvent = (event: ReceiverEvent) => Promise<void>;
 
@@ -44,7 +45,8 @@ export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventO
     } catch (error) {
       if (error instanceof RefusedDelivery) {
         onRefused?.(error.reason);
-        log.warn("slack.refused", { reason: error.reason, kind });
+        const hint = error.reason === "timestamp" ? clockHint : undefined;
+        log.warn("slack.refused", { reason: error.reason, kind, hint });
         throw error;
       }
       onRefused?.("unhandled");

@@ -1,6 +1,7 @@
 import type { AnyMiddlewareArgs, Middleware } from "@slack/bolt";
 import { foreignness } from "../people/foreign-deliveries.ts";
 import type { BotIdentity } from "../people/identity.ts";
+import { toleranceSeconds } from "./slack-signature.ts";
 
 /**
  * A delivery for another app or workspace, or dated in the future. It is neither stored nor
@@ -17,9 +18,6 @@ export class RefusedDelivery extends Error {
     this.reason = reason;
   }
 }
-
-/** Bolt accepts dates this far in the past (s); this is the limit for the future. */
-const toleranceSeconds = 300;
 
 /**
  * Global middleware that refuses deliveries for others. A signature says that Slack sent something,

@@ -268,7 +268,8 @@ describe("a night", () => {
     const whole = path.join(folder.path, "whole.json");
     await writeFile(whole, await exportedText({ redis: world.client, key: world.key }));
     let said = "";
-    const terminal = { redisUrl: undefined, write: (more: string) => void (said += more) };
+    const access = () => ({ redisUrl: undefined });
+    const terminal = { access, write: (more: string) => void (said += more) };
     expect(await runAudit(["verify", file, "--against", whole], terminal), said).toBe(0);
     expect(said).toMatch(
       /^From .* as far as olivia sees it: 1 act\.\nProven: 1 of 1 act, by \d records/,

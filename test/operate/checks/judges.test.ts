@@ -40,6 +40,7 @@ const slack: SlackFacts = {
 const redis: Exclude<RedisFacts, { unusable: string }> = {
   setUp: "redis:6379, alone",
   version: "7.2.5",
+  called: undefined,
   roundTripMs: 0.4,
   check: { kind: "ok" },
   storage: [],
@@ -453,4 +454,10 @@ describe("the doctor", () => {
     for (const judge of Object.values(judged))
       expect(judge({}).filter(({ is }) => is !== "well")).toEqual([]);
   });
+});
+
+it("a server that says that it is Valkey is called so", () => {
+  expect(judged.redis({ called: "Valkey 8.1.3" })).toMatchObject(
+    expect.arrayContaining([{ is: "well", what: "redis:6379, alone, Valkey 8.1.3" }]),
+  );
 });

@@ -3,7 +3,6 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../../sandbox/ensure-redis.ts";
 import { getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { silentLog } from "../../../src/log/log.ts";
 import { connectRedis } from "../../../src/redis/redis.ts";
@@ -111,28 +110,6 @@ describe("doctor, about ports,", () => {
       "port 39125: this machine doesn't have that address",
       "PORT 39124: this machine doesn't have that address",
     ]);
-  });
-});
-
-describe("doctor, about the collector of traces,", () => {
-  it("says that it can't be reached", async () => {
-    const port = await freePort();
-    const { ills } = await doctor({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
-    expect(ills).toEqual([
-      `OTEL_EXPORTER_OTLP_ENDPOINT: the collector at 127.0.0.1:${port} can't be reached (ECONNREFUSED)`,
-    ]);
-  });
-
-  it.for([
-    [200, []],
-    [401, [/the collector at 127.0.0.1:\d+ answers 401$/]],
-    [404, [/the collector at 127.0.0.1:\d+ answers 404$/]],
-  ] as const)("says what is wrong where it answers %s", async ([status, expected]) => {
-    await using collector = await anotherProgram(status);
-    const { ills } = await doctor({
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`,
-    });
-    expect(ills).toEqual(expected.map((words) => expect.stringMatching(words)));
   });
 });
 

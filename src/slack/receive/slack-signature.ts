@@ -8,7 +8,8 @@ import type { IncomingHttpHeaders } from "node:http";
  * and the raw bytes are checked.
  */
 
-const toleranceSeconds = 300;
+/** How far the date of a delivery may be from now (s). */
+export const toleranceSeconds = 300;
 
 interface Signed {
   timestamp: string;
@@ -38,3 +39,22 @@ export function isSignedBy(
   const wanted = createHmac("sha256", secret).update(`v0:${timestamp}:`).update(body).digest("hex");
   return timingSafeEqual(Buffer.from(signature), Buffer.from(`v0=${wanted}`));
 }
+
+/**
+ * Why a delivery was refused as not being Slack's. `timestamp`: the signature is right, and the date
+ * is too far from now, so a clock is off or somebody repeats an old delivery.
+ */
+export function whyNotSigned(
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+  { secret, nowMs }: { secret: string; nowMs: number },
+): "signature" | "timestamp" {
+  const datedMs = Number(headers["x-slack-request-timestamp"]) * 1000;
+  const signed = readSignature(headers, datedMs);
+  if (typeof signed === "string" || !isSignedBy(secret, signed, body)) return "signature";
+  return Math.abs(nowMs - datedMs) > toleranceSeconds * 1000 ? "timestamp" : "signature";
+}
+
+/** Says in the log what a right signature with a wrong date means. */
+export const clockHint =
+  "The signing secret is right. Compare this machine's clock with NTP: it is more than five minutes off, or somebody repeats an old delivery.";
