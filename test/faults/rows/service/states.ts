@@ -57,6 +57,8 @@ export const serviceStateRows: Row[] = [
       onStage({ seed, workers: 2, vms: 60 }, async (stage) => {
         const take = fresh(stage);
         await stage.service.weather({ match: "writes", status: 401, skip: 8 });
+        // The key is refused for reads, too: a 401 for changes alone would freeze nothing.
+        await stage.service.weather({ match: "GET /v1/projects", status: 401 });
         for (let n = 0; n < 40; n++)
           await stage.request(
             kinds[n % kinds.length] ?? "",
