@@ -95,9 +95,11 @@ function verdictOf(
  */
 export type Unknown = "none" | "no trace" | "any";
 
-/** A second look can't prove these: the target looks the same before and after, or is gone either way. */
+/** A second look can't prove these: the target looks the same before and after (the service returns no specs of a project), or is gone either way. */
 export function leavesNoTrace(command: string): boolean {
-  return /^(vm restart|vm snapshot|vm restore|project create|project delete)$/.test(command);
+  return /^(vm restart|vm snapshot|vm restore|project create|project update|project delete)$/.test(
+    command,
+  );
 }
 
 /** Outcomes that are unknown and may not be, counted: "3 × vm stop unknown". */
