@@ -187,7 +187,7 @@ describe("doctor, about secrets,", () => {
   it("finds quotes in a file, and around the secret of a source", async () => {
     const file = fileWith("quoted", `"${world.env["COMPUTE_API_KEY"]}"\n`);
     expect((await doctor({ COMPUTE_API_KEY: "", COMPUTE_API_KEY_FILE: file })).ills).toEqual([
-      "COMPUTE_API_KEY: is in quotes, which are taken as part of it: remove them",
+      "COMPUTE_API_KEY_FILE: is in quotes, which are taken as part of it: remove them",
     ]);
     expect((await doctor({ SOURCE_SECRET_PROMETHEUS: '"test-secret-one"' })).ills).toEqual([
       "SOURCE_SECRET_PROMETHEUS: is in quotes, which are taken as part of it: remove them",

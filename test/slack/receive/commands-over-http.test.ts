@@ -47,7 +47,7 @@ describe("a slash command over HTTP", () => {
         status: 401,
       });
     }
-    expect(gateway.refused).toEqual(["signature", "timestamp", "timestamp"]);
+    expect(gateway.refused).toEqual(["timestamp", "timestamp", "timestamp"]);
     expect(gateway.repeated).toEqual([]);
   });
 
