@@ -19,6 +19,7 @@ const elsewhere: [command: RegExp, needs: string][] = [
   [/^npm (test|run (demo|tour|check:rules|release))$/, "CI, and tests of their own"],
   [/^node gatehouse\.mjs policy check$/, "release.system.test.ts, which types all of install.md"],
   [/^node --env-file=\.env gatehouse\.mjs( doctor)?$/, "release.system.test.ts, too"],
+  [/ audit archive /, "a trail of more than 90 days: test/cli/audit.test.ts makes one"],
   [/^docker /, "a Docker engine"],
   [/^kubectl /, "a cluster"],
   [/^(\$EDITOR|systemctl) /, "a person; systemd"],
