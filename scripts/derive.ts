@@ -1,5 +1,6 @@
 // npm run derive: writes the derived files; with --check it only names stale ones.
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { commands, features, policyTerms } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
 import { isChange, verbsOf } from "../src/registry/define.ts";
@@ -67,7 +68,7 @@ function versionOf(name: string): string {
   return found;
 }
 
-const packageFile = await readFile("package.json", "utf8");
+const packageFile = await readFile(new URL("../package.json", import.meta.url), "utf8");
 const isCheck = process.argv.includes("--check");
 for (const { path, make } of files) {
   const now = await readFile(path, "utf8").catch(() => undefined);
@@ -77,6 +78,7 @@ for (const { path, make } of files) {
     process.stderr.write(`${path} is stale: run "npm run derive"\n`);
     process.exitCode = 1;
   } else {
+    await mkdir(dirname(path), { recursive: true });
     await writeFile(path, wanted);
     process.stdout.write(`${path} is written\n`);
   }

@@ -59,7 +59,9 @@ describe("npm run derive", () => {
       writeFileSync(readme, markers);
       expect(derive(folder)).toEqual({
         status: 0,
-        stdout: "manifest.yml is written\nREADME.md is written\n",
+        stdout: ["manifest.yml", "README.md", "gatehouse.schema.json", "src/cli/change-words.json"]
+          .map((file) => `${file} is written\n`)
+          .join(""),
         stderr: "",
       });
       expect(readFileSync(readme, "utf8")).toContain("| `/vm restart <vm…>` |");
