@@ -6,6 +6,7 @@ import { runProbe } from "../../src/monitor/monitor.ts";
 import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { createTeller } from "./teller.ts";
+import { until } from "../support/until.ts";
 import { knownVm } from "../support/known-vm.ts";
 import { type Sent, sentFor } from "../support/sent-for.ts";
 import { commands } from "../../src/features/index.ts";
@@ -159,6 +160,8 @@ describe("VMs that change without being asked to", () => {
     endedAt = Date.now();
     await at.look([knownVm("web-1", "STOPPED")]);
     expect(at.texts()).toEqual([]);
+    // The next look is later than the end, to the millisecond.
+    await until(() => Date.now() > endedAt + 5);
     await at.look([knownVm("web-1")]);
     await at.look([knownVm("web-1", "STOPPED")]);
     expect(at.texts()).toEqual(["⚪ web-1 in shop stopped, was RUNNING."]);
