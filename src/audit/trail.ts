@@ -14,7 +14,10 @@ import { parseJson } from "../text/parse-json.ts";
 /** How many salts a hash has: few enough for Redis's compact encoding. */
 const bucketSize = 100;
 
-/** What is written once belongs to requests, alerts, and incidents, which no one repeats later. */
+/**
+ * How long the name of a record that is written once is kept (ms). It names a request, an alert, or
+ * an incident, which nothing repeats later.
+ */
 const saidForMs = 90 * 86_400_000;
 
 type Row = [id: string, fields: string[]];
@@ -189,7 +192,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
      * covers, and at the end the records that wait to be sealed.
      */
     async *walk(most = 1000): AsyncGenerator<readonly TrailStep[]> {
-      // What is left of records that were archived is no part of the trail.
+      // Archived records may still be in Redis, because they are removed page by page. They are no
+      // part of the trail.
       const begin = await cut();
       let after = begin?.id;
       let next = startOf(begin).seq + 1;

@@ -56,7 +56,7 @@ export const channel = matching(
   "must be a channel ID (C…), not a name; Slack shows it at the end of the channel's details",
 );
 
-/** What only regular expressions have. `web.*` is a glob, because names may have dots. */
+/** Matches the signs that only regular expressions have. `web.*` is a glob, because names may have dots. */
 const expression = /^\^|\$$|[\\[\](){}|]|\.\+|(?:^|[^\p{L}\p{N}])\.\*/u;
 
 /** Refuses what can match no name, or not the names that are meant. */

@@ -2,7 +2,7 @@ import { coversGlob, isGlob, matchesGlob } from "../text/glob.ts";
 import type { Policy } from "./policy-file.ts";
 import { decidesBefore } from "./policy-sense.ts";
 
-/** What a policy may say, and hardly anyone means. */
+/** A rule that a policy may have, although hardly anyone means it. */
 export interface PolicyWarning {
   /** The place in the file. */
   path: readonly (string | number)[];

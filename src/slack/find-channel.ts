@@ -38,8 +38,21 @@ export async function mayPostIn(
 ): Promise<boolean | undefined> {
   const answer = await web.call("conversations.info", { channel });
   if (!answer.ok) return whyOf(answer) === "channel_not_found" ? false : undefined;
-  const is = (name: string) => at(answer.data, "channel", name) === true;
-  return is("is_member") && (!is("is_ext_shared") || sharedChannels.includes(channel));
+  return whyClosed(answer.data, channel, sharedChannels) === undefined;
+}
+
+/**
+ * Why nothing is posted in a channel that Slack describes (`conversations.info`): another company
+ * shares it, or Gatehouse is no member. Undefined where it may post.
+ */
+export function whyClosed(
+  described: unknown,
+  channel: string,
+  sharedChannels: readonly string[],
+): "shared" | "not_in_channel" | undefined {
+  const is = (name: string) => at(described, "channel", name) === true;
+  if (is("is_ext_shared") && !sharedChannels.includes(channel)) return "shared";
+  return is("is_member") ? undefined : "not_in_channel";
 }
 
 async function findByName(web: Web, name: string): Promise<ChannelFound> {

@@ -253,7 +253,7 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
   }
 }
 
-/** What the service answered, in its own words where it gave some. */
+/** Says how the service answered, in its own words where it gave some. */
 function answerWords(stage: Stage): Markdown {
   const { answer } = callOf(stage) ?? {};
   const status = answer?.status ? ` (${answer.status})` : "";

@@ -48,7 +48,7 @@ export async function changesSince(
     requestable(commands).map((command) => [command.name, command]),
   );
   const made = around
-    // What happened in another project may belong to another team.
+    // A request in another project may belong to another team, which the readers don't see.
     .filter((other) => other.record.target.projectId === target.projectId)
     .toSorted((a, b) => b.changedAt - a.changedAt)
     .flatMap((other) => describeChange(other, request, known.get(other.record.command)) ?? []);

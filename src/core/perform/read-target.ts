@@ -109,7 +109,7 @@ async function isListed(
     return await hasIt(compute.projects.vms(target.projectId, telling));
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    // Its project may be gone, too. Only the list of all projects proves that.
+    // The VM's project may be gone, too. Only the list of all projects proves that.
     const { projectId } = target;
     const projects = await compute.projects.listAll(undefined, telling);
     if (projects.some(({ id }) => id === projectId) || gaps?.isCut) throw error;

@@ -33,7 +33,7 @@ import { asksForMore, originKey } from "./origin.ts";
 import * as scripts from "./scripts.ts";
 import { createSharedCards } from "./shared-cards.ts";
 
-/** What two equal requests have in common. */
+/** The facts by which two requests are equal. */
 export type Equal = Pick<
   RequestRecord,
   "requester" | "command" | "target" | "input" | "breakGlass"

@@ -20,7 +20,7 @@ interface KnownAlert {
   at: number;
   /** When it ended; undefined while it fires. */
   endedAt?: number;
-  /** Its source didn't say when it ended, so `endedAt` is when the end arrived (ms by Redis). */
+  /** Set if the source didn't say when it ended: `endedAt` is then when the end arrived (ms by Redis). */
   isEndUntold?: true;
   /**
    * Set if the end arrived before the beginning (ms by Redis). The beginning is still on its way
@@ -320,7 +320,7 @@ function mayDropFrom({ senders, states, heardAt }: Told, delivery: Delivery, now
 
 function afterState(told: Told, state: string, delivery: Delivery, now: number): Told {
   const { sender = "", sentAt = told.sentAt, arrivedAt = now } = delivery;
-  // What was held tells of the time when it arrived.
+  // A held delivery tells of the time when it arrived, not of the one when it counts.
   const heardAt = Math.min(now, Math.max(told.heardAt, arrivedAt));
   const [present] = told.states.at(-1) ?? [];
   const isSame = state === present;
@@ -417,7 +417,7 @@ export interface ShownAlert extends Detail {
   isLeftOut: boolean;
 }
 
-/** What `detailsOf` listed, because a message asks for it dozens of times. */
+/** Keeps the lists of `detailsOf` by their groups, because a message asks for one dozens of times. */
 const listedOf = new WeakMap<AlertGroup, readonly ShownAlert[]>();
 
 /** The alerts with details: firing ones first, then by the time they began. */

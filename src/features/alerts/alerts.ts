@@ -54,8 +54,8 @@ interface LabeledVm {
   label: string;
   id: string;
   /**
-   * Its project then, whose people alone hear of the alert, also once the VM is moved. Release
-   * 1.0.0-rc.1 stored none.
+   * The VM's project when the label arrived. Only its people hear of the alert, also once the VM
+   * is moved. Release 1.0.0-rc.1 stored none.
    */
   project?: { id: string; name: string } | undefined;
 }

@@ -1,5 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
+import { whyClosed } from "../../slack/find-channel.ts";
 import { policyWarnings } from "../../config/policy-warnings.ts";
 import { couldApprove } from "../../config/seats.ts";
 import { silentLog } from "../../log/log.ts";
@@ -79,9 +80,7 @@ export async function lookAtPolicy({
      */
     channels: await lookUp(channelsNamed(policy), async (channel) => {
       const { word, data } = await ask("conversations.info", { channel });
-      const is = (name: string) => at(data, "channel", name) === true;
-      if (is("is_ext_shared") && !policy.sharedChannels.includes(channel)) return "shared";
-      return word === "ok" && !is("is_member") ? "not_in_channel" : word;
+      return word === "ok" ? (whyClosed(data, channel, policy.sharedChannels) ?? "ok") : word;
     }),
     /** The readers of the audit channel except Gatehouse, if alarms of teams go there. */
     auditReaders: [...readers.values()].flat(),
