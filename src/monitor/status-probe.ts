@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { type Compute, unreadable } from "../fleet/compute/compute.ts";
 import { statusOf } from "../core/request/seen.ts";
-import { type Stage, afterOf, callOf, isFinal } from "../core/request/stage.ts";
+import { afterOf, callOf } from "../core/request/stage.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 import { showVm, whyVm } from "../registry/command-buttons.ts";
 import {
@@ -101,23 +101,22 @@ async function isExplained(
   const ids = await Promise.all(
     [id, projectId].map((targetId) => store.recentIds({ targetId }, 20)),
   );
-  const requests = (await store.getMany(ids.flat())).filter(({ record, stage, changedAt }) => {
+  const requests = (await store.getMany(ids.flat())).filter((request) => {
+    const { record, stage, changedAt, state, final } = request;
     const command = commands.find(({ name }) => name === record.command);
-    const isWaiting = !isEnded(stage) && stage.state !== "unknown";
+    const isWaiting = !final && state !== "unknown";
     return (
       callOf(stage) !== undefined &&
       (isWaiting || (changedAt > since && !wasSeenOtherwise(seen, { status, after: changedAt }))) &&
       (command === undefined || canChangeStatus(command))
     );
   });
-  if (requests.some(({ stage }) => !isEnded(stage) || statusOf(afterOf(stage)) === status))
+  if (requests.some(({ final, stage }) => !final || statusOf(afterOf(stage)) === status))
     return true;
   if (!requests.some(({ state }) => state === "done" || state === "failed")) return false;
   const read = await compute.vms.get(id).catch(() => undefined);
   return read !== undefined && read.status !== status;
 }
-
-const isEnded = ({ state }: Stage) => isFinal(state);
 
 /**
  * Sends one alarm per owner for changes that nobody requested, and records these. Subscribers are
