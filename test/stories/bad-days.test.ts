@@ -288,7 +288,8 @@ describe("several hands at once", () => {
     ]);
     // Both may stand in one message, which words it in its own way
     const waiting = await hears(vera, "ops", /web-1[^]*(?:Waiting: |waiting to start)/);
-    expect(paths()).toEqual([restartOf("web-1")]);
+    // The claim alone makes the other one wait; the call follows it.
+    await until(() => paths()).toEqual([restartOf("web-1")]);
     compute.clear(await sent);
     const both = (await settled()).filter(({ record }) => record.target.name === "web-1");
     expect(both.map(({ state }) => state)).toEqual(["done", "done"]);
