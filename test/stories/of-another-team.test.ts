@@ -61,6 +61,7 @@ describe("what another team has", () => {
     await world.olivia.types("ops", "/gatehouse pins");
     const pins = wordsOf(await hears(world.olivia, "ops", /gpu- /));
     expect(pins).not.toContain("payments");
+    expect(pins).toContain("Pins of VMs that you can see: 1 in gatehouse.yml");
     await world.ada.types("ops", "/gatehouse pins");
     expect(wordsOf(await hears(world.ada, "ops", /1 in gatehouse\.yml/))).toContain(
       "payments/ gpu-",

@@ -5,6 +5,7 @@ import { md, name, plain, context, listing, sentence, table } from "../../messag
 import type { SeenTarget } from "../../core/permit/sight.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
+import { viewLimit } from "../../commands/view-limit.ts";
 
 export const pins = defineCommand({
   name: "gatehouse pins",
@@ -15,7 +16,8 @@ export const pins = defineCommand({
   async answer(_args, reading: ReadContext) {
     const { policy } = reading;
     const { accepted, inFile } = await pinsSeen(reading);
-    const head = md`*Pins*: ${inFile.length} in gatehouse.yml, ${accepted.length} by approval`;
+    const within = (await viewLimit(reading))?.within ?? "";
+    const head = md`*Pins*${within && ` of VMs${within}`}: ${inFile.length} in gatehouse.yml, ${accepted.length} by approval`;
     const values = (pin: string) =>
       pin
         .split(",")
@@ -37,7 +39,7 @@ export const pins = defineCommand({
     ];
     if (rows.length === 0)
       return sentence(
-        md`Nothing is pinned. ${name("/gatehouse pins propose")} pins a VM's current measurements once others approve them.`,
+        md`${within ? `No VM${within} is pinned` : "Nothing is pinned"}. ${name("/gatehouse pins propose")} pins a VM's current measurements once others approve them.`,
       );
     const { block, shown } = table("Pins", ["VM", "Values", "By", "Since"], rows);
     const note = context(md`If gatehouse.yml pins a VM, approved pins are ignored.`);

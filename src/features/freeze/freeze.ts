@@ -1,7 +1,9 @@
 import * as z from "zod";
-import { md, name, sentence } from "../../messages/message.ts";
+import { lines, type Markdown, md, name, sentence } from "../../messages/message.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
+import { plainForm } from "../../text/fold.ts";
+import { timeNamedIn } from "../../text/future-words.ts";
 
 export const freeze = defineCommand({
   name: "gatehouse freeze",
@@ -21,8 +23,21 @@ export const freeze = defineCommand({
       return sentence(md`Changes are allowed: your freeze has been ended since.`);
     return sentence(
       isNew
-        ? md`🧊 All changes are frozen. Reads still work. ${name("/gatehouse thaw")} ends the freeze.`
+        ? lines(
+            md`🧊 All changes are frozen. Reads still work. ${name("/gatehouse thaw")} ends the freeze.`,
+            notScheduled(reason),
+          )
         : md`🧊 Changes are already frozen; the first reason remains. ${name("/gatehouse status")} shows it.`,
     );
   },
 });
+
+/**
+ * Corrects a reason that reads like a schedule. It refuses nothing, because in an emergency a freeze
+ * must not depend on how its reason is worded.
+ */
+function notScheduled(reason: string): Markdown | undefined {
+  const time = timeNamedIn(reason, { onlyNames: false });
+  if (time === undefined || !plainForm(reason).trimStart().startsWith(time)) return undefined;
+  return md`It began at once and lasts until someone ends it: Gatehouse schedules nothing, so “${time}” is only its reason.`;
+}

@@ -98,10 +98,11 @@ async function meantBy(globs: readonly string[], context: ReadContext): Promise<
           "`/vm list` and `/project list` show them; a glob like `web-*` may match what comes later.",
       );
   const meant = vms.filter((vm) => compileTargetGlobs(globs)({ kind: "vm", ...vm }));
-  if (meant.length === 0) return md`No VM matches now; those that come later will.`;
+  const within = scope === undefined ? "" : " that this channel may see";
+  if (meant.length === 0) return md`No VM${within} matches now; those that come later will.`;
   const names = meant.map((vm) => `${vm.projectName}/${vm.name}`);
   const match = meant.length === 1 ? "matches" : "match";
-  return md`Now ${counted(meant.length, "VM")} ${match}: ${listed(names, fewNames)}.`;
+  return md`Now ${counted(meant.length, "VM")}${within} ${match}: ${listed(names, fewNames)}.`;
 }
 
 /** Suggests an event for a misspelled one: `change` and `drifts` are probably no names. */

@@ -20,6 +20,18 @@ describe("/gatehouse freeze and thaw", () => {
     expect(shownText(await at.reads("gatehouse thaw"))).toBe("Changes were not frozen.");
   });
 
+  it.each([
+    ["in 10 minutes", "in 10 minutes"],
+    ["At 5pm, racks move", "At 5pm"],
+    ["until Monday", "until Monday"],
+  ])("freeze at once where the reason reads like a schedule: %s", async (reason, time) => {
+    await using at = await startReading({ world: "empty" });
+    expect(shownText(await at.reads(`gatehouse freeze ${reason}`))).toContain(
+      `It began at once and lasts until someone ends it: Gatehouse schedules nothing, so “${time}” is only its reason.`,
+    );
+    expect(await at.journal.freezeState()).toMatchObject({ reason });
+  });
+
   it("say the same when a gateway died and another one handles them again", async () => {
     await using at = await startReading({ world: "empty" });
     for (const words of ["gatehouse freeze storage is failing", "gatehouse thaw"]) {

@@ -63,8 +63,10 @@ teams:
       await using here = await startReading({ policy, person: person(who) });
       return plainly(await here.reads(asked(`subscribe ${glob}`)));
     };
-    expect(await matches("U0PAY", "*")).toMatch(/Now \d VMs match: payments\//);
-    expect(await matches("U0PAY", "*-7")).toContain("No VM matches now");
+    expect(await matches("U0PAY", "*")).toMatch(
+      /Now \d VMs that this channel may see match: payments\//,
+    );
+    expect(await matches("U0PAY", "*-7")).toContain("No VM that this channel may see matches now");
     await expect(matches("U0PAY", "train-7")).rejects.toThrow("no VM or project called train-7");
     await expect(matches("U0PAY", "train-8")).rejects.toThrow("no VM or project called train-8");
   });
