@@ -1,15 +1,13 @@
 import { scrub } from "../log/log.ts";
 import {
   type Message,
-  context,
   counted,
   duration,
   lines,
   md,
-  message,
   name,
   plain,
-  section,
+  card,
 } from "../messages/message.ts";
 import type { Anchor } from "./anchors.ts";
 import { type RecordedLoss, type TrailVerdict, range } from "./verify.ts";
@@ -23,13 +21,8 @@ export function recordedText(value: unknown): string {
 export function renderVerdict(verdict: TrailVerdict): Message {
   const [first = "", ...rest] = verdictLines(verdict);
   const whole = verdict.recorded.length > 0 ? "⚠️" : "✅";
-  const symbol = verdict.is === "intact" ? whole : verdict.is === "broken" ? "🚨" : "❔";
-  const title = md`${symbol} ${first}`;
-  return message(
-    `${symbol} ${first}`,
-    section(title),
-    rest.length > 0 ? context(lines(...rest.map((line) => md`${line}`))) : undefined,
-  );
+  const sign = verdict.is === "intact" ? whole : verdict.is === "broken" ? "🚨" : "❔";
+  return card({ sign, title: md`${first}`, meta: [lines(...rest.map((line) => md`${line}`))] });
 }
 
 /** Plain sentences, the most important first. */
@@ -79,9 +72,9 @@ function lossLine({ from, to, head, who, why }: RecordedLoss): string {
  */
 export function renderHead({ seq, hash }: Pick<Anchor, "seq" | "hash">): Message {
   const head = `${seq}:${hash}`;
-  return message(
-    `Head of the audit trail after ${counted(seq, "record")}`,
-    section(md`*Head of the audit trail* after ${counted(seq, "record")}\n${name(head)}`),
-    context(md`To compare: ${name(`node gatehouse.mjs audit verify --anchor ${head}`)}`),
-  );
+  return card({
+    title: md`*Head of the audit trail* after ${counted(seq, "record")}`,
+    lines: [name(head)],
+    meta: [md`To compare: ${name(`node gatehouse.mjs audit verify --anchor ${head}`)}`],
+  });
 }

@@ -9,9 +9,10 @@ import {
   header,
   md,
   menu,
-  message,
   section,
   table,
+  type Part,
+  card,
 } from "../messages/message.ts";
 import type { Command } from "../registry/define.ts";
 import { renderHelp } from "../registry/help.ts";
@@ -33,9 +34,7 @@ function kinds(
   commands: readonly Command[],
 ): readonly (readonly [called: string, rendered: Rendered])[] {
   const text = md`*web-2* is RUNNING`;
-  const posted = (...parts: Parameters<typeof message>[1][]) => ({
-    message: { blocks: message("example", ...parts).blocks },
-  });
+  const posted = (...body: readonly Part[]) => ({ message: { blocks: card({ body }).blocks } });
   const usage = { cpuUsage: samples, memoryUsage: samples, diskUsage: 1 };
   return [
     ["texts", posted(header("Digest"), section(text), fields([["CPU", text]]), context(text))],

@@ -13,12 +13,11 @@ import {
   dayAndTime,
   lineList,
   md,
-  message,
   name,
-  readable,
   section,
   sentence,
   when,
+  card,
 } from "../messages/message.ts";
 import { batches } from "../redis/batches.ts";
 import { requestable, runButton } from "../registry/define.ts";
@@ -94,14 +93,16 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
       before: acts[shown - 1]?.entries[0].id ?? before,
     });
   const title = (shown: number) => md`*Audit trail*${on}: ${counted(shown, "act")}, newest first.`;
-  return message(
-    readable(title(rows.length)),
-    new List(rows.length, (shown) => [
-      section(title(shown)),
-      ...rows.slice(0, shown),
-      ...(isOlder(shown) ? buttons([older(shown)]) : []),
-    ]),
-  );
+  return card({
+    push: title(rows.length),
+    body: [
+      new List(rows.length, (shown) => [
+        section(title(shown)),
+        ...rows.slice(0, shown),
+        ...(isOlder(shown) ? buttons([older(shown)]) : []),
+      ]),
+    ],
+  });
 }
 
 function peopleIn({ record: { who, requester } }: AuditEntry): string[] {
@@ -204,11 +205,11 @@ function stepsOf(act: Act, called: Called, context: ReadContext): Message {
     return md`• ${when(at)}${on} ${tellStep(record, called)}`;
   });
   const [first] = requests;
-  const head = md`${dayAndTime(entries[0].at)} ${wordsOf(act, called, context)} (${name(id ?? first?.record.id)})`;
-  return message(
-    readable(head),
-    section(head),
-    section(md`*Steps*`),
-    lineList(rows.slice(0, mostSteps), { beyond: Math.max(0, rows.length - mostSteps) }),
-  );
+  return card({
+    title: md`${dayAndTime(entries[0].at)} ${wordsOf(act, called, context)} (${name(id ?? first?.record.id)})`,
+    body: [
+      section(md`*Steps*`),
+      lineList(rows.slice(0, mostSteps), { beyond: Math.max(0, rows.length - mostSteps) }),
+    ],
+  });
 }

@@ -335,7 +335,8 @@ export class List {
   }
 }
 
-type Parts = readonly (Block | readonly Block[] | List | undefined)[];
+export type Part = Block | readonly Block[] | List | undefined;
+type Parts = readonly Part[];
 
 /**
  * A list of rows of one or more blocks, the most important first. `rest` renders a note about the
@@ -395,11 +396,60 @@ function mostThat(fits: (many: number) => boolean, count: number): number {
   return most;
 }
 
+/** What a message says, before it is made into blocks. */
+interface Card {
+  /** A line above the title, for what must be read first. */
+  above?: Markdown | undefined;
+  /** A title as large as a page's, in place of a sentence. */
+  heading?: string;
+  /** How it stands, at a glance: `✅`. */
+  sign?: string;
+  /** One sentence: the first line, and what notifications and screen readers begin with. */
+  title?: Markdown | undefined;
+  /** What notifications say, where the title has mentions for others, or leans on what is above it. */
+  push?: Markdown | undefined;
+  /** Further lines of the title's paragraph. */
+  lines?: Rows;
+  /** What comes below: paragraphs, rows, lists, tables, charts. */
+  body?: Parts;
+  /** Small print, a paragraph each. */
+  meta?: Rows;
+  /** Buttons, in one row or in several. */
+  ways?: readonly ButtonSpec[] | readonly (readonly ButtonSpec[])[];
+}
+
+/** Makes a message of what it says. */
+export function card({ above, heading, sign, title, push, ...more }: Card): Message {
+  const { lines: below = [], body = [], meta = [], ways = [] } = more;
+  const first = title && (sign === undefined ? title : md`${sign} ${title}`);
+  const paragraph = lines(first, ...below);
+  const rows = ways.every((way) => "label" in way) ? [ways] : ways;
+  return message(
+    readable(push ?? first ?? md`${heading ?? ""}`),
+    above && above.value !== "" ? section(above) : undefined,
+    heading === undefined ? undefined : header(heading),
+    paragraph.value === "" ? undefined : section(paragraph),
+    ...body,
+    ...meta.flatMap((text) => (text && text.value !== "" ? [context(text)] : [])),
+    ...rows.map((row) => buttons(row)),
+  );
+}
+
+/** The message with more parts below it. */
+export const withParts = ({ text, blocks }: Message, ...below: Parts): Message =>
+  message(new Markdown(text), blocks, ...below);
+
+/** The message as it is posted: its text is what a locked phone shows. */
+export function asPost(posted: Message): Message {
+  const hasBlocks = posted.blocks.length > 0;
+  return hasBlocks ? { ...posted, text: news(new Markdown(posted.text)).value } : posted;
+}
+
 /**
  * Joins blocks into a message that Slack accepts. Lists are cut to the space that is left; an
- * earlier list gets its space before a later one. A string as `text` is untrusted and made inert.
+ * earlier list gets its space before a later one.
  */
-export function message(text: string | Markdown, ...parts: Parts): Message {
+function message(text: Markdown, ...parts: Parts): Message {
   const shown = new Map<List, number>();
   for (const part of parts) {
     if (!(part instanceof List)) continue;
@@ -408,7 +458,7 @@ export function message(text: string | Markdown, ...parts: Parts): Message {
     shown.set(part, fits(part.count) ? part.count : mostThat(fits, part.count));
   }
   return {
-    text: cut(text instanceof Markdown ? text.value : inert(text), limits.text),
+    text: cut(text.value, limits.text),
     blocks: fitting(blocksIn(parts, shown)),
   };
 }
@@ -432,15 +482,13 @@ export function fitting<B extends object>(blocks: readonly B[]): (B | Block)[] {
   return [context(new Markdown(`… ${all.length} blocks not shown`))];
 }
 
-/** A paragraph, which is also the notification's text, with more blocks below it. */
-export function sentence(text: Markdown, ...below: Parts): Message {
-  return message(readable(text), section(text), ...below);
-}
+/** A paragraph with more blocks below it. */
+export const sentence = (title: Markdown, ...body: Parts): Message => card({ title, body });
 
 /** A sentence with a table below it. The sentence says so when only the first rows are shown. */
 export function listing(head: Markdown, all: number, shown: number, ...below: Parts): Message {
-  const said = new Markdown(`${head.value}. The first ${shown} are shown.`);
-  return message(readable(head), section(shown < all ? said : head), ...below);
+  const part = new Markdown(`${head.value}. The first ${shown} are shown.`);
+  return card({ title: shown < all ? part : head, push: head, body: below });
 }
 
 /** At least this many characters are kept for a table below rows. */
@@ -465,12 +513,7 @@ export function rowsOverTable(
     const cutHead = new Markdown(`${head.value.replace(/\.$/, "")}. The first ${said} are shown.`);
     return [section(said < all ? cutHead : head), shown, rest.block];
   });
-  return message(readable(head), body);
-}
-
-/** A paragraph in a message that notifies people. */
-export function notice(text: Markdown): Message {
-  return message(news(text), section(text));
+  return card({ push: head, body: [body] });
 }
 
 /**
@@ -812,11 +855,8 @@ export function readable(text: Markdown): Markdown {
 /** A locked phone shows about this many characters. */
 export const maxNews = 150;
 
-/**
- * The text of a message that notifies people: one line of plain words, without mentions and IDs,
- * cut between words.
- */
-export function news(text: Markdown): Markdown {
+/** One line of plain words, without mentions and IDs, cut between words. */
+function news(text: Markdown): Markdown {
   const line = readable(text)
     .value.replaceAll(/<[@#!][^>]*>/g, "")
     .replaceAll(/ \((?:r|roll)-[a-z0-9]+\)/g, "")

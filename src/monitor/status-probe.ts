@@ -16,14 +16,12 @@ import {
   type Markdown,
   type Message,
   buttons,
-  context,
   duration,
   lines,
   list,
   md,
-  message,
-  news,
   section,
+  card,
 } from "../messages/message.ts";
 import type { Trail } from "../audit/trail.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
@@ -175,15 +173,17 @@ export function renderUnasked(
     if (!isOne || !hasWhy) return section(sentenceOf(change), showVm(vm));
     return [section(sentenceOf(change)), ...buttons([whyVm(vm), showVm(vm)])];
   };
-  return message(
-    news(isOne ? lines(...shown.map(sentenceOf)) : many),
-    isOne ? undefined : section(many),
-    list(shown.map(rowOf), {
-      beyond: changes.length - shown.length,
-      rest: (left) => md`… and ${left} more. ${"/vm list"} shows all, problems first.`,
-    }),
-    context(md`No Gatehouse request did this. Detected within about ${duration(everyMs)}.`),
-  );
+  return card({
+    title: isOne ? undefined : many,
+    push: isOne ? lines(...shown.map(sentenceOf)) : many,
+    body: [
+      list(shown.map(rowOf), {
+        beyond: changes.length - shown.length,
+        rest: (left) => md`… and ${left} more. ${"/vm list"} shows all, problems first.`,
+      }),
+    ],
+    meta: [md`No Gatehouse request did this. Detected within about ${duration(everyMs)}.`],
+  });
 }
 
 const named = (vm: KnownVm) => md`${statusSign(vm.status)} *${vm.name}* in ${vm.projectName}`;

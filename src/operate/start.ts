@@ -6,7 +6,7 @@ import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, hideSecret } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
-import { type Message, md, notice, plain } from "../messages/message.ts";
+import { type Message, md, sentence, plain } from "../messages/message.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import type { Gateway } from "./gateway.ts";
@@ -242,6 +242,6 @@ function warnOfPolicy({ policy, policyFile }: Config, log: Log): void {
 }
 
 const overLimit = (caller: string, limit: string): Message =>
-  notice(
+  sentence(
     md`🚪 ${plain(caller, 80)} is at its limit of ${limit}; Gatehouse refuses the rest. Check what it runs.`,
   );

@@ -1,14 +1,4 @@
-import {
-  type Message,
-  hintOf,
-  lines,
-  md,
-  message,
-  news,
-  notice,
-  plain,
-  section,
-} from "../messages/message.ts";
+import { type Message, hintOf, md, sentence, plain, card } from "../messages/message.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisCheck } from "../redis/check.ts";
 
@@ -41,9 +31,9 @@ export function createStorageWatch(on: {
   };
 }
 
-const keptNews = notice(md`✅ *Redis keeps everything again.* Changes are sent again.`);
+const keptNews = sentence(md`✅ *Redis keeps everything again.* Changes are sent again.`);
 
 function volatileNews(why: string): Message {
   const said = md`⚠️ *Redis may forget what was sent, so no change is sent.* Requests wait until it is fixed.`;
-  return message(news(said), section(lines(said, hintOf(plain(why, 400)))));
+  return card({ title: said, lines: [hintOf(plain(why, 400))] });
 }

@@ -7,16 +7,13 @@ import {
   type Block,
   buttons,
   type ButtonSpec,
-  context,
   divider,
-  header,
   lineList,
   type List,
-  message,
   type Message,
-  readable,
   section,
   sentence,
+  card,
 } from "../messages/message.ts";
 import { nearest } from "../text/nearest.ts";
 import {
@@ -86,12 +83,14 @@ export function renderHelp(
   if (isTopic && shown.length === 1) return renderOne(only, exampleOf(only));
   const help = commands.find((command) => command.kind === "read" && command.isHelp);
   const isFirst = wanted === "" && help !== undefined && commands.length > everydayCount;
-  return message(
-    "What you can run with Gatehouse",
-    header("What you can run"),
-    ...(isFirst ? everyday(commands, help, exampleOf) : inFull(shown, help)),
-    section(lines(namingLine(commands, exampleOf), inEmergency)),
-  );
+  return card({
+    heading: "What you can run",
+    push: md`What you can run with Gatehouse`,
+    body: [
+      ...(isFirst ? everyday(commands, help, exampleOf) : inFull(shown, help)),
+      section(lines(namingLine(commands, exampleOf), inEmergency)),
+    ],
+  });
 }
 
 /** The most common commands as examples rather than usages, because examples work as they are. */
@@ -153,7 +152,7 @@ function whatOthersRun(withheld: readonly Withheld[]): Message {
   const rows = withheld.map(
     ({ command, who }) => md`${described(shortUsage(command), command)}. ${who}`,
   );
-  return message("What others can run", header("What others can run"), lineList(rows));
+  return card({ heading: "What others can run", body: [lineList(rows)] });
 }
 
 function renderWithheld(
@@ -162,7 +161,7 @@ function renderWithheld(
   inEmergency: Markdown | undefined,
 ): Message {
   const explained = renderOne(command, exampleOf(command), isForEmergencies && inEmergency);
-  return message(readable(who), section(who), ...explained.blocks, context(rule));
+  return card({ title: who, body: explained.blocks, meta: [rule] });
 }
 
 function noSuchTopic(
@@ -196,7 +195,7 @@ function flagHelp(flag: string, takers: readonly Command[]): Message {
       .filter(({ isFlag, key }) => isFlag && flagName(key) === flag)
       .map((argument) => md`${name(`/${command.name}`)} ${describedForPeople(argument) ?? ""}`),
   );
-  return message(`Commands with ${flag}`, section(md`${name(flag)} belongs to:`), lineList(rows));
+  return card({ title: md`${name(flag)} belongs to:`, body: [lineList(rows)] });
 }
 
 export function rootsOf(commands: readonly Command[]): string[] {
@@ -226,13 +225,16 @@ function renderOne(command: Command, example: string, also: Markdown | false = f
   });
   const aliases = namesOf(command).slice(1);
   const note = noteOf(command).replace(/^(shown|for)/, "is $1");
-  const text = lines(
-    name(usageOf(command), 1000),
+  const about = [
     md`${command.summary}.${note === "" ? "" : ` It ${note}.`}`,
     ...details,
     aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,
     md`For example: ${name(example)}`,
     also,
-  );
-  return message(`${usageOf(command)}: ${command.summary}`, section(text));
+  ];
+  return card({
+    title: name(usageOf(command), 1000),
+    push: md`${usageOf(command)}: ${command.summary}`,
+    lines: about,
+  });
 }

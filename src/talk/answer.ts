@@ -8,8 +8,9 @@ import {
   context,
   howToOpen,
   md,
-  message,
   name,
+  asPost,
+  withParts,
 } from "../messages/message.ts";
 import { type Asking, type ServiceAsking, mayRun } from "../core/permit/permit.ts";
 import { type Answer, dottedName } from "../registry/define.ts";
@@ -40,14 +41,15 @@ export async function answer(
   const { interaction, reply } = act;
   const { message: own, file, isSharable } = await answerOf(invocation, asking, act, { isShared });
   if (file && !(await sendFile(file, act))) await reply.privately(unsent(file));
-  if (isShared) return postToChannel(withContext(own, md`Shared by ${asking.person.name}`), act);
+  if (isShared)
+    return postToChannel(withParts(own, context(md`Shared by ${asking.person.name}`)), act);
   if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
   const mayShare =
     isSharable === true || (command.class === "read" && command.audience !== "asker");
   if (interaction.channelId === "" || !mayShare) return reply.privately(own);
   const value = JSON.stringify({ command: dottedName(command), input });
   const sharing = { label: "Share in channel", action: "share", value };
-  await reply.privately(message(new Markdown(own.text), own.blocks, buttons([sharing])));
+  await reply.privately(withParts(own, buttons([sharing])));
 }
 
 /**
@@ -122,7 +124,7 @@ export async function postIn(
   posting: Message,
   { web, announce, contributed, log }: PostContext,
 ): Promise<WebAnswer> {
-  const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
+  const postAt = (at: Place) => showOrSay(asPost(posting), (one) => postMessage(web, at, one));
   let posted = await postAt(place);
   const isShut = !posted.ok && posted.kind === "refused" && isOfThread(posted.error);
   if (isShut && place.threadTs) posted = await postAt({ channelId: place.channelId });
@@ -137,10 +139,6 @@ export async function postIn(
     log.error("slack.notice-not-kept", { channel: channelId, ts, error });
   });
   return posted;
-}
-
-export function withContext({ text, blocks }: Message, note: Markdown): Message {
-  return message(new Markdown(text), blocks, context(note));
 }
 
 export const unsent = ({ name: file }: NonNullable<Answer["file"]>) =>

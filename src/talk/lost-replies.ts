@@ -5,14 +5,10 @@ import {
   type ButtonSpec,
   type Markdown,
   type Message,
-  buttons,
   limits,
-  lines,
   md,
-  message,
   name,
-  news,
-  section,
+  card,
 } from "../messages/message.ts";
 import type { Command } from "../registry/define.ts";
 import { asksForChange, targetWords } from "../registry/invocation.ts";
@@ -65,19 +61,18 @@ interface Lost {
 export function lostReply({ answered, made, hasNotRun = false, again = [] }: Lost): Message {
   const wasAway = md`Slack was unavailable when Gatehouse answered ${answered}.`;
   if (made) {
-    const is = md`${answered} was requested: ${stateWords(made.state)} (${name(made.id)}).`;
-    return message(news(is), section(lines(is, wasAway)));
+    const title = md`${answered} was requested: ${stateWords(made.state)} (${name(made.id)}).`;
+    return card({ title, lines: [wasAway] });
   }
   if (hasNotRun) {
-    const not = md`${answered} has not run: Slack was unavailable.`;
-    return message(news(not), section(not), buttons(again));
+    return card({ title: md`${answered} has not run: Slack was unavailable.`, ways: again });
   }
-  if (again.length > 0) return message(news(wasAway), section(wasAway), buttons(again));
-  const unsure = md`If no message about it is in the channel, nothing was done. Please try again.`;
-  return message(
-    news(md`Slack lost Gatehouse's answer to ${answered}. Please try again.`),
-    section(lines(wasAway, unsure)),
-  );
+  if (again.length > 0) return card({ title: wasAway, ways: again });
+  return card({
+    title: wasAway,
+    push: md`Slack lost Gatehouse's answer to ${answered}. Please try again.`,
+    lines: [md`If no message about it is in the channel, nothing was done. Please try again.`],
+  });
 }
 
 /**

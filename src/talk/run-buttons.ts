@@ -5,10 +5,9 @@ import {
   limits,
   lines,
   md,
-  message,
   name,
-  section,
   sentence,
+  card,
 } from "../messages/message.ts";
 import { targetButton } from "../core/cards/target-button.ts";
 import { vmOf } from "../core/submit/resolve-targets.ts";
@@ -105,8 +104,7 @@ export function pickList(
   });
   const more = pick.candidates.length - specs.length;
   const hidden = md` ${more} more are not shown: \`project/name\` names one exactly.`;
-  const text = md`${pick.message}${more > 0 ? hidden : ""}`;
-  return message(pick.message, section(text), buttons(specs));
+  return card({ title: md`${pick.message}${more > 0 ? hidden : ""}`, ways: specs });
 }
 
 /** `web-1 in payments`. A project may have several VMs of one name. */
@@ -118,5 +116,5 @@ export function valueList(command: Command, { message: text, choices }: PickValu
   const shown = choices
     .slice(0, 5)
     .map(([label, input], index) => runButton(label, `${dottedName(command)}:${index}`, input));
-  return sentence(md`${text} Which one?`, buttons(shown));
+  return card({ title: md`${text} Which one?`, ways: shown });
 }

@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import { Markdown, buttons, hintOf, md, message, name } from "../messages/message.ts";
+import { buttons, hintOf, md, name, withParts } from "../messages/message.ts";
 import { type Asking, breakGlassBasis, forChange, specify } from "../core/permit/permit.ts";
 import { isToConfirm } from "../core/permit/refusal.ts";
 import { type ChangeCommand, confirmedSuffix, calledName, isPin } from "../registry/define.ts";
@@ -63,7 +63,7 @@ async function refuseWords(refusal: WordsRefusal, act: Act): Promise<void> {
   const [direct, asking] = [false, true].map((asks) =>
     buttons(guesses.filter(({ confirm }) => (confirm !== undefined) === asks)),
   );
-  await act.reply.privately(message(new Markdown(said.text), said.blocks, direct, asking));
+  await act.reply.privately(withParts(said, direct, asking));
 }
 
 /** Runs the command that a button names, or asks for its target if the button names none. */

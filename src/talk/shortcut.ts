@@ -1,6 +1,6 @@
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import { statusSign } from "../fleet/inventory/known.ts";
-import { type Message, md, message, name, section, table } from "../messages/message.ts";
+import { type Message, md, name, table, card } from "../messages/message.ts";
 import { say } from "../slack/error-reply.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
 import { authorize } from "./authorize.ts";
@@ -39,5 +39,5 @@ function vmTable(vms: readonly KnownVm[]): Message {
   const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
   const { block, shown } = table("VMs", ["VM", "Status", "Project", "ID"], rows);
   const first = shown < vms.length ? `, the first ${shown} of them here` : "";
-  return message(what, section(md`${what}${first}:`), block);
+  return card({ title: md`${what}${first}:`, body: [block] });
 }

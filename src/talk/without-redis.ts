@@ -1,13 +1,13 @@
 import { ComputeError } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
-import { type Message, md, name } from "../messages/message.ts";
+import { type Message, context, md, name, withParts } from "../messages/message.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import { mayAsk } from "../core/permit/permit.ts";
 import { type ReadInvocation, asksForChange } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
 import { errorReply, say } from "../slack/error-reply.ts";
 import { type Interaction, type Reply, isDirect } from "../slack/receive/interaction.ts";
-import { answer, withContext } from "./answer.ts";
+import { answer } from "./answer.ts";
 import { replaceCommandWords } from "./command-words.ts";
 import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
 
@@ -21,7 +21,7 @@ export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): 
   const { command, input } = invocation;
   const { channelId } = interaction;
   const note = md`⚠️ Redis is unavailable: this answer was read without Redis. Requests in progress aren't shown, and changes don't work until it is back.`;
-  const privately = (said: Message) => reply.privately(withContext(said, note));
+  const privately = (said: Message) => reply.privately(withParts(said, context(note)));
   try {
     const person = await personOf(act);
     const { asking, refused } = mayAsk({ command, input, person, channelId }, gateway);

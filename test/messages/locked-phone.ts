@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message } from "../../src/messages/message.ts";
+import { type Message, asPost } from "../../src/messages/message.ts";
 
 /** Who and what a message is about. Each kind is also drawn with names and reasons as long as they come. */
 export interface About {
@@ -28,10 +28,10 @@ const unreadable = /<[@#!]|[*`]|\b(r|roll)-[a-z0-9]{8,}\b|\b[UCT]0[A-Z0-9]+\b|vm
 export function judgeOnLockedPhone(kinds: readonly Kind[]): void {
   describe("what a locked phone shows", () => {
     it.each(kinds)("of %s, to the %s", async (_kind, _reader, make, shown) => {
-      const { text } = await make(usual);
+      const { text } = asPost(await make(usual));
       expect(text).toBe(shown);
       expect(text).not.toMatch(unreadable);
-      const long = await make(endless);
+      const long = asPost(await make(endless));
       expect(long.text.length).toBeLessThanOrEqual(150);
       expect(long.text).not.toMatch(unreadable);
     });

@@ -13,7 +13,7 @@ import {
   limits,
   lineList,
   list,
-  message,
+  card,
   type Message,
   plainText,
   readable,
@@ -36,24 +36,26 @@ const again = { label: "Again", action: "run:vm.list", value: "{}" };
 /** Every builder there is, with this text in every place that takes one. */
 function everything(text: string): Message {
   const spec = { label: text, action: "run:vm.show", value: text };
-  return message(
-    text,
-    header(text),
-    section(md`${text} ${name(text)}`),
-    fields([
-      [text, md`${text}`],
-      [text, name(text)],
-    ]),
-    context(md`${text}`),
-    divider,
-    table(text, [text, text], [[text, text], [text]]).block,
-    buttons([
-      spec,
-      { ...spec, action: "run:vm.start", confirm: { title: text, text, confirm: text } },
-      { ...spec, action: "run:vm.stop" },
-    ]),
-    sentence(md`${text}`).blocks,
-  );
+  return card({
+    push: md`${text}`,
+    body: [
+      header(text),
+      section(md`${text} ${name(text)}`),
+      fields([
+        [text, md`${text}`],
+        [text, name(text)],
+      ]),
+      context(md`${text}`),
+      divider,
+      table(text, [text, text], [[text, text], [text]]).block,
+      buttons([
+        spec,
+        { ...spec, action: "run:vm.start", confirm: { title: text, text, confirm: text } },
+        { ...spec, action: "run:vm.stop" },
+      ]),
+      sentence(md`${text}`).blocks,
+    ],
+  });
 }
 
 describe("a message", () => {
@@ -79,7 +81,7 @@ describe("a message", () => {
 
   it("keeps Slack's limits, and says that something was left out", () => {
     const many = Array.from({ length: 80 }, (_, n) => section(md`${n}`));
-    const made = message("many", many);
+    const made = card({ push: md`many`, body: [many] });
     expect(made.blocks).toHaveLength(limits.blocks);
     expect(JSON.stringify(made.blocks.at(-1))).toContain("31 more not shown");
     expect(complaintsOf(made)).toEqual([]);
@@ -88,17 +90,19 @@ describe("a message", () => {
       Array.from({ length: 20 }, (_, n) => `column ${n}`),
       Array.from({ length: 400 }, () => Array.from({ length: 20 }, () => "y".repeat(100))),
     );
-    expect(complaintsOf(message("wide", wide.block))).toEqual([]);
+    expect(complaintsOf(card({ push: md`wide`, body: [wide.block] }))).toEqual([]);
     expect(
       complaintsOf(
-        message(
-          "rows",
-          table(
-            "rows",
-            ["a"],
-            Array.from({ length: 500 }, () => ["b"]),
-          ).block,
-        ),
+        card({
+          push: md`rows`,
+          body: [
+            table(
+              "rows",
+              ["a"],
+              Array.from({ length: 500 }, () => ["b"]),
+            ).block,
+          ],
+        }),
       ),
     ).toEqual([]);
   });
@@ -107,19 +111,25 @@ describe("a message", () => {
     const rows = Array.from({ length: 30 }, (_, n) => section(md`row ${n} ${"x".repeat(900)}`));
     const shownIn = (made: Message) =>
       made.blocks.filter((block) => JSON.stringify(block).includes("row ")).length;
-    const made = message("many", section(md`head`), list(rows, { beyond: 12 }), buttons([again]));
+    const made = card({
+      push: md`many`,
+      body: [section(md`head`), list(rows, { beyond: 12 }), buttons([again])],
+    });
     expect(complaintsOf(made)).toEqual([]);
     const shown = shownIn(made);
     expect(shown).toBeGreaterThan(5);
     expect(JSON.stringify(made.blocks.at(-2))).toContain(`… ${42 - shown} more`);
     expect(made.blocks.at(-1)?.type).toBe("actions");
     // What is longer beside it leaves it less, and a note added later fits too
-    const less = message("many", section(md`${"y".repeat(2900)}`), list(rows));
+    const less = card({ push: md`many`, body: [section(md`${"y".repeat(2900)}`), list(rows)] });
     expect(shownIn(less)).toBeLessThan(shown);
-    const noted = message("noted", made.blocks, context(md`${"z".repeat(500)}`));
+    const noted = card({ push: md`noted`, body: [made.blocks, context(md`${"z".repeat(500)}`)] });
     expect(noted.blocks).toHaveLength(made.blocks.length + 1);
     // Lines and a table below rows
-    const lines = message("lines", lineList(rows.map((_, n) => md`${n} ${"l".repeat(600)}`)));
+    const lines = card({
+      push: md`lines`,
+      body: [lineList(rows.map((_, n) => md`${n} ${"l".repeat(600)}`))],
+    });
     expect(complaintsOf(lines)).toEqual([]);
     expect(JSON.stringify(lines.blocks.at(-1))).toMatch(/… \d+ more/);
     const cells = rows.map((_, n) => [`r-${n}`]);
@@ -136,7 +146,7 @@ describe("a message", () => {
   it("shows as many rows of a list as Slack takes blocks, not one less, and all where they fit", () => {
     for (const count of [1, limits.blocks - 1, limits.blocks, limits.blocks + 1, 60, 97, 1_000]) {
       const rows = Array.from({ length: count }, (_, n) => section(md`row ${n}`));
-      const made = message("rows", list(rows));
+      const made = card({ push: md`rows`, body: [list(rows)] });
       expect(made.blocks).toHaveLength(Math.min(count, limits.blocks));
       const isCut = JSON.stringify(made.blocks.at(-1)).includes("more");
       expect(isCut).toBe(count > limits.blocks);
@@ -145,7 +155,7 @@ describe("a message", () => {
 
   it("weighs no more than Slack takes where no list was cut, and keeps the buttons at its end", () => {
     const heavy = Array.from({ length: 9 }, () => section(md`${"x".repeat(2000)}`));
-    const made = message("heavy", heavy, buttons([again]));
+    const made = card({ push: md`heavy`, body: [heavy, buttons([again])] });
     expect(complaintsOf(made)).toEqual([]);
     expect(JSON.stringify(made.blocks.at(-2))).toMatch(/… \d more not shown/);
     expect(made.blocks.at(-1)?.type).toBe("actions");
@@ -228,17 +238,19 @@ describe("a button", () => {
     expect(asked).toMatchObject({ deny: { text: "Cancel" } });
     expect(
       complaintsOf(
-        message(
-          "m",
-          buttons([
-            {
-              label: "a",
-              action: "b",
-              value: "c",
-              confirm: { title: "t", text: "x".repeat(900), confirm: "y" },
-            },
-          ]),
-        ),
+        card({
+          push: md`m`,
+          body: [
+            buttons([
+              {
+                label: "a",
+                action: "b",
+                value: "c",
+                confirm: { title: "t", text: "x".repeat(900), confirm: "y" },
+              },
+            ]),
+          ],
+        }),
       ),
     ).toEqual([]);
   });

@@ -6,7 +6,15 @@ import { restore } from "../../src/features/snapshots/restore.ts";
 import { snapshot } from "../../src/features/snapshots/snapshot.ts";
 import { renderDrift } from "../../src/features/attest/drift-probe.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
-import { type Message, md, mention, name, news } from "../../src/messages/message.ts";
+import {
+  type Markdown,
+  type Message,
+  asPost,
+  card,
+  md,
+  mention,
+  name,
+} from "../../src/messages/message.ts";
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { freezeNews, thawNews } from "../../src/core/deliver/freeze-news.ts";
@@ -287,7 +295,7 @@ const kinds: readonly Kind[] = [
     "what came of it",
     "administrator",
     emergencyEnd,
-    "Break-glass by olivia: Restored db-1 from nightly in 34 s.",
+    "✅ Break-glass by olivia: Restored db-1 from nightly in 34 s.",
   ],
   [
     "its signed review",
@@ -342,11 +350,13 @@ const kinds: readonly Kind[] = [
 
 judgeOnLockedPhone(kinds);
 
+const shown = (title: Markdown) => asPost(card({ title })).text;
+
 describe("what a locked phone shows", () => {
   it("is cut between words, and never inside of an escaped sign", () => {
-    expect(news(md`${"word ".repeat(60)}`).value).toMatch(/^(word ){28}word…$/);
-    expect(news(md`${"&".repeat(80)}`).value).toMatch(/^(&amp;)+…$/);
-    expect(news(md`${mention("U0ADA")} *done* ${name("x")} (r-7fk3m9q2xw)`).value).toBe("done x");
+    expect(shown(md`${"word ".repeat(60)}`)).toMatch(/^(word ){28}word…$/);
+    expect(shown(md`${"&".repeat(80)}`)).toMatch(/^(&amp;)+…$/);
+    expect(shown(md`${mention("U0ADA")} *done* ${name("x")} (r-7fk3m9q2xw)`)).toBe("done x");
   });
 
   it("names the VMs at work of a rollout", () => {

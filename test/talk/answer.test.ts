@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createNotices } from "../../src/core/deliver/notices.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { buttons, md, message, news, section } from "../../src/messages/message.ts";
+import { card, md } from "../../src/messages/message.ts";
 import { patiently } from "../../src/redis/redis.ts";
 import { createWeb } from "../../src/slack/web.ts";
 import { postIn } from "../../src/talk/answer.ts";
@@ -25,7 +25,7 @@ it("an answer with a button for all is posted once, though Redis fails right aft
     },
   };
   const sign = { label: "Sign review", action: "review:sign", value: "{}" };
-  const digest = message(news(md`Digest`), section(md`Digest`), buttons([sign]));
+  const digest = card({ title: md`Digest`, ways: [sign] });
   // An interaction is handled again while Redis fails.
   await patiently(() => postIn({ channelId: "C01OPS" }, digest, gateway));
   expect(failures).toBeLessThan(0);

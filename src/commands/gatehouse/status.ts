@@ -1,16 +1,13 @@
 import * as z from "zod";
 import {
   firstFew,
-  readable,
   hintOf,
-  lines,
   type Markdown,
   md,
   name,
   plain,
-  message,
-  section,
   when,
+  card,
 } from "../../messages/message.ts";
 import { unmatchedIn } from "../../core/permit/access.ts";
 import { isListed } from "../../core/permit/permit.ts";
@@ -31,7 +28,7 @@ export const status = defineCommand({
     const isAdministrator = isListed(context.person, "administer", context);
     const unmatched = isAdministrator ? await unmatchedWords(context) : [];
     const bad = rows.filter(({ ok }) => !ok).length;
-    const head =
+    const title =
       bad === 0
         ? md`*Everything works.*`
         : md`*${bad} of ${rows.length} ${bad === 1 ? "needs" : "need"} attention.*`;
@@ -41,7 +38,7 @@ export const status = defineCommand({
       const began = since === undefined ? "" : md` (since ${when(since)})`;
       return md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(said, 400))}${began}`;
     });
-    return message(readable(head), section(lines(head, ...shown, ...unmatched)));
+    return card({ title, lines: [...shown, ...unmatched] });
   },
 });
 

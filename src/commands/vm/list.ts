@@ -17,13 +17,12 @@ import {
   lines,
   md,
   name,
-  message,
   plain,
-  readable,
   section,
   sentence,
   shortened,
   table,
+  card,
 } from "../../messages/message.ts";
 import { type Answer, defineCommand, fileFlag, runButton, target } from "../../registry/define.ts";
 import { plainForm } from "../../text/fold.ts";
@@ -143,7 +142,7 @@ export const list = defineCommand({
       ];
     });
     const head = md`${counted(vms.length, "VM")}${where}${only}: ${countByStatus(vms, failing)}`;
-    return message(readable(head), body);
+    return card({ push: head, body: [body] });
   },
   data: {
     at: "/v1/vms",

@@ -1,16 +1,6 @@
 import * as z from "zod";
 import { shortNumber, usageCharts, usageWords, valuesNow } from "../../fleet/charts/chart.ts";
-import {
-  type ButtonSpec,
-  readable,
-  dotted,
-  lines,
-  md,
-  name,
-  buttons,
-  message,
-  section,
-} from "../../messages/message.ts";
+import { type ButtonSpec, dotted, md, name, card } from "../../messages/message.ts";
 import { changesThatHelp, situationOf } from "../../core/cards/offered-change.ts";
 import { targetButton } from "../../core/cards/target-button.ts";
 import { type Target, target, defineCommand, runButton } from "../../registry/define.ts";
@@ -47,19 +37,17 @@ export const metrics = defineCommand({
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
     const now = valuesNow(usage).map(([label, value]) => md`${label} *${shortNumber(value)}*`);
     const values = md`Now: ${dotted(...now)} (unit not given by the service)`;
-    const text = lines(what, now.length > 0 && values);
-    return message(
-      readable(md`${what} ${usageWords(usage, person.timeZone)}`),
-      section(text),
-      usageCharts(usage, `${vm.name}, last ${period}`, person.timeZone),
-      buttons(
-        periods.map((one) => {
-          const label = one === period ? "Refresh" : one;
-          return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one }, `of ${vm.name}`);
-        }),
-      ),
-      buttons(await remedies(vm, reading)),
-    );
+    const looks = periods.map((one) => {
+      const label = one === period ? "Refresh" : one;
+      return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one }, `of ${vm.name}`);
+    });
+    return card({
+      title: what,
+      push: md`${what} ${usageWords(usage, person.timeZone)}`,
+      lines: [now.length > 0 && values],
+      body: [usageCharts(usage, `${vm.name}, last ${period}`, person.timeZone)],
+      ways: [looks, await remedies(vm, reading)],
+    });
   },
   data: {
     at: "/v1/vms/{vm}/metrics",

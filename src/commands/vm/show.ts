@@ -7,20 +7,16 @@ import {
   type ButtonSpec,
   type Markdown,
   type Message,
-  buttons,
-  context,
   dayAndTime,
   dotted,
   duration,
   fields,
   lines,
   md,
-  message,
   name,
   plain,
-  readable,
-  section,
   when,
+  card,
 } from "../../messages/message.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import {
@@ -94,7 +90,7 @@ export const show = defineCommand({
   },
 });
 
-interface Card {
+interface VmFacts {
   vm: Vm;
   /** Why it is known to fail attestation. */
   failure?: string | undefined;
@@ -115,44 +111,41 @@ interface Card {
 }
 
 /** One VM, with buttons for what its status allows and this person may do. */
-export function vmCard(card: Card): Message {
-  const { vm, failure, open, freeze, now } = card;
-  const { offered, withheld } = choicesOn(card);
+export function vmCard(facts: VmFacts): Message {
+  const { vm, failure, open, freeze, now } = facts;
+  const { offered, withheld } = choicesOn(facts);
   const measurement = vm.attestation?.measurement;
-  const [called, status, projectName] = [vm.name, vm.status, card.projectName].map((text) =>
+  const [called, status, projectName] = [vm.name, vm.status, facts.projectName].map((text) =>
     plain(text),
   );
-  return message(
-    readable(md`${called} in ${projectName} is ${status}${failsWords(failure)}`),
-    section(
-      md`${failure ? "🔴" : statusSign(vm.status)} *${called}* is *${status}*${failsWords(failure)}`,
-    ),
-    fields([
-      ["Project", md`${projectName}`],
-      ["Region", md`${plain(vm.region ?? "not reported")}`],
-      ["Size", md`${sizeWords(vm.specs)}`],
-      ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
-      ["Attestation", attestationWords(card)],
-      timeField("Created", vm.createdAt),
-    ]),
-    ...open.slice(0, 3).map((request) => context(runningWords(request, now))),
-    withheld.value === "" ? undefined : context(withheld),
-    freeze && context(frozenLine(freeze)),
-    vm.status === unreadable
-      ? context(
-          md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
-        )
-      : undefined,
-    context(
+  return card({
+    sign: failure ? "🔴" : statusSign(vm.status),
+    title: md`*${called}* is *${status}*${failsWords(failure)}`,
+    push: md`${called} in ${projectName} is ${status}${failsWords(failure)}`,
+    body: [
+      fields([
+        ["Project", md`${projectName}`],
+        ["Region", md`${plain(vm.region ?? "not reported")}`],
+        ["Size", md`${sizeWords(vm.specs)}`],
+        ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
+        ["Attestation", attestationWords(facts)],
+        timeField("Created", vm.createdAt),
+      ]),
+    ],
+    meta: [
+      ...open.slice(0, 3).map((request) => runningWords(request, now)),
+      withheld,
+      freeze && frozenLine(freeze),
+      vm.status === unreadable &&
+        md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
       dotted(
         md`Read at ${when(now)}`,
         md`ID ${name(vm.id)}`,
         measurement !== undefined && md`measurement ${name(short(measurement))}`,
       ),
-    ),
-    buttons(lookButtons(card)),
-    ...changeButtons(card, offered).map((specs) => buttons(specs)),
-  );
+    ],
+    ways: [lookButtons(facts), ...changeButtons(facts, offered)],
+  });
 }
 
 /** `🧊 Frozen by ada since 11:54 AM: storage is failing`, in place of the changes. */
@@ -167,7 +160,7 @@ export function timeField(label: string, time: string | undefined) {
   return [label, when(at, "{date_short} {time}")] as const;
 }
 
-function attestationWords({ vm: { attestation }, failure, verifiedAt }: Card): Markdown {
+function attestationWords({ vm: { attestation }, failure, verifiedAt }: VmFacts): Markdown {
   if (failure !== undefined) return md`🔴 failed`;
   if (verifiedAt !== undefined) return md`✅ verified ${dayAndTime(verifiedAt)}`;
   if (attestation?.enabled === undefined) return md`not reported`;
@@ -178,7 +171,7 @@ function runningWords({ record, state }: StoredRequest, now: number): Markdown {
   return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
 }
 
-function lookButtons(card: Card): ButtonSpec[] {
+function lookButtons(card: VmFacts): ButtonSpec[] {
   const { vm, commands, mayRun } = card;
   const { id, name: called } = vm;
   const explains = commands.some((one) => one.kind === "read" && one.readsRequests && mayRun(one));
@@ -191,7 +184,7 @@ function lookButtons(card: Card): ButtonSpec[] {
   return [...why, ...offered, runButton("Refresh", "vm.show", { vm: id }, called)];
 }
 
-const isRed = ({ vm, failure, open }: Card): boolean =>
+const isRed = ({ vm, failure, open }: VmFacts): boolean =>
   failure !== undefined ||
   statusFacts(vm.status).isAlarming ||
   open.some(({ state }) => state === "unknown");
@@ -200,7 +193,7 @@ const isRed = ({ vm, failure, open }: Card): boolean =>
  * The changes that this person may make and that can work in the VM's status, and why others are
  * withheld.
  */
-function choicesOn(card: Card) {
+function choicesOn(card: VmFacts) {
   const { vm, projectName, commands, mayRun, freeze, policy } = card;
   const shown = targetOfVm(vm, projectName);
   const situation = {
@@ -229,7 +222,7 @@ function choicesOn(card: Card) {
  * because a thumb slips.
  */
 function changeButtons(
-  { vm, projectName, policy }: Card,
+  { vm, projectName, policy }: VmFacts,
   offered: readonly VmCommand[],
 ): ButtonSpec[][] {
   const specOf = (command: VmCommand): ButtonSpec => {

@@ -1,14 +1,13 @@
 import { notSet, type PolicyChange, whatChanged } from "../../config/changing-policy.ts";
 import {
-  message,
   type Message,
-  news,
   section,
   channelLink,
   lines,
   Markdown,
   md,
   name,
+  card,
 } from "../../messages/message.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { openIt } from "./asking.ts";
@@ -41,33 +40,33 @@ const maxChanges = 25;
 export function policyNews(facts: PolicyNewsFacts): Message {
   const { before, after, isSameRules, changes, canceled, canceledCount } = facts;
   if (before === undefined) return firstPolicyNews(after);
-  const said = isSameRules
-    ? md`📜 *gatehouse.yml changed.* Who can do what stays as it was (version ${name(after)}).`
-    : md`📜 *The policy changed*: version ${name(after)} replaces ${name(before)}.`;
+  const title = isSameRules
+    ? md`*gatehouse.yml changed.* Who can do what stays as it was (version ${name(after)}).`
+    : md`*The policy changed*: version ${name(after)} replaces ${name(before)}.`;
   const isUnknown = !isSameRules && changes === undefined;
   const rows = (changes ?? []).slice(0, maxChanges).map((change) => changeLine(change, facts));
   const more = (changes?.length ?? 0) - rows.length;
-  return message(
-    news(said),
-    section(
-      lines(
-        said,
-        isUnknown &&
-          md`Gatehouse can't show what changed: this process started with it, and has no copy of the former file.`,
-        ...rows,
-        more > 0 && md`• and ${more} more`,
-      ),
-    ),
-    canceledCount === 0
-      ? undefined
-      : section(
-          lines(
-            md`*Canceled*, because ${canceledCount === 1 ? "it was" : "they were"} requested under the former policy:`,
-            ...canceled.map(canceledLine),
-            canceledCount > canceled.length && md`• and ${canceledCount - canceled.length} more`,
+  return card({
+    sign: "📜",
+    title,
+    lines: [
+      isUnknown &&
+        md`Gatehouse can't show what changed: this process started with it, and has no copy of the former file.`,
+      ...rows,
+      more > 0 && md`• and ${more} more`,
+    ],
+    body: [
+      canceledCount === 0
+        ? undefined
+        : section(
+            lines(
+              md`*Canceled*, because ${canceledCount === 1 ? "it was" : "they were"} requested under the former policy:`,
+              ...canceled.map(canceledLine),
+              canceledCount > canceled.length && md`• and ${canceledCount - canceled.length} more`,
+            ),
           ),
-        ),
-  );
+    ],
+  });
 }
 
 /**
@@ -75,20 +74,22 @@ export function policyNews(facts: PolicyNewsFacts): Message {
  * is the same one as before.
  */
 function firstPolicyNews(after: string): Message {
-  const said = md`📜 *The policy has version ${name(after)}.* Redis had none: Gatehouse started for the first time, or Redis was emptied.`;
-  return message(news(said), section(said));
+  return card({
+    sign: "📜",
+    title: md`*The policy has version ${name(after)}.* Redis had none: Gatehouse started for the first time, or Redis was emptied.`,
+  });
 }
 
 /** Tells the audit channel that the file can't be used, and why. */
 export function policyKeptNews(version: string, problems: readonly string[]): Message {
-  const said = md`⚠️ *gatehouse.yml changed, and can't be used.* The policy before it stays (version ${name(version)}).`;
   const shown = problems.slice(0, 10).map((problem) => md`• ${problem}`);
   const more = problems.length - shown.length;
-  return message(
-    news(said),
-    section(lines(said, ...shown, more > 0 && md`• and ${more} more`)),
-    section(md`Fix the file, then send ${name("SIGHUP")}.`),
-  );
+  return card({
+    sign: "⚠️",
+    title: md`*gatehouse.yml changed, and can't be used.* The policy before it stays (version ${name(version)}).`,
+    lines: [...shown, more > 0 && md`• and ${more} more`],
+    body: [section(md`Fix the file, then send ${name("SIGHUP")}.`)],
+  });
 }
 
 function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown {

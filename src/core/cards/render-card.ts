@@ -4,7 +4,6 @@ import {
   type ButtonSpec,
   Markdown,
   type Message,
-  buttons,
   channelLink,
   context,
   dotted,
@@ -15,13 +14,13 @@ import {
   md,
   mention,
   menu,
-  message,
   name,
-  news,
   section,
   sentence,
   when,
   dayAndTime,
+  card,
+  withParts,
 } from "../../messages/message.ts";
 import { type Confirming, askOnce, canSkipApprovals, interruption } from "../permit/refusal.ts";
 import { boardOf } from "../../redis/board.ts";
@@ -111,22 +110,27 @@ export function renderCard(
   if (view === "asking")
     return askingCard(request, command, approvers, { from, note, policy, emergency, since });
   const { sign, text } = outcomeOf(request, command, after);
-  const outcome = final ? md`${sign} ${text}` : undefined;
+  const below = {
+    meta: [
+      isReviewed(record) && emergencyLine(request),
+      foundLine(request, command),
+      requestedLine(request, from),
+      note,
+    ],
+    ways: cardButtons(request, command, { policy, commands, after }),
+  };
+  if (final) return card({ sign, title: text, ...below });
   const now = stateLine(request, command);
   const what = targetName(record.target);
-  const short =
-    view === "running" && state !== "authorized"
-      ? md`${command.say.doing} ${what}…`
-      : md`${verbOf(record, command)} ${what}: ${now}`;
-  return message(
-    news(outcome ?? short),
-    section(outcome ?? lines(titleOf(request, command), now)),
-    isReviewed(record) ? context(emergencyLine(request)) : undefined,
-    foundLine(request, command),
-    context(requestedLine(request, from)),
-    note && context(note),
-    buttons(cardButtons(request, command, { policy, commands, after })),
-  );
+  return card({
+    title: titleOf(request, command),
+    push:
+      view === "running" && state !== "authorized"
+        ? md`${command.say.doing} ${what}…`
+        : md`${verbOf(record, command)} ${what}: ${now}`,
+    lines: [now],
+    ...below,
+  });
 }
 
 /**
@@ -137,12 +141,10 @@ function foundLine({ stage }: StoredRequest, command: ChangeCommand) {
   const takes = command.on === "vm" && command.snapshot === "takes";
   if (!takes || stage.state !== "done" || !stage.decidedBy) return undefined;
   const { snapshotId, claimed } = stage.call?.answer ?? {};
-  if (snapshotId !== undefined) return context(md`Its ID is ${name(snapshotId)}.`);
+  if (snapshotId !== undefined) return md`Its ID is ${name(snapshotId)}.`;
   return (
     claimed &&
-    context(
-      md`Its ID is ${name(claimed.id)}, says ${claimed.by}; someone who sees every VM must confirm that.`,
-    )
+    md`Its ID is ${name(claimed.id)}, says ${claimed.by}; someone who sees every VM must confirm that.`
   );
 }
 
@@ -193,11 +195,10 @@ function askingCard(
   const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
   if (emergency && canBreakGlass(request, command, policy)) by.push(emergency.onCard);
   const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
-  return message(
-    news(askingNews(request, command)),
-    ...askingBlocks(request, command, { pressed, from, since, below }),
-    note && context(note),
-  );
+  return card({
+    push: askingNews(request, command),
+    body: [askingBlocks(request, command, { pressed, from, since, below }), note && context(note)],
+  });
 }
 
 /**
@@ -223,9 +224,8 @@ function titleOf(request: StoredRequest, command: ChangeCommand): Markdown {
  * Joins card, result, and mention in one message, for a request that ended before its card was
  * posted.
  */
-export function withResult(result: Message, card: Message): Message {
-  const [, ...below] = card.blocks;
-  return { text: result.text, blocks: [...result.blocks, ...below] };
+export function withResult(result: Message, { blocks: [, ...below] }: Message): Message {
+  return { ...result, blocks: [...result.blocks, ...below] };
 }
 
 function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
@@ -443,13 +443,15 @@ export function renderSharedCard(
     `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
     JSON.stringify({ request: request.record.id }),
   ]);
-  return message(
-    news(title(false)),
-    section(title(true)),
-    lineList(rows, { rest: (left) => md`… ${left} more: choose one below for its details.` }),
-    notes.length > 0 ? section(lines(...notes)) : undefined,
-    menu({ label: "Details of one…", action: "request:show", options: choices }),
-  );
+  return card({
+    title: title(true),
+    push: title(false),
+    body: [
+      lineList(rows, { rest: (left) => md`… ${left} more: choose one below for its details.` }),
+      notes.length > 0 ? section(lines(...notes)) : undefined,
+      menu({ label: "Details of one…", action: "request:show", options: choices }),
+    ],
+  });
 }
 
 /**
@@ -475,17 +477,15 @@ export function renderSharedResult(
       ...(notDone.length > 0 ? [md`Not done: ${namesOf(notDone, mostNamed)}.`] : []),
     ];
   });
-  return message(
-    news(
-      lines(
-        ...results.map((theirs) =>
-          results.length === 1 ? sumUp(theirs) : withRequesterName(theirs),
-        ),
+  return card({
+    title: lines(...told),
+    push: lines(
+      ...results.map((theirs) =>
+        results.length === 1 ? sumUp(theirs) : withRequesterName(theirs),
       ),
     ),
-    section(lines(...told)),
-    ...noteLines(all).map((note) => context(note)),
-  );
+    meta: noteLines(all),
+  });
 }
 
 /**
@@ -567,22 +567,19 @@ export function renderAsked(
   const { record } = request;
   const where = md`${channelLink(record.teamChannel ?? "")}: ${linked(link, "open its card")}. The result is told here too.`;
   if (cardViewOf(request) !== "asking") {
-    const card = renderCard(request, command, [], known);
-    return { ...card, blocks: [...card.blocks, context(md`Its card is in ${where}`)] };
+    return withParts(renderCard(request, command, [], known), context(md`Its card is in ${where}`));
   }
   const deed = deedOf(record, command);
-  return message(
-    news(md`${deed} waits for approval in the channel of its team`),
-    section(
-      lines(
-        titleOf(request, command),
-        sinceLine(known.since ?? []),
-        askingLine(request),
-        md`Those who decide see it in ${where}`,
-      ),
-    ),
-    buttons(cardButtons(request, command)),
-  );
+  return card({
+    title: titleOf(request, command),
+    push: md`${deed} waits for approval in the channel of its team`,
+    lines: [
+      sinceLine(known.since ?? []),
+      askingLine(request),
+      md`Those who decide see it in ${where}`,
+    ],
+    ways: cardButtons(request, command),
+  });
 }
 
 /**
@@ -645,11 +642,10 @@ export function renderExpired(request: StoredRequest, command: ChangeCommand, li
   const deed = deedOf(record, command);
   const missing = missingWords(request);
   const still = missing === undefined ? "" : md` It still needed ${missing}.`;
-  return message(
-    news(md`Expired without approval: ${deed}. Nothing was sent.`),
-    section(
-      md`⌛ *${deed}* expired at ${when(record.approval?.expiresAt ?? 0)} without the approvals it needs; nothing was sent.${still} ${linked(link, "Its card")} has the facts.`,
-    ),
-    buttons([requestButton("Request again", "request:retry", request)]),
-  );
+  return card({
+    sign: "⌛",
+    title: md`*${deed}* expired at ${when(record.approval?.expiresAt ?? 0)} without the approvals it needs; nothing was sent.${still} ${linked(link, "Its card")} has the facts.`,
+    push: md`Expired without approval: ${deed}. Nothing was sent.`,
+    ways: [requestButton("Request again", "request:retry", request)],
+  });
 }

@@ -1,21 +1,17 @@
 import { statusFacts } from "../../fleet/compute/compute.ts";
 import {
-  context,
-  message,
   type Message,
-  news,
-  notice,
-  section,
+  sentence,
   hintOf,
   duration,
   withFullStop,
-  lines,
   Markdown,
   atTime,
   md,
   mention,
   name,
   when,
+  card,
 } from "../../messages/message.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import {
@@ -78,12 +74,12 @@ export function renderNotice(
     const until = when(record.approval?.expiresAt ?? 0, "{time}");
     const missing = missingWords(request) ?? "a decision";
     const deed = deedOf(record, command);
-    const text = md`⏰ Half of the time has passed: *${deed}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
-    return message(news(md`⏰ ${deed} still needs ${missing}.`), section(text));
+    const text = md`Half of the time has passed: *${deed}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
+    return card({ sign: "⏰", title: text, push: md`⏰ ${deed} still needs ${missing}.` });
   }
   if (key === "denial") {
     const { name: who = "", reason = "" } = denialOf(request) ?? {};
-    return notice(md`${who} denied it: “${reason}”`);
+    return sentence(md`${who} denied it: “${reason}”`);
   }
   const reason = whyOf(stage);
   const why = reason && !above ? md` (${reason})` : "";
@@ -102,10 +98,11 @@ export function askWhetherDone(
 ): Message {
   const again = key === "unknown" ? "Outcome unknown" : "Still unknown";
   const asked = md`${again}: did “${deedOf(record, command)}” happen?`;
-  return message(
-    news(md`${signs.unknown} ${asked} Check it, then record what happened.`),
-    section(md`${signs.unknown} ${whom === undefined ? "" : md`${whom} `}${asked}${where}`),
-  );
+  return card({
+    sign: signs.unknown,
+    title: md`${whom === undefined ? "" : md`${whom} `}${asked}${where}`,
+    push: md`${signs.unknown} ${asked} Check it, then record what happened.`,
+  });
 }
 
 /**
@@ -145,20 +142,18 @@ export function renderResult(
   const wayBack =
     safety !== undefined &&
     md`Undo restores the safety snapshot ${name(safety.snapshotId)}, taken ${safety.at === undefined ? md`before` : atTime(safety.at, request.changedAt)}.`;
-  return message(
-    news(md`${begin} ${text}`),
-    section(
-      lines(
-        md`${begin} ${above ? short : text}`,
-        own,
-        wayBack,
-        above === "several" ? decidedLine(request) : undefined,
-        note?.line,
-        hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError(commands) : undefined)),
-      ),
-    ),
-    isProven && !above ? context(facts) : undefined,
-  );
+  return card({
+    title: md`${begin} ${above ? short : text}`,
+    push: md`${begin} ${text}`,
+    lines: [
+      own,
+      wayBack,
+      above === "several" && decidedLine(request),
+      note?.line,
+      hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError(commands) : undefined)),
+    ],
+    meta: [isProven && !above && facts],
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Markdown, type Message, md, name, notice } from "../../messages/message.ts";
+import { type Markdown, type Message, md, name, sentence } from "../../messages/message.ts";
 import type { Command } from "../../registry/define.ts";
 import { isChannel } from "../cards/render-result.ts";
 import type { Journal } from "../request/journal.ts";
@@ -32,7 +32,7 @@ export function freezeName({ by, reason }: { by: string; reason: string }): Mark
 
 /** Renders the news that a freeze has ended, for channels where people wait for something. */
 export function thawNews(by: string, ended: { by: string; reason: string }): Message {
-  return notice(
+  return sentence(
     md`Changes are allowed again: ${by} ended ${freezeName(ended)}. Requests that it canceled have *Request again* on their messages.`,
   );
 }
@@ -46,7 +46,7 @@ export function freezeNews(
   endCommand: Pick<Command, "name"> | undefined,
 ): Message {
   const way = endCommand && md` ${name(`/${endCommand.name}`)} ends it.`;
-  return notice(
+  return sentence(
     md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work.${way ?? ""}`,
   );
 }

@@ -1,7 +1,7 @@
 import { asText, inFewWords } from "../../fleet/charts/in-words.ts";
 import { usualPace } from "../../config/policy-schema.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message } from "../../messages/message.ts";
+import { type Message, asPost } from "../../messages/message.ts";
 import type { Outbox } from "../../redis/outbox.ts";
 import type { shownIn } from "../../redis/shown.ts";
 import { textAt } from "../../slack/json.ts";
@@ -133,7 +133,7 @@ const notPosted = new Set(["", wordsMark, textMark, anewMark]);
 /** Returns the form of a message that its mark asks for. */
 function formOf(whole: Message, mark: string): Message {
   if (mark === textMark) return asText(whole);
-  return mark === wordsMark ? (inFewWords(whole) ?? whole) : whole;
+  return asPost(mark === wordsMark ? (inFewWords(whole) ?? whole) : whole);
 }
 
 /** Returns the mark of the form to try after a refusal. Undefined when there is no other form. */
@@ -327,7 +327,7 @@ export function createPostOnce(options: {
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
   ): Promise<number> {
     const { field, before, now, isLast } = shows;
-    const message = await owed.render();
+    const message = asPost(await owed.render());
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
     const mine = await setMark(subject, field, before, "editing", (mark) =>
       rateLimiter.edit({ id, isLast, mark }),

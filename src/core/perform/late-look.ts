@@ -1,5 +1,5 @@
 import { ComputeError } from "../../fleet/compute/compute.ts";
-import { type Message, lines, md, message, name, news, section } from "../../messages/message.ts";
+import { type Message, md, name, card } from "../../messages/message.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Seen } from "../../registry/define.ts";
 import { callOf, noSetbacks } from "../request/stage.ts";
@@ -99,14 +99,11 @@ async function readOrNothing({ record }: StoredRequest, by: WorkerContext) {
 }
 
 export function renderLateEffect({ record }: StoredRequest, seen: Seen | undefined): Message {
-  const said = md`⚠️ *${record.target.name}* is ${statusOf(seen)} by now: ${record.command} took effect late.`;
-  return message(
-    news(said),
-    section(
-      lines(
-        said,
-        md`Two reads after the quiet period had shown no effect of ${name(record.id)}, so it was told as not applied. The compute service had held the call back.`,
-      ),
-    ),
-  );
+  return card({
+    sign: "⚠️",
+    title: md`*${record.target.name}* is ${statusOf(seen)} by now: ${record.command} took effect late.`,
+    lines: [
+      md`Two reads after the quiet period had shown no effect of ${name(record.id)}, so it was told as not applied. The compute service had held the call back.`,
+    ],
+  });
 }

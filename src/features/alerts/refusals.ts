@@ -5,7 +5,7 @@ import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import type { Log } from "../../log/log.ts";
 import { type Finding, ill, well } from "../../messages/finding.ts";
-import { type Message, counted, firstFew, md, name, notice } from "../../messages/message.ts";
+import { type Message, counted, firstFew, md, name, sentence } from "../../messages/message.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { type AlertSource, sourcesSection } from "./sources.ts";
 import { messageOf } from "../../errors.ts";
@@ -142,7 +142,7 @@ const renderRefusal = (
   rule: AlertSource,
   { status, why }: Pick<Refusal, "status" | "why">,
 ): Message =>
-  notice(
+  sentence(
     md`⚠️ Gatehouse refuses what ${name(source)} sends, so alerts may be missing here. ${why} ${wayOut(rule, status)} \`/gatehouse status\` shows it until a delivery is taken again.`,
   );
 

@@ -3,7 +3,6 @@ import {
   buttons,
   type ButtonSpec,
   channelLink,
-  context,
   counted,
   firstFew,
   dotted,
@@ -16,16 +15,14 @@ import {
   type List,
   Markdown,
   md,
-  message,
   type Message,
   name,
-  news,
-  notice,
+  sentence,
   plainWords,
   section,
-  sentence,
   when,
   dayAndTime,
+  card,
 } from "../../messages/message.ts";
 import { askOnce, isToConfirm } from "../../core/permit/refusal.ts";
 import {
@@ -154,7 +151,7 @@ const callOf = (called: readonly string[]) => new Markdown(mentions(called));
 export function renderCall(called: readonly string[], views: readonly View[]): Message {
   const what = md`${views.length > 1 ? `${counted(views.length, "alert group")} firing: ` : ""}${few(views.map(headline))}`;
   const severity = few(views.flatMap(({ alert }) => shownOf(alert).map((one) => one.severity)));
-  return notice(md`🔥 ${callOf(called)} ${what}${severity && ` · ${severity}`}`);
+  return sentence(md`🔥 ${callOf(called)} ${what}${severity && ` · ${severity}`}`);
 }
 
 /**
@@ -191,8 +188,7 @@ export function renderAlert(view: View, called: readonly string[] = []): Message
   const only = labels.length === 1 ? vms.get(labels[0] ?? "") : undefined;
   const isInRows = labels.length > 1 && labels.some((label) => vms.has(label));
   const end = endOf(view);
-  const head = lines(
-    end ? md`${signOf(alert)} ${end}` : titleLine(view, shown),
+  const about = [
     ...(isInRows ? [] : [...summariesOf(shown, hasSeveralNames(shown)), descriptionOf(shown)]),
     timesLine(alert, shown),
     omittedLine(alert),
@@ -201,26 +197,29 @@ export function renderAlert(view: View, called: readonly string[] = []): Message
     silenceLine(alert),
     only && statusLine(only, view),
     callOf(called),
-  );
+  ];
   const below = lines(
     ...view.presses.map((press) => pressLine(press, view)),
     isOpen && frozenWords(frozen),
   );
   const told = md`${signOf(alert)} ${end ?? `${isOpen ? "" : "Over: "}${headline(view)}`}`;
   const links = linksOf(shown);
-  return message(
-    news(md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`),
-    section(head),
-    // Buttons of changes are below those that only show something, because a thumb slips.
-    ...(only
-      ? [true, false].map((looks) => {
-          const offered = view.offered.filter((command) => isChange(command) !== looks);
-          return buttons([...controlsOf({ ...view, offered }, only), ...(looks ? links : [])]);
-        })
-      : [rowsOf(view, labels), buttons(links)]),
-    below.value === "" ? undefined : section(below),
-    context(md`${source} · ${name(alert.id)}`),
-  );
+  return card({
+    title: end ? md`${signOf(alert)} ${end}` : titleLine(view, shown),
+    push: md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`,
+    lines: about,
+    body: [
+      // Buttons of changes are below those that only show something, because a thumb slips.
+      ...(only
+        ? [true, false].map((looks) => {
+            const offered = view.offered.filter((command) => isChange(command) !== looks);
+            return buttons([...controlsOf({ ...view, offered }, only), ...(looks ? links : [])]);
+          })
+        : [rowsOf(view, labels), buttons(links)]),
+      below.value === "" ? undefined : section(below),
+    ],
+    meta: [md`${source} · ${name(alert.id)}`],
+  });
 }
 
 function titleLine(view: View, shown: ReturnType<typeof shownOf>): Markdown {
@@ -540,7 +539,7 @@ export function renderConfirm(
     action: `${action}${confirmedSuffix}`,
     style: "danger",
   } as const;
-  return sentence(text, buttons([button]));
+  return card({ title: text, ways: [button] });
 }
 
 /** Renders a message for the group's thread: everything that happened since the last one. */
@@ -551,7 +550,7 @@ export function renderEvents(events: readonly AlertEvent[], view: View): Message
   const flaps = turns > 0 ? ` It fired and ended ${counted(turns, "time")} in between.` : "";
   if (isOver) {
     const end = endOf(view) ?? md`${headline(view)} is over: its source doesn't tell its end.`;
-    return notice(md`${signOf(view.alert)} ${end}${flaps}`);
+    return sentence(md`${signOf(view.alert)} ${end}${flaps}`);
   }
   const labels = distinct(events.flatMap(({ vms }) => vms));
   const isNew = (one: { vm: string }) => labels.length === 0 || labels.includes(one.vm);
@@ -567,11 +566,11 @@ export function renderEvents(events: readonly AlertEvent[], view: View): Message
   );
   const on = where && ` on ${where}`;
   const isAgain = events.some(({ is }) => is !== "joined");
-  return notice(
+  return sentence(
     isAgain ? md`🔥 Fires again: ${what}${on}.${flaps}` : md`🔥 ${what} ${fire}${on} too.`,
   );
 }
 
 /** Renders what replaces a card that stood in another channel while its own was closed. */
 export const renderMoved = (view: View, channelId: string): Message =>
-  notice(md`➡️ ${headline(view)}: told in ${channelLink(channelId)} from now on.`);
+  sentence(md`➡️ ${headline(view)}: told in ${channelLink(channelId)} from now on.`);

@@ -5,11 +5,10 @@ import {
   list,
   type Markdown,
   md,
-  message,
   type Message,
-  news,
-  notice,
+  sentence,
   section,
+  card,
 } from "../../messages/message.ts";
 import { detailsOf, isFiring, type StoredAlert } from "./alerts.ts";
 import {
@@ -55,26 +54,30 @@ export function renderOverview(
 ): Message {
   const groups = counted(firing, "alert group");
   const [top] = rows;
-  if (!top) return notice(md`✅ All ${counted(ended, "alert group")} of this message have ended.`);
+  if (!top)
+    return sentence(md`✅ All ${counted(ended, "alert group")} of this message have ended.`);
   const blocks = rows.map((row, n) => {
     const only = onlyVmOf(row);
     return section(rowText(row), only && n < mostWithControls ? menuOf(row.view, only) : undefined);
   });
   const over = ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : "";
-  const all = md`🔥 *${groups} firing*${over}. They came faster than this channel takes messages, so they share this one.`;
   const shown = rows.reduce((sum, row) => sum + row.groups.length, 0);
   const beyond = firing - shown;
-  return message(
-    news(md`🔥 ${groups} firing: ${titleOf(top)}`),
-    section(lines(all, frozenWords(top.view.frozen))),
-    list(blocks, {
-      beyond: beyond > 0 ? 1 : 0,
-      rest(_left, many) {
-        const told = rows.slice(0, many).reduce((sum, row) => sum + row.groups.length, 0);
-        return md`… and ${(firing - told).toLocaleString("en-US")} more firing.`;
-      },
-    }),
-  );
+  return card({
+    sign: "🔥",
+    title: md`*${groups} firing*${over}. They came faster than this channel takes messages, so they share this one.`,
+    push: md`🔥 ${groups} firing: ${titleOf(top)}`,
+    lines: [frozenWords(top.view.frozen)],
+    body: [
+      list(blocks, {
+        beyond: beyond > 0 ? 1 : 0,
+        rest(_left, many) {
+          const told = rows.slice(0, many).reduce((sum, row) => sum + row.groups.length, 0);
+          return md`… and ${(firing - told).toLocaleString("en-US")} more firing.`;
+        },
+      }),
+    ],
+  });
 }
 
 function onlyVmOf({ view }: OverviewRow) {

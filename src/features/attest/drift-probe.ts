@@ -30,18 +30,7 @@ import { isExpiry, wayOut } from "./way-out.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, KnownVm } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
-import {
-  type Markdown,
-  type Message,
-  buttons,
-  lines,
-  md,
-  message,
-  readable,
-  section,
-  sentence,
-  news as short,
-} from "../../messages/message.ts";
+import { type Markdown, type Message, md, sentence, card } from "../../messages/message.ts";
 import { compileGlob } from "../../text/glob.ts";
 import { type Probe, type Observation, type Telling, runProbe } from "../../monitor/monitor.ts";
 import type { News } from "../../monitor/news.ts";
@@ -314,13 +303,12 @@ const passedWords = ({ verdict }: Appraisal): string =>
 /** Renders the alarm for a failure or its end. */
 export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
   const { verdict, reasons, difference } = appraisal;
-  const text = driftWords(vm, appraisal);
   const more = verdict === "failed" ? [...reasons.slice(1), difference] : [];
-  return message(
-    short(text),
-    section(lines(text, ...more.map((one) => one !== undefined && md`• ${one}`))),
-    buttons([attestVm(vm), showVm(vm)]),
-  );
+  return card({
+    title: driftWords(vm, appraisal),
+    lines: more.map((one) => one !== undefined && md`• ${one}`),
+    ways: [attestVm(vm), showVm(vm)],
+  });
 }
 
 /**
@@ -395,15 +383,14 @@ function renderLacking(lacking: Lacking): DriftChange {
     return md`❔ *${which} can't be verified*: ${lacking.what}.`;
   };
   const more = vms.length === 1 ? undefined : md`${vmNamesIn(lacking)}.`;
-  const text = words(vms);
   return {
     id: idOf(lacking),
     place,
-    alarm: message(
-      readable(text),
-      section(lines(text, more, md`${untilWords(lacking)}`)),
-      buttons([attestFirst(vms)]),
-    ),
+    alarm: card({
+      title: words(vms),
+      lines: [more, md`${untilWords(lacking)}`],
+      ways: [attestFirst(vms)],
+    }),
     news: {
       about: vms.map((vm) => ({ kind: "vm", ...vm })),
       line: (some) => ({ text: words(some).value, button: attestFirst(some) }),

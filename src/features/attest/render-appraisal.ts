@@ -17,10 +17,8 @@ import {
   firstFew,
   leastForTable,
   List,
-  message,
   type Message,
   mostInCell,
-  readable,
   roomBeside,
   section,
   table,
@@ -33,6 +31,7 @@ import {
   name,
   plain,
   dayAndTime,
+  card,
 } from "../../messages/message.ts";
 import { dayMs } from "../../verifier/appraise-evidence.ts";
 import { neededWords } from "../../verifier/reasons.ts";
@@ -64,27 +63,30 @@ export function renderAttestation(
   const { verdict, reasons, notes, evidence, validUntil, soon, isAlarm } = appraisal;
   const way = wayOut(appraisal);
   const holds = verdict === "verified" ? validUntil : undefined;
-  const headline = md`${signs[verdict]} *${upperFirst(verdict)}*: ${name(vm.name)}`;
   const alarm = isAlarm
     ? md`🚨 A vendor-signed file was altered or forged. Check who can write to the endorsements folder.`
     : undefined;
   const why = reasons.map((reason) => md`• ${sentence(reason)}`);
-  return message(
-    readable(md`${upperFirst(verdict)}: ${vm.name}. ${reasons.map(sentence).join(" ")}`),
-    section(lines(headline, alarm, ...why, hintOf(way && `${way}.`))),
-    since && section(since),
-    soon ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`) : undefined,
-    appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
-    fields([
-      evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],
-      holds === undefined ? undefined : ["Holds until", dayAndTime(holds)],
-      ["Measurement", measurementText(appraisal.measurement)],
-      ["Pins", pinText(appraisal.measurement)],
-      ["The compute service says", serviceText(appraisal.service)],
-    ]),
-    notes.length > 0 ? context(...notes.map((note) => md`${note}.`)) : undefined,
-    buttons(actions),
-  );
+  return card({
+    sign: signs[verdict],
+    title: md`*${upperFirst(verdict)}*: ${name(vm.name)}`,
+    push: md`${upperFirst(verdict)}: ${vm.name}. ${reasons.map(sentence).join(" ")}`,
+    lines: [alarm, ...why, hintOf(way && `${way}.`)],
+    body: [
+      since && section(since),
+      soon ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`) : undefined,
+      appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
+      fields([
+        evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],
+        holds === undefined ? undefined : ["Holds until", dayAndTime(holds)],
+        ["Measurement", measurementText(appraisal.measurement)],
+        ["Pins", pinText(appraisal.measurement)],
+        ["The compute service says", serviceText(appraisal.service)],
+      ]),
+      notes.length > 0 ? context(...notes.map((note) => md`${note}.`)) : undefined,
+    ],
+    ways: actions,
+  });
 }
 
 function measurementText({ evidence, report, matchesVm }: Appraisal["measurement"]): Markdown {
@@ -194,7 +196,7 @@ export function renderFleet(
     return [...shown, rest.block, ...below(rest.block !== undefined, many + rest.shown)];
   });
   return {
-    message: message(readable(head), body),
+    message: card({ push: head, body: [body] }),
     content: csv([csvHeads, ...sorted.map((row) => csvRow(row, now))]),
   };
 }

@@ -2,16 +2,14 @@ import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
 import {
   type Message,
-  context,
   md,
   mention,
-  message,
   name,
-  news,
   plain,
   section,
   dayAndTime,
   withFullStop,
+  card,
 } from "../../messages/message.ts";
 import { isSamePerson } from "../../core/permit/approval-rule.ts";
 import { isListed } from "../../core/permit/permit.ts";
@@ -106,7 +104,10 @@ export function reviewSigned(
   }: Pick<Review, "request" | "command" | "target" | "by"> & { checked: string },
   who: string,
 ): Message {
-  const short = news(md`${who} signed the review of a break-glass: ${command} of ${target}`);
-  const text = md`✅ ${who} signed the review of ${mention(by)}'s break-glass, ${command} of ${target}: “${checked}”`;
-  return message(short, section(text), context(name(request)));
+  return card({
+    sign: "✅",
+    title: md`${who} signed the review of ${mention(by)}'s break-glass, ${command} of ${target}: “${checked}”`,
+    push: md`${who} signed the review of a break-glass: ${command} of ${target}`,
+    meta: [name(request)],
+  });
 }

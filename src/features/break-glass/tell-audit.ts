@@ -1,15 +1,4 @@
-import {
-  type Message,
-  buttons,
-  context,
-  md,
-  message,
-  name,
-  news,
-  section,
-  when,
-  withFullStop,
-} from "../../messages/message.ts";
+import { type Message, md, name, when, withFullStop, card } from "../../messages/message.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { isReviewed } from "../../core/request/record.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
@@ -41,11 +30,14 @@ export function reviewNotice(
   deed: string,
   who: string,
 ): Message {
-  const short = news(md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`);
-  const started = md`🚨 *Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”`;
-  const text = md`${withFullStop(started)} The result will be posted here.`;
-  const next = md`${name(id)} · ${asksForReview}`;
-  return message(short, section(text), context(next), buttons([signReviewButton(id, deed)]));
+  const started = md`*Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”`;
+  return card({
+    sign: "🚨",
+    title: md`${withFullStop(started)} The result will be posted here.`,
+    push: md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`,
+    meta: [md`${name(id)} · ${asksForReview}`],
+    ways: [signReviewButton(id, deed)],
+  });
 }
 
 /**
@@ -59,12 +51,11 @@ export async function tellEnd(
 ): Promise<void> {
   const { record, state, changedAt } = request;
   if (!isReviewed(record)) return;
-  const end = md`Break-glass by ${record.requester.name}: ${headline(request, command)}`;
-  const told = message(
-    news(end),
-    section(md`${symbolOf(request, command)} ${end}`),
-    context(md`Ended at ${when(changedAt)} · ${name(record.id)}`),
-  );
+  const told = card({
+    sign: symbolOf(request, command),
+    title: md`Break-glass by ${record.requester.name}: ${headline(request, command)}`,
+    meta: [md`Ended at ${when(changedAt)} · ${name(record.id)}`],
+  });
   const so = state === "not-applied" ? "-not-applied" : "";
   await tellAudit(`break-glass-end-${record.id}${so}`, told);
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
-import { md, name, buttons, context, message, section, sentence } from "../../messages/message.ts";
+import { md, name, card } from "../../messages/message.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { statusFacts } from "../../fleet/compute/compute.ts";
 import {
@@ -80,14 +80,14 @@ export const console = defineCommand({
       ...(approved === undefined ? {} : { request: approved }),
       ...(refusal === undefined ? {} : { insist }),
     });
-    const text = md`Anyone with the address of a console on ${name(vm.name)} controls the VM. It is shown only to you, once, for a short time, and the channel is told that you opened it.`;
-    return message(
-      `Open a console on ${vm.name}?`,
-      section(text),
-      ...(refusal === undefined
-        ? []
-        : [context(md`⚠️ It isn't verified: ${refusal}. Your reason will be recorded.`)]),
-      buttons([
+    const title = md`Anyone with the address of a console on ${name(vm.name)} controls the VM. It is shown only to you, once, for a short time, and the channel is told that you opened it.`;
+    return card({
+      title,
+      meta: [
+        refusal !== undefined &&
+          md`⚠️ It isn't verified: ${refusal}. Your reason will be recorded.`,
+      ],
+      ways: [
         {
           label: "Open console",
           about: `on ${vm.name}`,
@@ -95,8 +95,8 @@ export const console = defineCommand({
           value,
           style: "danger",
         },
-      ]),
-    );
+      ],
+    });
   },
 });
 
@@ -110,12 +110,10 @@ async function isStoppedNow({ id, status }: Target, { compute }: ReadContext): P
 function stopped(vm: Target, { commands, mayRun }: ReadContext) {
   const start = commands.find((one) => dottedName(one) === "vm.start");
   const offer = start && mayRun(start, [vm]);
-  return sentence(
-    md`${name(vm.name)} is stopped. A console needs a running VM.`,
-    offer
-      ? buttons([runButton("Start", dottedName(start), withTarget(start, {}, vm), vm.name)])
-      : undefined,
-  );
+  return card({
+    title: md`${name(vm.name)} is stopped. A console needs a running VM.`,
+    ways: offer ? [runButton("Start", dottedName(start), withTarget(start, {}, vm), vm.name)] : [],
+  });
 }
 
 /**

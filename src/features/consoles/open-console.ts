@@ -4,14 +4,12 @@ import { UserError } from "../../errors.ts";
 import {
   Markdown,
   type Message,
-  context,
   inert,
   md,
-  message,
   name,
-  news,
   section,
   when,
+  card,
 } from "../../messages/message.ts";
 import { type Permit, permitAsRequest } from "../../core/permit/permit.ts";
 import type { Command, Seen, Target } from "../../registry/define.ts";
@@ -295,18 +293,19 @@ async function endApproved(
 }
 
 export function consoleOpened(vmName: string, by: string, until: number): Message {
-  return message(
-    news(md`${by} opened a console on ${vmName}`),
-    section(md`🖥️ ${by} opened a console on ${name(vmName)}, until ${when(until)}.`),
-  );
+  return card({
+    sign: "🖥️",
+    title: md`${by} opened a console on ${name(vmName)}, until ${when(until)}.`,
+    push: md`${by} opened a console on ${vmName}`,
+  });
 }
 
 function addressMessage(vmName: string, url: string, until: number): Message {
-  const what = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
+  const title = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
   const address = new Markdown(`\`\`\`${inert(url.replaceAll("`", "%60"))}\`\`\``);
   const client = /^wss?:/i.test(url)
     ? md`It is a WebSocket: ${name("websocat")} opens a serial console, ${name("noVNC")} a screen.`
     : md`Open it with your VNC or serial client.`;
   const how = md`${client} Don't share it: anyone with it controls the VM.`;
-  return message(`Console on ${vmName}`, section(what), section(address), context(how));
+  return card({ title, body: [section(address)], meta: [how] });
 }

@@ -6,15 +6,11 @@ import {
   type ButtonSpec,
   type Markdown,
   type Message,
-  buttons,
   context,
-  lines,
   md,
-  message,
   name,
-  readable,
-  section,
   timeNear,
+  card,
 } from "../../messages/message.ts";
 import type { SeenStatus, SeenStatuses } from "../../monitor/status-records.ts";
 import { deedWords, requestWords } from "../../core/cards/deed-words.ts";
@@ -128,29 +124,23 @@ function render(
 ): Message {
   const sorted = inOrder(causes);
   const [first, ...others] = sorted;
-  const { sign } = statusFacts(vm.status);
-  const head = first
-    ? md`${first.sign} ${first.text}`
-    : md`${sign} ${name(vm.name)} is ${vm.status}; nothing is wrong with it.`;
   const shown = others.slice(0, mostShown);
   const left = others.length - shown.length;
-  return message(
-    readable(head),
-    section(
-      lines(
-        head,
-        first?.next,
-        ...shown.map((one) => md`${one.sign} ${one.text}`),
-        left > 0 && md`… and ${left} more`,
-      ),
-    ),
-    context(...more.unread.map((one) => md`⚠️ ${one}`), lastWords(more.last, more.now)),
-    buttons([
+  return card({
+    sign: first?.sign ?? statusFacts(vm.status).sign,
+    title: first?.text ?? md`${name(vm.name)} is ${vm.status}; nothing is wrong with it.`,
+    lines: [
+      first?.next,
+      ...shown.map((one) => md`${one.sign} ${one.text}`),
+      left > 0 && md`… and ${left} more`,
+    ],
+    body: [context(...more.unread.map((one) => md`⚠️ ${one}`), lastWords(more.last, more.now))],
+    ways: [
       ...more.ways,
       ...(more.history === undefined ? [] : [showRequest(more.history, vm.name, "History")]),
       showVm(vm),
-    ]),
-  );
+    ],
+  });
 }
 
 function lastWords(last: Known | undefined, now: number): Markdown {

@@ -1,6 +1,6 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message, channelLink, md, notice } from "../../messages/message.ts";
+import { type Message, channelLink, md, sentence } from "../../messages/message.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Digests } from "./create-digests.ts";
 import { momentWords } from "../../text/time-words.ts";
@@ -69,7 +69,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
     const due = momentWords(at, rule.timezone);
     log.error("digest.failed", { slot: id });
     const text = md`⚠️ The digest for ${channelLink(rule.channel)}, due ${due}, could not be made: three attempts failed. See the log. The next digest is due as usual.`;
-    await options.alarm(rule.channel, `${id}-failed`, notice(text));
+    await options.alarm(rule.channel, `${id}-failed`, sentence(text));
   }
 
   return async () => {

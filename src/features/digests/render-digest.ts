@@ -2,18 +2,12 @@ import { countChart } from "../../fleet/charts/chart.ts";
 import { countByStatus } from "../../fleet/inventory/known.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import {
-  buttons,
   context,
   divider,
-  header,
   list,
   lineList,
-  readable,
-  message,
   type Message,
-  news,
   section,
-  sentence,
   counted,
   duration,
   dotted,
@@ -25,6 +19,7 @@ import {
   listed,
   dayAndTime,
   timeNear,
+  card,
 } from "../../messages/message.ts";
 import type { ViewLimit } from "../../commands/view-limit.ts";
 import { signs } from "../../core/cards/render-result.ts";
@@ -66,18 +61,19 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   const counts = countWords(facts);
   const since = timeNear(facts.since, facts.now);
   const snoozes = hidden > 0 && md`😴 ${counted(hidden, "line is", "lines are")} snoozed here.`;
-  const below = buttons([
+  const ways = [
     ...(facts.parts ?? []).flatMap((part) => part.buttons ?? []),
     ...(hidden > 0 ? [unsnoozeAll] : []),
-  ]);
+  ];
   if (heard.length === 0 && !missing && !intro) {
     const more = lines(late, frame.about && md`Only about ${frame.about}.`, snoozes);
-    return message(
-      news(md`${title}: nothing new`),
-      section(md`☀️ Nothing new since ${since}. ${counts}`),
-      more.value === "" ? undefined : context(more),
-      below,
-    );
+    return card({
+      sign: "☀️",
+      title: md`Nothing new since ${since}. ${counts}`,
+      push: md`${title}: nothing new`,
+      meta: [more],
+      ways,
+    });
   }
   const shown = chosen(heard);
   const rows = shown.map((item) => {
@@ -85,29 +81,31 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
     return section(item.text, isPlain ? item.button : besideLine(lineOf(item), item.button));
   });
   const statuses = (countable(facts) ?? []).map(({ status }) => status);
-  return message(
-    news(md`${title}: ${summaryOf(heard) || "something could not be read"}`),
-    header(title),
-    context(lines(late, dotted(md`Since ${since}`, frame.about))),
-    intro && section(intro),
-    heard.length === 0
-      ? section(md`☀️ Nothing else new since ${since}.`)
-      : list(rows, {
-          beyond: heard.length - shown.length,
-          rest(_left, many) {
-            const told = new Set(shown.slice(0, many));
-            const rest = heard.filter((item) => !told.has(item));
-            return section(md`… and ${summaryOf(rest)} more.`);
-          },
-        }),
-    divider,
-    missing && section(missing),
-    // No chart in a handover, which is about what runs now, and none for fewer than three counts,
-    // which the text shows.
-    isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),
-    context(lines(counts, snoozes, frame.rest, ageWords(facts))),
-    below,
-  );
+  return card({
+    heading: title,
+    push: md`${title}: ${summaryOf(heard) || "something could not be read"}`,
+    body: [
+      context(lines(late, dotted(md`Since ${since}`, frame.about))),
+      intro && section(intro),
+      heard.length === 0
+        ? section(md`☀️ Nothing else new since ${since}.`)
+        : list(rows, {
+            beyond: heard.length - shown.length,
+            rest(_left, many) {
+              const told = new Set(shown.slice(0, many));
+              const rest = heard.filter((item) => !told.has(item));
+              return section(md`… and ${summaryOf(rest)} more.`);
+            },
+          }),
+      divider,
+      missing && section(missing),
+      // No chart in a handover, which is about what runs now, and none for fewer than three counts,
+      // which the text shows.
+      isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),
+    ],
+    meta: [lines(counts, snoozes, frame.rest, ageWords(facts))],
+    ways,
+  });
 }
 
 const byKind = (items: readonly Item[]) => [...Map.groupBy(items, ({ kind }) => kind)];
@@ -261,14 +259,15 @@ export function renderChanges(
   const done = ended.filter(({ state }) => state === "done" || state === "failed");
   const within = limit?.within ?? "";
   const missing = lines(cut.length > 0 && md`⚠️ Only ${cut.join(", ")} were read.`, limit?.rest);
-  const below = missing.value === "" ? undefined : context(missing);
-  if (done.length === 0) return sentence(md`No change${within} is on record for that time.`, below);
-  const head = md`*${counted(done.length, "change")}*${within}, newest first`;
+  const meta = [missing];
+  if (done.length === 0)
+    return card({ title: md`No change${within} is on record for that time.`, meta });
+  const title = md`*${counted(done.length, "change")}*${within}, newest first`;
   const rows = done.map((request) => {
     const { requester, changedAt, id, isBreakGlass } = request;
     const alone = isBreakGlass ? md` without approval (break-glass)` : md``;
     const sign = request.state === "failed" ? `${signs.failed} ` : "";
     return md`• ${dayAndTime(changedAt)} · ${sign}${deedWords(request)}${alone} · ${requester} · ${name(id)}`;
   });
-  return message(readable(head), section(head), lineList(rows), below);
+  return card({ title, body: [lineList(rows)], meta });
 }

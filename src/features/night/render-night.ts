@@ -9,11 +9,10 @@ import {
   dayAndTime,
   lines,
   md,
-  message,
   name,
-  readable,
   section,
   sentence,
+  card,
 } from "../../messages/message.ts";
 import { runButton } from "../../registry/define.ts";
 import type { Night } from "./create-night.ts";
@@ -69,7 +68,7 @@ export function renderNight(
       buttons([...(left > 0 ? [next] : []), file]),
     ];
   });
-  return message(readable(head), list);
+  return card({ push: head, body: [list] });
 }
 
 /** Says what to do with the file, and what isn't in it. */

@@ -1,6 +1,5 @@
 import { type RefusedInteraction, partNames } from "../../monitor/dependency-probe.ts";
 import {
-  news,
   counted,
   dotted,
   duration,
@@ -10,8 +9,7 @@ import {
   timeNear,
   lineList,
   type Message,
-  message,
-  section,
+  card,
 } from "../../messages/message.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../registry/define.ts";
 import { type RequestRecord } from "../../core/request/record.ts";
@@ -68,13 +66,13 @@ export function renderRecap(
   const { part, since, until } = outage;
   const lasted = duration(until - since);
   const counts = countsOf(told);
-  const head = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
-  const short = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
+  const title = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
+  const push = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
   const shown = told.slice(0, maxLines).map(({ line }) => line);
   const rest = (left: number) =>
     md`… and ${left} more: ${kindsOf(told.slice(-left))}. ${name("/gatehouse jobs")} lists what is open.`;
   const rows = lineList(shown, { beyond: told.length - shown.length, rest });
-  return message(news(short), section(head), rows);
+  return card({ title, push, body: [rows] });
 }
 
 /**

@@ -1,20 +1,16 @@
 import type { Policy } from "../../config/policy-file.ts";
 import {
-  buttons,
   channelLink,
-  context,
   lines,
   Markdown,
   md,
   mention,
-  message,
   type Message,
   name,
-  news,
-  section,
   when,
   dayAndTime,
   withFullStop,
+  card,
 } from "../../messages/message.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -62,29 +58,19 @@ export function renderProposal(
     style: "primary" as const,
   };
   const made = request && md` · ${linked(link, request.record.id)}`;
-  return message(
-    news(md`${whoAsks(record)}${deed}: “${reason}”`),
-    ...(isOpen && risk.length > 0
-      ? [section(lines(...risk.map((line) => new Markdown(line))))]
-      : []),
-    section(
-      lines(
-        md`${whoLine(record, isOpen, beside.policy)}*${deed}*: “${reason}”`,
-        stateLine(proposal, command, beside),
-      ),
-    ),
-    ...buttons(
-      isOpen
-        ? [
-            ...(beside.frozen || beside.runIn
-              ? []
-              : [askOnce(run, command, target, beside.policy)]),
-            { label: "Dismiss", about: deed, action: "proposal:dismiss", value },
-          ]
-        : [],
-    ),
-    context(lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}${made ?? ""}`)),
-  );
+  const canRun = !beside.frozen && !beside.runIn;
+  const ways = [
+    ...(canRun ? [askOnce(run, command, target, beside.policy)] : []),
+    { label: "Dismiss", about: deed, action: "proposal:dismiss", value },
+  ];
+  return card({
+    above: isOpen ? lines(...risk.map((line) => new Markdown(line))) : undefined,
+    title: md`${whoLine(record, isOpen, beside.policy)}*${deed}*: “${reason}”`,
+    push: md`${whoAsks(record)}${deed}: “${reason}”`,
+    lines: [stateLine(proposal, command, beside)],
+    meta: [lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}${made ?? ""}`)],
+    ways: isOpen ? ways : [],
+  });
 }
 
 /** Begins the notification. */
@@ -173,7 +159,7 @@ export function renderResultForAsker(
   const asked = isBelowCard
     ? undefined
     : md`You asked: *${deedOf(record, command)}*: “${record.reason}”`;
-  return message(news(result), section(lines(md`${whom}${result}`, asked)));
+  return card({ title: md`${whom}${result}`, lines: [asked] });
 }
 
 /**

@@ -1,15 +1,12 @@
 import {
   atTime,
-  buttons,
   duration,
   firstFew,
   md,
   mention,
-  message,
   type Message,
   type Markdown,
-  news,
-  section,
+  card,
 } from "../../messages/message.ts";
 import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { Advice, AlertsOnVm } from "../alert-part.ts";
@@ -91,11 +88,7 @@ export function renderStillFiring(still: StillFiring): Message {
     isHeard || isAgain ? "" : md`, as far as ${source} has told: it ${spokeWords(still)}`;
   const said = md`${placeOf(still)} ${isAgain ? "" : "still "}${fires}, ${after}${unheard}.`;
   const so = isHeard ? ` ${aNounOf(command)} didn't help${before}.` : "";
-  return message(
-    news(md`🔥 ${said}${so}`),
-    section(md`🔥 ${mention(requester)} *${said}*${so}`),
-    buttons(alerts.links),
-  );
+  return card({ sign: "🔥", title: md`${mention(requester)} *${said}*${so}`, ways: alerts.links });
 }
 
 /** Takes back that alerts still fired: their source told later that they had ended in time. */
@@ -111,7 +104,7 @@ export function renderCorrection(told: Told): Message {
     return ended.length > 0 ? [`${place} had ended ${time} the ${nounOf(command)}`] : [];
   });
   const said = md`${ends.join(", ")}; ${alerts.source} told it only later.`;
-  return message(news(md`✅ ${said}`), section(md`✅ ${mention(requester)} ${said}`));
+  return card({ sign: "✅", title: md`${mention(requester)} ${said}` });
 }
 
 /** To the minute, as long as it is one: the look isn't more exact. */

@@ -1,13 +1,12 @@
 import {
   type Message,
-  buttons,
   counted,
   csv,
   lines,
   md,
   name,
   plain,
-  sentence,
+  card,
 } from "../../messages/message.ts";
 import type { Answer, ChangeCommand, Target } from "../../registry/define.ts";
 import { frozenLine } from "../../talk/authorize.ts";
@@ -41,7 +40,7 @@ function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
   const how = md`Press the button to see the plan; nothing happens until you confirm it.`;
   const value = JSON.stringify({ roll: record.id });
   const review = { label: `Review ${counted(record.total, "VM")}`, action: "roll:open", value };
-  return sentence(lines(what, how), buttons([review]));
+  return card({ title: lines(what, how), ways: [review] });
 }
 
 /** Reads what the form of a plan shows beside it. */

@@ -2,9 +2,7 @@ import {
   buttons,
   type ButtonSpec,
   context,
-  message,
   type Message,
-  news,
   roomBeside,
   section,
   table,
@@ -18,6 +16,7 @@ import {
   when,
   csv,
   mention,
+  card,
 } from "../../messages/message.ts";
 import { calledName, type ChangeCommand } from "../../registry/define.ts";
 import type { Rolling } from "./rolling.ts";
@@ -27,19 +26,22 @@ import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "
 /** Renders the card of a rollout, which is edited in place and mentions nobody. */
 export function renderRollout(rollout: StoredRollout, command: ChangeCommand): Message {
   const { record } = rollout;
-  const title = md`${signOf(rollout)} *${command.say.verb}* ${counted(record.total, "VM")} (${name(record.words)})`;
-  const progress = progressLine(rollout);
-  const isDone = rollout.state === "done";
-  const result = md`${signOf(rollout)} ${doneWords(rollout, command)}`;
-  const step = md`${command.say.verb} ${counted(record.total, "VM")}: ${progressWords(rollout)}`;
-  return message(
-    news(isDone ? result : step),
-    section(isDone ? result : lines(title, progress, atWork(rollout), stateLine(rollout, command))),
-    context(
+  const sign = signOf(rollout);
+  const all = counted(record.total, "VM");
+  const below = {
+    meta: [
       md`Requested by ${record.requester.name} at ${when(record.createdAt)} · ${name(record.id)} · ${optionWords(record.options, record.total)}`,
-    ),
-    buttons(steeringButtons(rollout)),
-  );
+    ],
+    ways: steeringButtons(rollout),
+  };
+  if (rollout.state === "done") return card({ sign, title: doneWords(rollout, command), ...below });
+  return card({
+    sign,
+    title: md`*${command.say.verb}* ${all} (${name(record.words)})`,
+    push: md`${command.say.verb} ${all}: ${progressWords(rollout)}`,
+    lines: [progressLine(rollout), atWork(rollout), stateLine(rollout, command)],
+    ...below,
+  });
 }
 
 /** How a rollout ended that reached its end: `Restarted 60 VMs (edge-*) in 29 s.` */
@@ -202,24 +204,27 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
   const result = isDone
     ? doneWords(rollout, command)
     : md`${what} was stopped${stopWords(rollout, command)}`;
-  const said = md`${signOf(rollout)} ${mention(record.requester.id)} ${result}`;
+  const title = md`${signOf(rollout)} ${mention(record.requester.id)} ${result}`;
+  const progress = isDone ? undefined : progressLine(rollout);
   const skipped = record.leftOut.map((one) => `${one.name} (${one.why})`);
   const skippedLine =
     skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined;
   const all = `List of ${counted(rows.length, "VM")}`;
   const list = { label: all, action: "roll:list", value: JSON.stringify({ roll: record.id }) };
-  const head = section(lines(said, !isDone && progressLine(rollout)));
-  const room = roomBeside(head, skippedLine, context(md`${all}`), buttons([list]));
-  const { block, shown } = table(what.value, columns, rows, room);
-  return message(
-    news(isDone ? md`${signOf(rollout)} ${result}` : md`${result} ${progressWords(rollout)}`),
-    head,
-    block,
+  const room = roomBeside(
+    section(lines(title, progress)),
     skippedLine,
-    rows.length > shown
-      ? [context(md`${rows.length - shown} more:`), ...buttons([list])]
-      : undefined,
+    context(md`${all}`),
+    buttons([list]),
   );
+  const { block, shown } = table(what.value, columns, rows, room);
+  return card({
+    title,
+    push: isDone ? undefined : md`${result} ${progressWords(rollout)}`,
+    lines: [progress],
+    body: [block, skippedLine],
+    ...(rows.length > shown ? { meta: [md`${rows.length - shown} more:`], ways: [list] } : {}),
+  });
 }
 
 /** The list of all targets as a file, because a table may be too small. */

@@ -1,16 +1,7 @@
 import type { NamedVm } from "../../attestation/pins.ts";
 import type { Vm } from "../../fleet/compute/compute.ts";
 import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
-import {
-  type Message,
-  context,
-  lines,
-  md,
-  message,
-  name,
-  news,
-  section,
-} from "../../messages/message.ts";
+import { type Message, md, name, card } from "../../messages/message.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { RequestRecord } from "../../core/request/record.ts";
 import { beforeOf, callOf } from "../../core/request/stage.ts";
@@ -44,17 +35,13 @@ interface Keeping {
  * into this VM.
  */
 function claimNews({ record }: StoredRequest, { id, by }: { id: string; by: string }): Message {
-  const text = md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`;
-  return message(
-    news(text),
-    section(
-      lines(
-        text,
-        md`It can't be restored by its name before someone who sees every VM has checked that: _Confirm its ID_ on the request's card does it.`,
-      ),
-    ),
-    context(md`${name(record.id)}`),
-  );
+  return card({
+    title: md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`,
+    lines: [
+      md`It can't be restored by its name before someone who sees every VM has checked that: _Confirm its ID_ on the request's card does it.`,
+    ],
+    meta: [name(record.id)],
+  });
 }
 
 async function keepSnapshot(request: StoredRequest, to: Keeping): Promise<void> {

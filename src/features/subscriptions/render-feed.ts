@@ -2,13 +2,11 @@ import {
   Markdown,
   type Message,
   name as code,
-  context,
   counted,
   list,
   md,
-  message,
-  news,
   section,
+  card,
 } from "../../messages/message.ts";
 import type { NewsLine } from "../../monitor/news.ts";
 
@@ -26,13 +24,15 @@ export function renderFeed(lines: readonly NewsLine[]): Message {
   );
   const first = new Markdown(shown[0]?.text ?? "");
   const head = md`*${counted(lines.length, "event")} this channel is subscribed to:*`;
-  return message(
-    news(lines.length === 1 ? first : md`${head} ${first}`),
-    lines.length === 1 ? undefined : section(head),
-    list(rows, {
-      beyond: lines.length - shown.length,
-      rest: (left) => md`… and ${left.toLocaleString("en-US")} more.`,
-    }),
-    context(md`${code("/gatehouse subscribe")} shows what this channel is subscribed to.`),
-  );
+  return card({
+    title: lines.length === 1 ? undefined : head,
+    push: lines.length === 1 ? first : md`${head} ${first}`,
+    body: [
+      list(rows, {
+        beyond: lines.length - shown.length,
+        rest: (left) => md`… and ${left.toLocaleString("en-US")} more.`,
+      }),
+    ],
+    meta: [md`${code("/gatehouse subscribe")} shows what this channel is subscribed to.`],
+  });
 }

@@ -7,11 +7,11 @@ import {
   Markdown,
   md,
   type ChartBlock,
-  message,
   type Message,
   plainWords,
   section,
   sections,
+  card,
 } from "../../messages/message.ts";
 import { shortNumber } from "./chart.ts";
 
@@ -36,11 +36,11 @@ export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
  */
 export function inFewWords({ text, blocks }: Message): Message | undefined {
   if (!blocks.some(isDrawn)) return undefined;
-  const parts = blocks.map((block) => {
+  const body = blocks.map((block) => {
     if (block.type === "data_visualization") return chartWords(block);
     return block.type === "data_table" ? lineList(tableRows(block)) : block;
   });
-  return message(new Markdown(text), ...parts);
+  return { ...card({ body }), text };
 }
 
 const isDrawn = ({ type }: Block) => type === "data_visualization" || type === "data_table";

@@ -1,4 +1,4 @@
-import { type Message, firstFew, md, notice, name as quoted } from "../../messages/message.ts";
+import { type Message, firstFew, md, sentence, name as quoted } from "../../messages/message.ts";
 import { textAt, textsAt } from "../json.ts";
 
 /**
@@ -32,7 +32,7 @@ export function groupNews(
   ].filter((one) => one !== false);
   const group = nameOf(groupId);
   const called = group === undefined ? quoted(groupId) : md`${group} (${quoted(groupId)})`;
-  return notice(
+  return sentence(
     md`👥 The user group ${called}, which the policy names, changed: ${moves.join("; ")}. It counts at once.`,
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { message, sentence, table, md } from "../../../src/messages/message.ts";
+import { card, sentence, table, md } from "../../../src/messages/message.ts";
 import type { Mark } from "../../../src/core/deliver/rate-limiter.ts";
 import { createPostOnce, type Owed } from "../../../src/core/deliver/post-once.ts";
 
@@ -122,7 +122,7 @@ it("one that stands there is edited, unless another process edited it or is at i
 });
 
 describe("a message whose chart or table Slack refuses", () => {
-  const rows = message("Restarts", table("Restarts", ["VM"], [["web-1"]]).block);
+  const rows = card({ push: md`Restarts`, body: [table("Restarts", ["VM"], [["web-1"]]).block] });
   const owed = (mark: string) => post({ key: "end", mark, render: () => rows });
   const refuses = ({ blocks }: Record<string, unknown>) =>
     JSON.stringify(blocks).includes("data_table") ? "invalid_blocks" : undefined;

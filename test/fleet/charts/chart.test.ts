@@ -11,7 +11,7 @@ import { asText, inFewWords, inWords, sparkline } from "../../../src/fleet/chart
 import {
   buttons,
   type ChartBlock,
-  message,
+  card,
   section,
   table,
   md,
@@ -100,7 +100,7 @@ describe("a chart of metrics", () => {
     fc.assert(
       fc.property(fc.string(), samples, samples, (title, cpuUsage, memoryUsage) => {
         const charts = usageCharts({ cpuUsage, memoryUsage }, title);
-        expect(complaintsOf(message("m", charts))).toEqual([]);
+        expect(complaintsOf(card({ push: md`m`, body: [charts] }))).toEqual([]);
       }),
     );
   });
@@ -163,7 +163,9 @@ describe("a chart of counts", () => {
   it("keeps Slack's limits whatever comes", () => {
     fc.assert(
       fc.property(fc.string(), fc.array(fc.string(), { maxLength: 60 }), (title, labels) => {
-        expect(complaintsOf(message("m", countChart(title, "VMs", labels)))).toEqual([]);
+        expect(
+          complaintsOf(card({ push: md`m`, body: [countChart(title, "VMs", labels)] })),
+        ).toEqual([]);
       }),
     );
   });
@@ -186,20 +188,22 @@ describe("a chart or a table in words", () => {
 
   it("stands where the block stood, and the rest stays as it is", () => {
     const usage = { cpuUsage: row([0, 1, 2, 3, 4, 5, 6, 7]), memoryUsage: row([5, 5]) };
-    const made = message(
-      "Metrics",
-      section(md`Metrics of web-1`),
-      usageCharts({ ...usage, memoryUsage: row([5, 5, 5, 5, 5, 5, 5, 5]) }, "web-1"),
-      countChart("VMs by status", "VMs", ["RUNNING", "RUNNING", "ERROR"]),
-      table(
-        "VMs",
-        ["Name", "Status"],
-        [
-          ["web-1", "RUNNING"],
-          ["<!channel>", ""],
-        ],
-      ).block,
-    );
+    const made = card({
+      push: md`Metrics`,
+      body: [
+        section(md`Metrics of web-1`),
+        usageCharts({ ...usage, memoryUsage: row([5, 5, 5, 5, 5, 5, 5, 5]) }, "web-1"),
+        countChart("VMs by status", "VMs", ["RUNNING", "RUNNING", "ERROR"]),
+        table(
+          "VMs",
+          ["Name", "Status"],
+          [
+            ["web-1", "RUNNING"],
+            ["<!channel>", ""],
+          ],
+        ).block,
+      ],
+    });
     const said = inWords(made);
     expect(said && shownText(said)).toBe(
       [
@@ -215,7 +219,7 @@ describe("a chart or a table in words", () => {
       ].join("\n"),
     );
     expect(said?.text).toBe(made.text);
-    expect(inWords(message("m", section(md`no chart`)))).toBeUndefined();
+    expect(inWords(card({ push: md`m`, body: [section(md`no chart`)] }))).toBeUndefined();
   });
 
   it("has every row of the longest table that fits", () => {
@@ -226,10 +230,10 @@ describe("a chart or a table in words", () => {
       names.map((one) => [one]),
     );
     expect(made.shown).toBe(100);
-    const said = inWords(message("m", made.block));
+    const said = inWords(card({ push: md`m`, body: [made.block] }));
     for (const one of ["vm-0-", "vm-57-", "vm-99-"]) expect(said && shownText(said)).toContain(one);
     // In one message that Slack takes, those that have no room are counted
-    const few = inFewWords(message("m", made.block));
+    const few = inFewWords(card({ push: md`m`, body: [made.block] }));
     expect(few && complaintsOf(few)).toEqual([]);
     const rows = few ? shownText(few).split("\n") : [];
     const shown = rows.filter((line) => line.startsWith("vm-")).length;
@@ -240,7 +244,9 @@ describe("a chart or a table in words", () => {
   it("is text alone, within 3,900 bytes, where Slack takes no blocks: its lines, and how many are left out", () => {
     const names = Array.from({ length: 100 }, (_, n) => [`vm-${n}-${"ü".repeat(70)}`]);
     const pressed = buttons([{ label: "Show", action: "run:vm.show", value: "{}" }]);
-    const { text, blocks } = asText(message("m", table("VMs", ["Name"], names).block, pressed));
+    const { text, blocks } = asText(
+      card({ push: md`m`, body: [table("VMs", ["Name"], names).block, pressed] }),
+    );
     expect(blocks).toEqual([]);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(3_900);
     const shown = text.split("\n").filter((line) => line.startsWith("vm-")).length;

@@ -286,19 +286,21 @@ describe("blocks in a message", () => {
     await using slack = await startSlack({ rateLimits: "off" });
     const long = "x`*<!channel>".repeat(900);
     const confirm = { title: long, text: long, confirm: long };
-    const message = build.message(
-      long,
-      build.header(long),
-      build.section(md`${long}`),
-      build.fields(many(12, ["Label", md`${long}`])),
-      build.context(...many(12, md`${long}`)),
-      build.buttons([
-        { label: long, action: "a", value: long, confirm },
-        { label: long, action: "b", value: "1" },
-      ]),
-      build.table(long, [long, "b"], many(200, [long, ""])).block,
-      many(60, build.divider),
-    );
+    const message = build.card({
+      push: md`${long}`,
+      body: [
+        build.header(long),
+        build.section(md`${long}`),
+        build.fields(many(12, ["Label", md`${long}`])),
+        build.context(...many(12, md`${long}`)),
+        build.buttons([
+          { label: long, action: "a", value: long, confirm },
+          { label: long, action: "b", value: "1" },
+        ]),
+        build.table(long, [long, "b"], many(200, [long, ""])).block,
+        many(60, build.divider),
+      ],
+    });
     expect(await answerTo(slack, message.blocks)).toMatchObject({ ok: true });
     expect(slack.person("olivia").mentions()).toEqual([]);
   });

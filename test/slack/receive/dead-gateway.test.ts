@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Markdown, message, section } from "../../../src/messages/message.ts";
+import { card, md } from "../../../src/messages/message.ts";
 import { startGateway } from "./start-slack.ts";
 import { until } from "../../support/until.ts";
 
@@ -29,7 +29,7 @@ it("what a gateway didn't finish is finished by the next, which can still answer
   await using next = await startGateway({
     beside: gateway,
     handlers: {
-      handle: (_ask, reply) => reply.privately(message("Here", section(new Markdown("Here")))),
+      handle: (_ask, reply) => reply.privately(card({ title: md`Here` })),
     },
   });
   const [taken] = await next.handles(1);

@@ -1,17 +1,16 @@
 import type { View } from "@slack/types";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { button, buttons, message, section, Markdown } from "../../../src/messages/message.ts";
+import { card, md } from "../../../src/messages/message.ts";
 import { stretchDeadlines } from "../../../src/deadline.ts";
 import { UserError } from "../../../src/errors.ts";
 import type { Handlers, SubmissionResult } from "../../../src/slack/receive/interaction.ts";
 import { shareGateway, startGateway } from "./start-slack.ts";
 import { until } from "../../support/until.ts";
 
-const card = message(
-  "A card",
-  section(new Markdown("A card")),
-  buttons([{ label: "Restart", action: "some.unknown.action", value: "r-1" }]),
-);
+const aCard = card({
+  title: md`A card`,
+  ways: [{ label: "Restart", action: "some.unknown.action", value: "r-1" }],
+});
 
 const plain = (text: string) => ({ type: "plain_text" as const, text });
 const modal: View = {
@@ -45,7 +44,8 @@ function shortenDeadlines(): void {
 
 /** `/vm card` shows an ephemeral card, `/vm ask` opens the modal. */
 const show: Handlers["handle"] = async (interaction, reply) => {
-  if (interaction.kind === "command" && interaction.text === "vm card") await reply.privately(card);
+  if (interaction.kind === "command" && interaction.text === "vm card")
+    await reply.privately(aCard);
   if (interaction.kind === "command" && interaction.text === "vm ask") await reply.open(modal);
 };
 
@@ -73,11 +73,9 @@ describe("a button", () => {
     const { gateway } = shared;
     shared.handlers = {
       handle: async (interaction, reply) => {
-        if (interaction.kind === "command") return reply.privately(card);
+        if (interaction.kind === "command") return reply.privately(aCard);
         await reply.instead(
-          message("Sure?", section(new Markdown("Sure?")), [
-            { type: "actions", elements: [button({ label: "No", action: "no", value: "" })] },
-          ]),
+          card({ title: md`Sure?`, ways: [{ label: "No", action: "no", value: "" }] }),
         );
       },
     };
@@ -93,13 +91,13 @@ describe("a button", () => {
   it("never replaces a message for everybody that it is in", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: (_ask, reply) => reply.instead(card),
+      handle: (_ask, reply) => reply.instead(aCard),
     };
     const { slack } = gateway;
     const posted = await gateway.web.call("chat.postMessage", {
       channel: "C01OPS",
       text: "For all",
-      blocks: card.blocks,
+      blocks: aCard.blocks,
     });
     expect(posted.ok).toBe(true);
     const vera = slack.person("vera");
