@@ -39,6 +39,11 @@ export interface AlertOnVm {
 
 /** What other features learn of alerts, and tell them. */
 export interface AlertPart {
+  /**
+   * IDs of the groups that name this VM and fired by a time (ms by Redis), if they still do; the
+   * oldest first.
+   */
+  firingOn(vmId: string, at: number): Promise<readonly string[]>;
   /** Undefined when the group is gone or never named this VM. */
   find(alertId: string, vmId: string): Promise<AlertsOnVm | undefined>;
   /** Draws the group's messages again, because a feature now says something else on them. */

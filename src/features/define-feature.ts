@@ -12,7 +12,7 @@ import type { Explains } from "./cause.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { ConcernPart } from "./concern-part.ts";
 import type { HomePart } from "./home-part.ts";
-import type { NightPart } from "./night-part.ts";
+import type { EventSource } from "../core/events/event.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
@@ -123,8 +123,8 @@ export interface RunningFeature {
   remedies?: RemedyPart;
   /** What it knows to be wrong with a VM, as `/gatehouse why` says it. */
   explains?: Explains;
-  /** What it tells of a night, from its own audit records. */
-  night?: NightPart;
+  /** The events that it tells from its own audit records. */
+  events?: EventSource;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */

@@ -9,7 +9,6 @@ import {
   howToOpen,
   md,
   name,
-  asPost,
   withParts,
 } from "../messages/message.ts";
 import { type Asking, type ServiceAsking, mayRun } from "../core/permit/permit.ts";
@@ -124,7 +123,7 @@ export async function postIn(
   posting: Message,
   { web, announce, contributed, log }: PostContext,
 ): Promise<WebAnswer> {
-  const postAt = (at: Place) => showOrSay(asPost(posting), (one) => postMessage(web, at, one));
+  const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
   let posted = await postAt(place);
   const isShut = !posted.ok && posted.kind === "refused" && isOfThread(posted.error);
   if (isShut && place.threadTs) posted = await postAt({ channelId: place.channelId });

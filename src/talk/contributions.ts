@@ -4,7 +4,10 @@ import type { ChangeCommand, DialogFacts, Target } from "../registry/define.ts";
 import type { Input } from "../registry/invocation.ts";
 
 /** A request that was just made, as features are told of it. */
-export type MadeRequest = Pick<RequestRecord, "id" | "origin" | "breakGlass">;
+export type MadeRequest = Pick<
+  RequestRecord,
+  "id" | "origin" | "breakGlass" | "command" | "target" | "createdAt"
+>;
 
 /** A change that a person considers. Nothing is requested yet. */
 export interface Considered {

@@ -61,7 +61,7 @@ export async function submitChange(
   const details = { id, ...more, ...children, ...labelsOf(facts), ...told };
   const submitted = await submit(permit, origin, details, by);
   if (submitted.isNew) {
-    await gateway.contributed.requestMade({ id: submitted.id, origin, breakGlass });
+    await gateway.contributed.requestMade(submitted.record);
     return submitted;
   }
   // The process that stored the request may have died before it told features.

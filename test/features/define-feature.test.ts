@@ -10,6 +10,7 @@ import {
 import { features } from "../../src/features/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
+import { vmTarget } from "../core/asking.ts";
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing here uses the others
 const layers = { editMs: 1, commands: [], at: undefined } as unknown as Layers;
@@ -80,7 +81,8 @@ describe("a feature", () => {
     const idle = defineFeature({ name: "idle" });
     const running = startFeatures([parcels, idle], layers);
     const origin = { kind: "typed", interaction: "1" } as const;
-    await running.contributed.requestMade({ id: "r-1", origin });
+    const made = { id: "r-1", origin, command: "vm restart", target: vmTarget("web-1") };
+    await running.contributed.requestMade({ ...made, createdAt: 1 });
     await running.afterFreeze();
     expect(heard).toEqual(["r-1", "freeze"]);
     expect(Object.keys(running.contributed.presses)).toEqual(["parcel"]);

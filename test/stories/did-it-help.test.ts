@@ -17,6 +17,7 @@ const channels = {
   late: usualSource,
   back: usualSource,
   anyway: usualSource,
+  typed: usualSource,
 };
 const start = () =>
   startWithChannels(channels, {
@@ -30,6 +31,7 @@ const start = () =>
         "late-1",
         "late-2",
         "anyway-1",
+        "typed-1",
       ])
         edit.addVm({ project: "payments", name });
     },
@@ -148,6 +150,49 @@ describe("an alert after a press", () => {
     expect(all).toHaveLength(2);
     const mentions = world.olivia.mentions().filter(({ channelId }) => channelId === at.id);
     expect(mentions.filter(({ text }) => told.test(text))).toHaveLength(2);
+  });
+
+  it("is helped, or not, by a change that was typed elsewhere: message, thread, advice, and the night agree", async () => {
+    const at = await alertsOn("typed-1", "typed");
+    const typesRestart = async () => {
+      const before = world.compute.writes().length;
+      const same = await world.client.keys(world.key("same", "*"));
+      if (same.length > 0) await world.client.del(...same);
+      await world.olivia.types("ops", "/vm restart typed-1");
+      await until(() => world.compute.writes()).toHaveLength(before + 1);
+      await world.settled();
+    };
+    const first = await at.fires("one");
+    await typesRestart();
+    await at.hears(
+      /^🔥 HighCpu on typed-1 [^]*\nRestarted typed-1 in \d+ s \(olivia, .*\)\. Still firing/,
+    );
+    await isTime();
+    expect((await at.hears(told)).threadTs).toBe(first.ts);
+    await at.firesOn("one");
+    await at.hears(/^🔥 [^]*\nA restart didn't help the last time\.\n[^]*\. Still firing\.$/m);
+    await isJudged();
+    await at.ends("one");
+    const second = await at.fires("two");
+    await typesRestart();
+    await at.ends("two");
+    await at.hears(/^✅ HighCpu on typed-1 ended after \d+ min; olivia had restarted it\.$/);
+    await isTime();
+    await isJudged();
+    expect(at.thread(second).join("\n")).not.toMatch(told);
+
+    await world.vera.types("typed", "/gatehouse night 1h");
+    const night = wordsOf(await hears(world.vera, "typed", /The night since/));
+    const about = night.split("\n").filter((line) => /typed-1/.test(line));
+    // Each firing began two minutes before it was told.
+    expect(about.map((line) => line.replace(/^.*? UTC /, ""))).toEqual([
+      expect.stringMatching(/^✅ HighCpu on typed-1 ended .* says typed\.$/),
+      expect.stringMatching(/^✅ HighCpu on typed-1 ended .* says typed\.$/),
+      expect.stringMatching(/^✅ olivia restarted typed-1 in \d+ s\.$/),
+      "🔥 HighCpu went on after the vm restart of typed-1 by olivia.",
+      expect.stringMatching(/^✅ olivia restarted typed-1 in \d+ s\.$/),
+      "✅ HighCpu ended after the vm restart of typed-1 by olivia.",
+    ]);
   });
 
   it("isn't said to have ended by a restart before whose call it ended", async () => {

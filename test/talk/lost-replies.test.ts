@@ -61,7 +61,7 @@ it("a reply that was lost says of a change of one target whether it has run, and
   expect(buttonsOf(not)).toEqual(['"text":"Run it now"']);
   const done = { record: { id: "r-7fk3m9q2xw" }, state: "done" };
   const [made] = await noticesAbout(typed("vm start gpu-1"), done);
-  expect(made?.message.text).toBe("/vm start gpu-1 was requested: done.");
+  expect(made?.message.text).toBe("/vm start gpu-1 was requested: done (r-7fk3m9q2xw).");
   expect(buttonsOf(made)).toEqual([]);
 });
 

@@ -132,6 +132,8 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
         ? md`🔥 ${counted(firing, "alert")} ${from} ${firing === 1 ? "fires" : "fire"}.`
         : md`✅ The alerts ${from} ended.`;
     }
+    case "remedy":
+      return tellRemedy(record, by, on);
     case "proposal":
       return md`💡 ${by} proposed ${name(command)}${onIt("of")}${outcome(record)}.`;
     case "dismissal":
@@ -144,6 +146,25 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return withFullStop(md`• ${by}: ${what}${onIt("of")}${quoted(reason)}`);
     }
   }
+}
+
+/** What became of the alerts that a change of a VM was to end, as their source told. */
+function tellRemedy({ verdicts, command }: AuditRecord, by: Markdown, on: Markdown | undefined) {
+  const all = typeof verdicts === "object" && verdicts !== null ? Object.entries(verdicts) : [];
+  const names = (verdict: string) =>
+    all.flatMap(([alert, judged]) => (judged === verdict ? [alert] : []));
+  const [helped, failed, early] = ["helped", "failed", "early"].map(names) as [
+    string[],
+    string[],
+    string[],
+  ];
+  const change = md`the ${name(command)} of ${on ?? "a VM"} by ${by}`;
+  const ended = md`${listed(helped, 3)} ended`;
+  if (failed.length === 0 && helped.length === 0)
+    return md`⚪ ${listed(early, 3)} had ended before ${change}.`;
+  if (failed.length === 0) return md`✅ ${ended} after ${change}.`;
+  const alsoEnded = helped.length > 0 ? md`; ${ended}` : md``;
+  return md`🔥 ${listed(failed, 3)} went on after ${change}${alsoEnded}.`;
 }
 
 function becameWords(status: string, from: string): string {

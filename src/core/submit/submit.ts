@@ -28,7 +28,7 @@ const asGiven = ["threadTs", "reason", "children", "labels", "snapshotAt"] as co
 
 /**
  * Saves a permitted request in the journal. It waits for the approvals that its permit requires, or runs at once where that
- * requires none. `isNew` is false when an equal one is open or was just done.
+ * requires none. `isNew` is false when an equal one is open or was just done: `record` is then stored nowhere.
  */
 export async function submit(
   permit: Permit,
@@ -42,7 +42,7 @@ export async function submit(
     /** The caller ends it right away, so no worker is woken for it. */
     isHeld?: boolean;
   },
-): Promise<{ id: string; isNew: boolean }> {
+): Promise<{ id: string; isNew: boolean; record: RequestRecord }> {
   checkPermit(permit);
   const { target, approvals } = permit;
   const { channelId = permit.channelId, id = newRequestId() } = details;
@@ -62,7 +62,7 @@ export async function submit(
   };
   const record = isWaiting ? withApproval(asked, permit, details.forApprovers, now) : asked;
   const state = isWaiting ? "draft" : "authorized";
-  return by.store.create({ record, state, isHeld: by.isHeld });
+  return { ...(await by.store.create({ record, state, isHeld: by.isHeld })), record };
 }
 
 /** The part of a request by which an equal one is recognized. `now` is Redis time (ms). */

@@ -354,9 +354,13 @@ export function alertSource(options: {
     const shown = new Map((await Promise.all(known)).flat());
     const requests = together.flatMap(({ record }) => record.requests.slice(-mostPresses));
     const made = await store.getMany(requests);
+    const shownIds = new Set([...shown.values()].map(({ target }) => target.id));
     const pressed = made.map(async (request) => {
-      const command = commands.find(({ name }) => name === request.record.command);
+      const { command: called, origin, target } = request.record;
+      const command = commands.find(({ name }) => name === called);
       if (!command || !isChange(command)) return [];
+      // What was asked for elsewhere is told to those who see its VM.
+      if (origin.kind !== "alert" && !shownIds.has(target.id)) return [];
       const note = request.final ? await options.attestationNote?.(request, command) : undefined;
       return [{ request, command, note }];
     });

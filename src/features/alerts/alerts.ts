@@ -266,6 +266,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     };
   }
 
+  /** The groups that fire and name this VM, the oldest first. */
+  async function openOn(vmId: string): Promise<readonly StoredAlert[]> {
+    const open = await getMany(await records.openIds());
+    const named = open.filter(({ record }) => record.vms.some(({ id }) => id === vmId));
+    return named.toSorted((a, b) => a.createdAt - b.createdAt);
+  }
+
   const auditOf = (id: string, { source, group }: AlertRecord) => ({
     what: "alert",
     source,
@@ -284,11 +291,11 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     touch,
     refresh: records.refresh,
 
+    openOn,
+
     /** Redraws the messages of firing groups that name this VM. */
     async touchOn(vmId: string): Promise<void> {
-      const open = await getMany(await records.openIds());
-      const named = open.filter(({ record }) => record.vms.some(({ id }) => id === vmId));
-      for (const { id } of named) await touch(id);
+      for (const { id } of await openOn(vmId)) await touch(id);
     },
 
     /**

@@ -1,5 +1,7 @@
 import { readStoredPolicy } from "../../audit/stored-policy.ts";
 import { sectionOf } from "../../config/policy-section.ts";
+import { isChange } from "../../registry/define.ts";
+import { isRemedy } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
 import { alertPart } from "./tell-features.ts";
@@ -10,7 +12,7 @@ import { alertRoute } from "./receive-alerts.ts";
 import { createRefusals } from "./refusals.ts";
 import { type AlertSources, sourcesSection } from "./sources.ts";
 import { alertsAtHome, alertsExplain, alertsInDigests } from "./tell-alerts.ts";
-import { alertsAtNight } from "./tell-night.ts";
+import { alertEvents } from "./alert-events.ts";
 
 /** How often Gatehouse looks for alerts whose source went silent (ms). */
 const unheardEveryMs = 60_000;
@@ -55,10 +57,12 @@ export const alerts = defineFeature({
       return inForce && sectionOf(inForce.policy, sourcesSection);
     }
 
+    const part = alertPart({ ...on, alerts: groups });
+
     return {
       presses: { alert: pressAlert(groups, remedies) },
       messages: [alertSource({ ...on, alerts: groups, remedies }), heldAlerts({ alerts: groups })],
-      alerts: alertPart({ ...on, alerts: groups }),
+      alerts: part,
       schedules: [
         {
           name: "alerts-unheard",
@@ -69,7 +73,7 @@ export const alerts = defineFeature({
       home: alertsAtHome(groups),
       explains: alertsExplain(groups),
       digest: alertsInDigests({ alerts: groups, redis, key }),
-      night: alertsAtNight(groups),
+      events: alertEvents(groups),
       async untold() {
         const untold = await groups.untold();
         return untold.map(({ record }) => ({
@@ -77,8 +81,12 @@ export const alerts = defineFeature({
           words: ["alert group", "alert groups"],
         }));
       },
-      async afterRequest({ id, origin }) {
-        if (origin.kind === "alert") await groups.note(origin.alert, id);
+      async afterRequest({ id, origin, command, target, createdAt }) {
+        if (origin.kind === "alert") return groups.note(origin.alert, id);
+        // Whoever changes a VM that an alert names tries to end it, wherever they ask for that.
+        const change = on.commands.find(({ name }) => name === command);
+        if (!change || !isChange(change) || !isRemedy(change)) return;
+        for (const alert of await part.firingOn(target.id, createdAt)) await groups.note(alert, id);
       },
       // The last change of its VM is on the message of an alert.
       afterResult: ({ record }) => groups.touchOn(record.target.id),

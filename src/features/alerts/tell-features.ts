@@ -9,7 +9,7 @@ import { linksOf } from "./render-alert.ts";
 
 /** Tells other features of alerts, as far as the channel of the group's message may know. */
 export function alertPart(on: {
-  alerts: Pick<Alerts, "getWithLater" | "placeOf" | "touch">;
+  alerts: Pick<Alerts, "getWithLater" | "openOn" | "placeOf" | "touch">;
   inventory: Pick<Inventory, "seenIn">;
   config: { readonly policy: Policy };
 }): AlertPart {
@@ -25,6 +25,10 @@ export function alertPart(on: {
   }
 
   return {
+    async firingOn(vmId, at) {
+      const open = await alerts.openOn(vmId);
+      return open.flatMap(({ id, createdAt }) => (createdAt <= at ? [id] : []));
+    },
     async find(alertId, vmId) {
       const onVm = (await alerts.getWithLater(alertId)).flatMap((alert) => {
         const { vms, group } = alert.record;

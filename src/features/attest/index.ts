@@ -10,7 +10,7 @@ import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
 import { attestationConcerns } from "./attestation-concerns.ts";
 import { driftInDigests, unverifiedAtHome } from "./tell-drift.ts";
-import { attestationAtNight } from "./tell-night.ts";
+import { attestationEvents } from "./attestation-events.ts";
 import { createDriftRecords } from "../../monitor/drift-records.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
 
@@ -57,7 +57,7 @@ export const attestation = defineFeature({
       concerns: attestationConcerns(records),
       explains: explainAttestation({ records, appraiser: on.appraiser }),
       home: unverifiedAtHome(records),
-      night: attestationAtNight,
+      events: attestationEvents,
     };
   },
 });

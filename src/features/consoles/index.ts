@@ -2,7 +2,7 @@ import { byRight, onRequest } from "../../talk/press.ts";
 import { defineFeature } from "../define-feature.ts";
 import { console } from "./console.ts";
 import { consoleConcerns, consolesInHandovers } from "./open-consoles.ts";
-import { consolesAtNight } from "./tell-night.ts";
+import { consoleEvents } from "./console-events.ts";
 import { offerApproved, openConsole } from "./open-console.ts";
 
 /** Opens consoles on VMs, once, for the requester alone, and tells the channel. */
@@ -13,7 +13,7 @@ export const consoles = defineFeature({
   start: (on) => ({
     handover: consolesInHandovers(on),
     concerns: consoleConcerns(on),
-    night: consolesAtNight(on.personName),
+    events: consoleEvents(on.personName),
     presses: {
       "console:open": openConsole,
       "request:open": onRequest(byRight(offerApproved)),

@@ -1,5 +1,5 @@
 import { defineFeature } from "../define-feature.ts";
-import { createNights, nightsOf } from "./create-night.ts";
+import { createEvents, eventsOf } from "../../core/events/read-events.ts";
 import { night } from "./night.ts";
 import { nightButton } from "./render-night.ts";
 
@@ -12,12 +12,12 @@ export const nights = defineFeature({
   commands: [night],
   needs: ["redis", "key", "inventory", "store", "changes", "personName", "running", "log"],
   start(on) {
-    const all = createNights({
+    const all = createEvents({
       ...on,
-      parts: () => on.running().flatMap((feature) => feature.night ?? []),
+      sources: () => on.running().flatMap((feature) => feature.events ?? []),
     });
     return {
-      services: [nightsOf.providedBy(all)],
+      services: [eventsOf.providedBy(all)],
       digest: {
         name: "the night",
         read: async ({ since }) => ({ all: [], buttons: [nightButton("The night", since)] }),

@@ -10,7 +10,7 @@ import { counted, dotted, plainWords } from "../../messages/message.ts";
 import { type Answer, defineCommand, fileFlag, rest, wholeNumber } from "../../registry/define.ts";
 import { parseSince } from "../../text/parse-since.ts";
 import { splitZone } from "../../text/zone.ts";
-import { type Night, nightsOf } from "./create-night.ts";
+import { type EventsSince, eventsOf } from "../../core/events/read-events.ts";
 import { fileMessage, renderNight } from "./render-night.ts";
 
 const hourMs = 3_600_000;
@@ -43,7 +43,7 @@ export const night = defineCommand({
     const { person, channelId, policy, ourTeamId } = context;
     const since = sinceWhen(words, context);
     const scope = scopeShownTo(person, channelId, policy, ourTeamId);
-    const read = await nightsOf(context).read(since, scope);
+    const read = await eventsOf(context).since(since, scope);
     const limit = viewLimitHere(context);
     if (!file) return renderNight(read, { skip, limit });
     return asFile(read, limit, context);
@@ -76,11 +76,11 @@ const sealTries = 25;
 const sealPauseMs = 200;
 
 async function asFile(
-  read: Night,
+  read: EventsSince,
   limit: ViewLimit | undefined,
   { trail, journal, person, channelId, now }: ReadContext,
 ): Promise<Answer> {
-  const told = read.acts.filter(({ records }) => records.length > 0);
+  const told = read.events.filter(({ records }) => records.length > 0);
   const from = new Date(read.since).toISOString();
   // Reads of the trail are recorded in it.
   const by = { who: person.id, team: person.teamId, channel: channelId };
@@ -99,7 +99,7 @@ async function asFile(
       const name = `night-${from.slice(0, 16).replaceAll(":", "")}.json`;
       const content = excerptText(excerpt);
       const message = fileMessage(acts.length, {
-        left: read.acts.length - acts.length,
+        left: read.events.length - acts.length,
         limit,
         ...read,
       });

@@ -15,7 +15,7 @@ import {
   card,
 } from "../../messages/message.ts";
 import { runButton } from "../../registry/define.ts";
-import type { Night } from "./create-night.ts";
+import type { EventsSince } from "../../core/events/read-events.ts";
 
 /** A button that shows the night to whoever presses it. */
 export const nightButton = (label: string, since: number, more: object = {}) =>
@@ -25,7 +25,7 @@ export const nightButton = (label: string, since: number, more: object = {}) =>
 const perMessage = 20;
 
 /** What the night leaves out. */
-const missingWords = ({ unread, isCut }: Pick<Night, "unread" | "isCut">): Markdown =>
+const missingWords = ({ unread, isCut }: Pick<EventsSince, "unread" | "isCut">): Markdown =>
   lines(
     unread.length > 0 && md`⚠️ *Could not be read:* ${unread.join(", ")}.`,
     isCut && md`⚠️ Only the newest 10,000 audit records of that time are told.`,
@@ -33,10 +33,10 @@ const missingWords = ({ unread, isCut }: Pick<Night, "unread" | "isCut">): Markd
 
 /** The acts, oldest first, without the first `skip`: a line for each, with its proof. */
 export function renderNight(
-  night: Night,
+  night: EventsSince,
   { skip, limit }: { skip: number; limit: ViewLimit | undefined },
 ): Message {
-  const { acts, since } = night;
+  const { events: acts, since } = night;
   const missing = lines(missingWords(night), limit?.rest);
   const below = missing.value === "" ? undefined : section(missing);
   const within = limit?.within ?? "";
@@ -74,7 +74,7 @@ export function renderNight(
 /** Says what to do with the file, and what isn't in it. */
 export function fileMessage(
   acts: number,
-  night: Pick<Night, "unread" | "isCut"> & { left: number; limit: ViewLimit | undefined },
+  night: Pick<EventsSince, "unread" | "isCut"> & { left: number; limit: ViewLimit | undefined },
 ): Message {
   const { left, limit } = night;
   return sentence(

@@ -79,8 +79,9 @@ export function createRemedies(redis: RedisClient, key: Keys) {
     { record, revision }: Pick<StoredRemedy, "record" | "revision">,
     state: StoredRemedy["state"],
     fields: Readonly<Record<string, string>> = {},
+    audit?: object,
   ): Promise<boolean> {
-    const how = { id: record.request, revision, state, final: state !== "open", fields };
+    const how = { id: record.request, revision, state, final: state !== "open", fields, audit };
     return (await records.move({ ...how, keptMs: keepFinalMs })) !== undefined;
   }
 
@@ -109,9 +110,16 @@ export function createRemedies(redis: RedisClient, key: Keys) {
       await move({ record: kept, revision: 0 }, "open", { remedy: JSON.stringify(kept) });
     },
 
-    /** Stores a judgment. It is the last one when its alerts are all over (`isLast`). */
-    judge: (remedy: StoredRemedy, judgment: Judgment, isLast: boolean): Promise<boolean> =>
-      move(remedy, isLast ? "judged" : "open", { judgment: JSON.stringify(judgment) }),
+    /**
+     * Stores a judgment, with `audit` in the trail. It is the last one when its alerts are all over
+     * (`isLast`).
+     */
+    judge: (
+      remedy: StoredRemedy,
+      judgment: Judgment,
+      { isLast, audit }: { isLast: boolean; audit: object | undefined },
+    ): Promise<boolean> =>
+      move(remedy, isLast ? "judged" : "open", { judgment: JSON.stringify(judgment) }, audit),
 
     /** Forgets a remedy whose request changed nothing, or nobody knows when. */
     voided: (remedy: StoredRemedy): Promise<boolean> => move(remedy, "void"),

@@ -11,6 +11,7 @@ import type { Fields } from "../../redis/redis.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { type AlertPart, type AlertsOnVm, isRemedy } from "../alert-part.ts";
 import {
+  type Verdict,
   firesStill,
   firingIn,
   isFiringVerdict,
@@ -73,7 +74,9 @@ export function remedySource(on: {
       const dueAt = request.changedAt + on.config.policy.timing.remedyMs;
       if (now < dueAt) return { ...owed, waitMs: dueAt - now };
       const isLast = !firesStill(record, alerts?.alerts ?? []);
-      await remedies.judge(remedy, await judge(remedy, request, alerts, now, dueAt), isLast);
+      const judged = await judge(remedy, request, alerts, now, dueAt);
+      const audit = auditOf(remedy, judged, request);
+      await remedies.judge(remedy, judged, { isLast, audit });
       return readAgain();
     }
     const command = changes.find(({ name }) => name === record.command);
@@ -184,6 +187,33 @@ export function remedySource(on: {
 
   return { outbox: remedies.outbox, prepareMessages: prepareRemedy };
 }
+
+/**
+ * The record of a judgment for the audit trail. Undefined where it says no more for certain than the
+ * judgment that it replaces.
+ */
+function auditOf(
+  { record, judgment: before }: StoredRemedy,
+  { verdicts }: Judgment,
+  { record: { requester, target } }: StoredRequest,
+): object | undefined {
+  const isNew = Object.entries(verdicts).some(
+    ([name, verdict]) => isCertain(verdict) && before?.verdicts[name] !== verdict,
+  );
+  if (!isNew) return undefined;
+  const { request, alert, command, vmId: id, project } = record;
+  const vm = {
+    kind: "vm",
+    id,
+    name: target.name,
+    projectId: project.id,
+    projectName: project.name,
+  };
+  return { what: "remedy", request, alert, command, who: requester.id, target: vm, verdicts };
+}
+
+const isCertain = (verdict: Verdict): boolean =>
+  verdict === "helped" || verdict === "failed" || verdict === "early";
 
 /** Whether something was learned of the alerts after they were judged. */
 const isNews = (alerts: AlertsOnVm | undefined, { judgedAt }: Judgment): boolean =>

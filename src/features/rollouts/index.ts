@@ -9,7 +9,7 @@ import { rolloutConcerns } from "./rollout-concerns.ts";
 import { rolloutSource } from "./rollout-source.ts";
 import { createRollouts } from "./rollouts.ts";
 import { rolloutsInHandovers } from "./tell-handover.ts";
-import { rolloutsAtNight } from "./tell-night.ts";
+import { rolloutEvents } from "./rollout-events.ts";
 
 /** Runs one command on several VMs: some at a time, each as a request, until too many fail. */
 export const rollouts = defineFeature({
@@ -25,7 +25,7 @@ export const rollouts = defineFeature({
       messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
       concerns: rolloutConcerns(all),
       handover: rolloutsInHandovers({ rollouts: all, changes }),
-      night: rolloutsAtNight({ rollouts: all, store, changes }),
+      events: rolloutEvents({ rollouts: all, store, changes }),
       steps: [rolloutSteps({ rollouts: all, at })],
     };
   },

@@ -3,7 +3,7 @@ import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { HandoverPart } from "../digest-part.ts";
 import type { StoredRollout } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
-import { unbegunIn } from "./tell-night.ts";
+import { unbegunIn } from "./rollout-events.ts";
 
 /** Rollouts under way, by the targets that have no request yet: those with one are listed as such. */
 export const rolloutsInHandovers = (on: {

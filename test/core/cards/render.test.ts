@@ -17,7 +17,7 @@ import {
   noSetbacks,
 } from "../../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
-import { when } from "../../../src/messages/message.ts";
+import { asPost, when } from "../../../src/messages/message.ts";
 import { renderCard, withResult } from "../../../src/core/cards/render-card.ts";
 import { renderNotice, renderResult } from "../../../src/core/cards/render-result.ts";
 import { buttonsOf, shownText } from "../../commands/shown-text.ts";
@@ -414,7 +414,7 @@ describe("a result says what changed", () => {
     expect(below(restored, restore, "several")).toBe(
       `✅ <@U0OLIVIA> ${settled} ${proof}\n${undoes}`,
     );
-    expect(renderNotice("result", restored, restore, { above: "card" }).text).toBe(
+    expect(asPost(renderNotice("result", restored, restore, { above: "card" })).text).toBe(
       "✅ Undid the restore of db-1 in 5 s.",
     );
     const whole = withResult(renderResult(restored, restore), renderCard(restored, restore));

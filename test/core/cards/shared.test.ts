@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { md } from "../../../src/messages/message.ts";
+import { asPost, md } from "../../../src/messages/message.ts";
 import type { Stage } from "../../../src/core/request/stage.ts";
 import {
   type Member,
@@ -42,7 +42,7 @@ const some = (count: number, note?: Member["note"]) =>
 it("a shared card has a line for each request, and a menu that names each", () => {
   const running = member(9, stageOf("accepted", called({ sentAt: at })));
   const shown = renderSharedCard([member(1), running]);
-  expect(shown.text).toBe("2 requests: 1 done, 1 running");
+  expect(asPost(shown).text).toBe("2 requests: 1 done, 1 running");
   expect(shownText(shown)).toMatch(/✅ Restarted `web-1`.*\(olivia\)/);
   expect(shownText(shown)).toMatch(
     /⏳ \*Restart\* `web-9` in payments: running since .*\(olivia\)/,
@@ -62,7 +62,7 @@ it("a requester's only one is said by its line, and in words where the message i
   const requester = { id: "U0ADA", teamId: "T0OURS", name: "ada" };
   const hers = { request: { ...request, record: { ...request.record, requester } }, command };
   const shown = renderSharedCard([member(1), hers], [[member(1)], [hers]]);
-  expect(shown.text).toBe("✅ Restarted web-1 in 4 s. ✅ Restarted web-2 in 4 s.");
+  expect(asPost(shown).text).toBe("✅ Restarted web-1 in 4 s. ✅ Restarted web-2 in 4 s.");
   expect(shownText(shown).split("\n").slice(0, 4)).toEqual([
     "✅ <@U0OLIVIA> `web-1`",
     "✅ <@U0ADA> `web-2`",
@@ -85,10 +85,10 @@ it("a note that holds for several is said once, with their names", () => {
 it("what was done and fails attestation by now is red in the sum, the line, and the menu", () => {
   const bad = member(8, done, { line: md`🔴 no pin`, but: "its attestation failed" });
   const shown = renderSharedCard([member(1), bad], [[member(1), bad]]);
-  expect(shown.text).toBe("🔴 All 2 are done, but 1 of them fails attestation.");
+  expect(asPost(shown).text).toBe("🔴 All 2 are done, but 1 of them fails attestation.");
   expect(shownText(shown)).toMatch(/🔴 Restarted `web-8`.* in 4 s, but its attestation failed\./);
   expect(JSON.stringify(shown.blocks.at(-1))).toContain("🔴 Restart web-8 (olivia)");
-  expect(renderSharedResult([[bad]]).text).toMatch(/^🔴 Restarted web-8/);
+  expect(asPost(renderSharedResult([[bad]])).text).toMatch(/^🔴 Restarted web-8/);
 });
 
 it("results of several people are one message, with a mention of each", () => {
@@ -106,16 +106,16 @@ it("results of several people are one message, with a mention of each", () => {
   expect(shownText(shown)).toBe(
     "✅ <@U0OLIVIA> All 2 are done.\n❌ <@U0ADA> 1 of 2 done, 1 not.\nNot done: `web-3`.",
   );
-  expect(shown.text).toBe("olivia: ✅ All 2 are done. ada: ❌ 1 of 2 done, 1 not.");
+  expect(asPost(shown).text).toBe("olivia: ✅ All 2 are done. ada: ❌ 1 of 2 done, 1 not.");
 });
 
 it("a result names what was not done, and a single one has its own words", () => {
   const failed = member(3, stageOf("rejected", { why: "the compute service refused" }));
   const shown = renderSharedResult([[member(1), failed]]);
-  expect(shown.text).toBe("❌ 1 of 2 done, 1 not.");
+  expect(asPost(shown).text).toBe("❌ 1 of 2 done, 1 not.");
   expect(shownText(shown)).toBe("❌ <@U0OLIVIA> 1 of 2 done, 1 not.\nNot done: `web-3`.");
   const single = renderSharedResult([[member(1)]]);
-  expect(single.text).toBe("✅ Restarted web-1 in 4 s.");
+  expect(asPost(single).text).toBe("✅ Restarted web-1 in 4 s.");
   expect(shownText(single)).toMatch(/^✅ <@U0OLIVIA> `web-1` runs again\. Sent <!date[^\n]*$/);
   // When the card is gone, nothing above the result says what was done.
   expect(shownText(renderSharedResult([[member(1)]], { isBelowCard: false }))).toMatch(

@@ -95,8 +95,12 @@ describe("the night as one page", () => {
     const card = await hears(amir, "ops", /staging[^]*\[Deny\]/);
     await amir.presses("Deny", { in: card.ts });
     await world.settled();
-    await ada.types("ops", "/gatehouse freeze storage is failing");
+    await amir.types("ops", "/gatehouse freeze storage is failing");
     await hears(ada, "ops", /froze all changes/);
+    await ada.types("ops", "/gatehouse thaw");
+    await hears(ada, "ops", /Changes are allowed again/);
+    await send(world, "prometheus", alertmanagerBody([{ startsAt: new Date().toISOString() }]));
+    await hears(olivia, "ops", /🔥 HighCpu on web-2[^]*ended.*again|🔥 Fires again/);
 
     await world.vera.types("ops", "/gatehouse night");
     const told = await hears(world.vera, "ops", /The night since/);
@@ -104,16 +108,19 @@ describe("the night as one page", () => {
     const words = wordsOf(told);
     const at = String.raw`\w{3} \d+, \d+:\d\d [AP]M UTC`;
     const second = String.raw`\d+:\d\d:\d\d [AP]M UTC`;
-    expect(words).toMatch(new RegExp(`^The night since ${at}: 6 acts, oldest first\\.`));
-    for (const line of [
+    expect(words).toMatch(new RegExp(`^The night since ${at}: 8 acts, oldest first\\.`));
+    const lines = [
       `${at} ✅ HighCpu on web-2 ended ${at}, says prometheus\\.`,
       `${at} ✅ olivia restarted web-2 in .+\\.\nSent ${second}, REBOOTING seen ${second}, RUNNING read ${second}\\. Ended ${second}`,
       `${at} ✅ olivia took a snapshot of db-1 as nightly in .+\\.`,
       `${at} 🚨 ada restored db-1 from nightly in .+ without approval \\(break-glass\\): “the index is corrupt”; nobody has signed the review\\.`,
       `${at} ⛔ olivia asked for the deletion of staging: “it is empty”: amir denied it\\.`,
-      `${at} 🧊 ada froze all changes: “storage is failing”\\.`,
-    ])
-      expect(words).toMatch(new RegExp(line));
+      `${at} 🧊 amir froze all changes: “storage is failing”\\.`,
+      `${at} 🧊 ada allowed changes again, which ended the freeze by amir: “storage is failing”\\.`,
+      `${at} 🔥 HighCpu on web-2 fires, says prometheus\\.`,
+    ];
+    // In the order in which it happened
+    expect(words).toMatch(new RegExp(lines.join("[^]*")));
     expect(words).toMatch(/\[As a file\]/);
 
     await olivia.types("ops", "/gatehouse digest now");

@@ -33,8 +33,8 @@ describe("a remedy", () => {
       isSuperseded: false,
     });
     const judged = await Promise.all([
-      one.judge(remedy, judgment("failed"), true),
-      other.judge(remedy, judgment("helped"), true),
+      one.judge(remedy, judgment("failed"), { isLast: true, audit: undefined }),
+      other.judge(remedy, judgment("helped"), { isLast: true, audit: undefined }),
     ]);
     expect(judged.filter(Boolean)).toHaveLength(1);
     expect(await one.voided(remedy)).toBe(false);

@@ -1,3 +1,4 @@
+import { asPost } from "../../../src/messages/message.ts";
 import { describe, expect, it } from "vitest";
 import { type RequestIn, type StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { commands } from "../../../src/features/index.ts";
@@ -36,6 +37,7 @@ async function startSource(state: "firing" | "ended") {
   let [heardAt, changedAt] = [Infinity, 0];
   let place: { channelId: string; ts: string } | undefined = { channelId: "C01OPS", ts: "1.0" };
   const alerts: AlertPart = {
+    firingOn: async () => ["a-1"],
     find: async () => ({
       vm: "web-2",
       alerts: [{ name: "HighCpu", since: 1, heardAt, isLeftOut: false, ...told }, ...also],
@@ -116,7 +118,8 @@ async function startSource(state: "firing" | "ended") {
     /** The first message that is owed about the attempt, as a notification shows it. */
     async words({ record }: StoredRequest) {
       const owed = await source.prepareMessages(record.id, await remedies.outbox.get(record.id));
-      return (await owed?.messages[0]?.render())?.text;
+      const message = await owed?.messages[0]?.render();
+      return message && asPost(message).text;
     },
     /** What became of the attempt, and how many messages tell it. */
     async judged({ record }: StoredRequest) {

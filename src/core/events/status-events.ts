@@ -1,8 +1,8 @@
-import { tellRecord } from "../../core/cards/tell-record.ts";
-import { type NightPart, ofSeenVms } from "../night-part.ts";
+import { tellRecord } from "../cards/tell-record.ts";
+import { type EventSource, ofSeenVms } from "./event.ts";
 
 /** VMs that failed, stopped, or recovered without a request to Gatehouse, as the monitor saw it. */
-export const statusesAtNight: NightPart = {
+export const statusEvents: EventSource = {
   name: "statuses",
   what: ["status"],
   async read(entries, about) {
@@ -11,7 +11,7 @@ export const statusesAtNight: NightPart = {
       const { target: _then, ...rest } = record;
       const named = { ...rest, target: vm.id };
       const text = tellRecord(named, { person: (one) => one, vm: () => vm.name });
-      return { key: id, at, text, records: [id] };
+      return { id, at, text, records: [id] };
     });
   },
 };

@@ -1,8 +1,8 @@
 import { tellRecord } from "../../core/cards/tell-record.ts";
-import { type NightPart, ofSeenVms } from "../night-part.ts";
+import { type EventSource, ofSeenVms } from "../../core/events/event.ts";
 
 /** When pinned VMs began to fail attestation, and when that ended. */
-export const attestationAtNight: NightPart = {
+export const attestationEvents: EventSource = {
   name: "attestation",
   what: ["attestation"],
   async read(entries, about) {
@@ -10,7 +10,7 @@ export const attestationAtNight: NightPart = {
     return seen.map(({ id, at, record, vm }) => {
       const named = { ...record, target: vm.id };
       const text = tellRecord(named, { person: (one) => one, vm: () => vm.name });
-      return { key: id, at, text, records: [id] };
+      return { id, at, text, records: [id] };
     });
   },
 };

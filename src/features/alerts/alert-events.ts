@@ -1,38 +1,72 @@
+import { recordedText } from "../../audit/render.ts";
+import type { AuditEntry } from "../../audit/trail.ts";
 import type { SeenTarget } from "../../core/permit/sight.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { type Markdown, counted, dayAndTime, listed, md, name } from "../../messages/message.ts";
-import type { NightAct, NightPart } from "../night-part.ts";
+import type { Event, EventSource } from "../../core/events/event.ts";
 import type { Alerts, StoredAlert } from "./alerts.ts";
 import { type ShownAlert, detailsOf } from "./alert-group.ts";
 
-/** Groups of alerts that fired or ended, as far as the reader sees their VMs. */
-export const alertsAtNight = (alerts: Pick<Alerts, "getMany">): NightPart => ({
+/** Each time that a group of alerts fired, as far as the reader sees their VMs. */
+export const alertEvents = (alerts: Pick<Alerts, "getMany">): EventSource => ({
   name: "alerts",
   what: ["alert"],
   async read(entries, { vms, seesAll, only }) {
-    const idOf = (record: Readonly<Record<string, unknown>>) => String(record["alert"]);
-    const byGroup = Map.groupBy(entries, ({ record }) => idOf(record));
+    const byGroup = Map.groupBy(entries, ({ record }) => recordedText(record["alert"]));
     const groups = await alerts.getMany([...byGroup.keys()]);
     const seen = new Map(vms.map((vm) => [vm.id, vm]));
-    const acts = groups.map(async (group): Promise<NightAct[]> => {
+    const events = groups.map(async (group): Promise<Event[]> => {
       const of = detailsOf(group.record.group);
       const onSeen = await only(Promise.resolve(of), ({ vm }) => targetThen(group, vm, seen));
       const told = seesAll ? of : onSeen;
       if (told.length === 0) return [];
-      const records = (byGroup.get(group.id) ?? []).map(({ id }) => id);
-      return [
-        {
-          key: group.id,
-          at: Math.min(...told.map(({ since }) => since)),
-          text: groupWords(group, told, seen),
+      const firings = firingsIn(byGroup.get(group.id) ?? []);
+      return firings.map((firing, n) => {
+        const isNewest = n === firings.length - 1;
+        return {
+          id: `${group.id} ${firing.records[0] ?? ""}`,
+          at: isNewest ? beganAt(firing, told, firings[n - 1]?.endedAt) : firing.at,
+          text: groupWords(group, told, seen, isNewest ? undefined : firing.endedAt),
           // The records count all alerts of the group.
-          records: told.length === of.length ? records : [],
-        },
-      ];
+          records: told.length === of.length ? firing.records : [],
+        };
+      });
     });
-    return (await Promise.all(acts)).flat();
+    return (await Promise.all(events)).flat();
   },
 });
+
+/** One time that a group fired, by its records (times in ms by Redis). */
+interface Firing {
+  /** When Gatehouse learned of it, or of its end if it began before the first record. */
+  at: number;
+  endedAt: number | undefined;
+  /** IDs of its records. */
+  records: readonly string[];
+}
+
+/** Splits the records of a group, oldest first, after each that says that none of its alerts fires. */
+function firingsIn(entries: readonly AuditEntry[]): readonly Firing[] {
+  const firings: Firing[] = [];
+  for (const { id, at, record } of entries) {
+    const last = firings.at(-1);
+    const isOpen = last !== undefined && last.endedAt === undefined;
+    const endedAt = Number(record["firing"]) > 0 ? undefined : at;
+    if (isOpen) firings.splice(-1, 1, { ...last, endedAt, records: [...last.records, id] });
+    // A second record of an end, as of a late copy, belongs to the firing before it.
+    else if (last !== undefined && endedAt !== undefined)
+      firings.splice(-1, 1, { ...last, records: [...last.records, id] });
+    else firings.push({ at, endedAt, records: [id] });
+  }
+  return firings;
+}
+
+/**
+ * When the newest firing of a group began, as its source says, but not before the end of the firing
+ * before it, nor after Gatehouse learned of it: these are two clocks.
+ */
+const beganAt = ({ at }: Firing, told: readonly ShownAlert[], endBefore = 0): number =>
+  Math.min(at, ...told.map(({ since }) => since).filter((since) => since >= endBefore));
 
 /** The VM of a label in its project when the label arrived, or without one on record, now. */
 function targetThen(
@@ -57,6 +91,8 @@ function groupWords(
   group: StoredAlert,
   told: readonly ShownAlert[],
   seen: ReadonlyMap<string, KnownVm>,
+  /** When a former firing ended, which the group itself knows no more (ms). */
+  formerEnd?: number,
 ): Markdown {
   const names = [...new Set(told.map((alert) => alert.name))];
   const labels = [...new Set(told.map(({ vm }) => vm).filter((vm) => vm !== ""))];
@@ -66,6 +102,7 @@ function groupWords(
   const many = told.length > 1 ? ` (${counted(told.length, "alert")})` : "";
   const what = md`*${names.slice(0, 3).join(", ")}*${on}${many}`;
   const by = md`, says ${name(group.record.source)}.`;
+  if (formerEnd !== undefined) return md`✅ ${what} ended ${dayAndTime(formerEnd)}${by}`;
   if (firing > 0)
     return md`🔥 ${what} fires${firing < told.length ? ` (${firing} of them)` : ""}${by}`;
   const over = Math.max(...told.map(({ endedAt }) => endedAt ?? 0));

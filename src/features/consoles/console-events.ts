@@ -1,13 +1,13 @@
 import type { AuditEntry } from "../../audit/trail.ts";
 import { dayAndTime, md, name } from "../../messages/message.ts";
-import { type NightAct, type NightPart, ofSeenVms } from "../night-part.ts";
+import { type Event, type EventSource, ofSeenVms } from "../../core/events/event.ts";
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
 const isOpening = ({ record }: AuditEntry) => record["what"] === "console-opening";
 
 /** Consoles that were opened, and by whom. */
-export function consolesAtNight(personName: (id: string) => Promise<string>): NightPart {
+export function consoleEvents(personName: (id: string) => Promise<string>): EventSource {
   return {
     name: "consoles",
     what: ["console", "console-opening", "console-unopened"],
@@ -16,18 +16,18 @@ export function consolesAtNight(personName: (id: string) => Promise<string>): Ni
       const [openings, answers] = [seen.filter(isOpening), seen.filter((one) => !isOpening(one))];
       const begun = new Map(openings.map(({ id, record }) => [textOf(record["opening"]), id]));
       const answered = new Set(answers.map(({ record }) => textOf(record["opening"])));
-      const acts = seen.map(async ({ id, at, record, vm }): Promise<NightAct | undefined> => {
+      const acts = seen.map(async ({ id, at, record, vm }): Promise<Event | undefined> => {
         const { what, until, who, opening } = record;
         const by = await personName(textOf(who));
         if (what === "console") {
           const end = typeof until === "number" ? md`, until ${dayAndTime(until)}` : "";
           const text = md`🖥️ *${by}* opened a console on ${name(vm.name)}${end}.`;
           const before = begun.get(textOf(opening));
-          return { key: id, at, text, records: [...(before === undefined ? [] : [before]), id] };
+          return { id, at, text, records: [...(before === undefined ? [] : [before]), id] };
         }
         if (what !== "console-opening" || answered.has(textOf(opening))) return undefined;
         const text = md`🖥️ *${by}* asked for a console on ${name(vm.name)}. Whether it opened is unknown.`;
-        return { key: id, at, text, records: [id] };
+        return { id, at, text, records: [id] };
       });
       return (await Promise.all(acts)).filter((act) => act !== undefined);
     },

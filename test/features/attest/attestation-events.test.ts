@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { attestationAtNight } from "../../../src/features/attest/tell-night.ts";
-import { consolesAtNight } from "../../../src/features/consoles/tell-night.ts";
-import type { NightPart } from "../../../src/features/night-part.ts";
+import { attestationEvents } from "../../../src/features/attest/attestation-events.ts";
+import { consoleEvents } from "../../../src/features/consoles/console-events.ts";
+import type { EventSource } from "../../../src/core/events/event.ts";
 import type { SeenTarget } from "../../../src/core/permit/sight.ts";
 
 /** The VM was in `old`, and is called `web-2` in `new` now. */
@@ -16,7 +16,7 @@ const records = {
 
 /** What somebody reads who sees this project alone. */
 async function readBy(project: string, what: keyof typeof records): Promise<string[]> {
-  const part = what === "console" ? consolesAtNight(async () => "olivia") : attestationAtNight;
+  const part = what === "console" ? consoleEvents(async () => "olivia") : attestationEvents;
   const acts = await part.read([{ id: "1-1", at: 1, record: records[what] }], {
     vms,
     seesAll: false,
@@ -49,10 +49,10 @@ it("an opening is told together with what came of it, and as unknown where no re
     at: 2,
     record: { ...records.console, what, opening: "o" },
   });
-  const told = async (...entries: Parameters<NightPart["read"]>[0]) => {
-    const part = consolesAtNight(async () => "olivia");
+  const told = async (...entries: Parameters<EventSource["read"]>[0]) => {
+    const part = consoleEvents(async () => "olivia");
     const sight = { vms, seesAll: true, only: async <One>(reading: Promise<One[]>) => reading };
-    const acts = await part.read(entries, sight as Parameters<NightPart["read"]>[1]);
+    const acts = await part.read(entries, sight as Parameters<EventSource["read"]>[1]);
     return acts.map(({ text, records: of }) => `${text.value} ${of.join(" ")}`);
   };
   expect(await told(opening, after("console"))).toEqual([

@@ -6,11 +6,11 @@ import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { md, when } from "../../messages/message.ts";
 import { batches } from "../../redis/batches.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
-import type { NightAct, NightPart } from "../night-part.ts";
+import type { Event, EventSource } from "../../core/events/event.ts";
 import type { StoredRollout } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 
-interface RolloutsAtNight {
+interface RolloutEvents {
   rollouts: Pick<Rollouts, "get">;
   store: Pick<Journal, "getMany">;
   changes: readonly ChangeCommand[];
@@ -20,7 +20,7 @@ interface RolloutsAtNight {
  * Rollouts that did something: also the targets that have no request, which the journal doesn't
  * know, as far as the reader sees them.
  */
-export const rolloutsAtNight = (on: RolloutsAtNight): NightPart => ({
+export const rolloutEvents = (on: RolloutEvents): EventSource => ({
   name: "rollouts",
   what: ["roll", "request"],
   async read(entries, sight) {
@@ -37,8 +37,8 @@ async function actOf(
   rollout: StoredRollout,
   entries: readonly AuditEntry[],
   { only }: Pick<Sight, "only">,
-  { store, changes }: RolloutsAtNight,
-): Promise<NightAct | undefined> {
+  { store, changes }: RolloutEvents,
+): Promise<Event | undefined> {
   const { record, targets, final, changedAt, progress, state } = rollout;
   const seen = new Set(await only(Promise.resolve(targets), (target) => target));
   if (seen.size === 0) return undefined;
@@ -56,7 +56,7 @@ async function actOf(
   };
   const why = state === "running" ? undefined : progress.why;
   return {
-    key: record.id,
+    id: record.id,
     at: progress.startedAt ?? record.createdAt,
     text: tellRollout(
       { ...told, isOver: final },

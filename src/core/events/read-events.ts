@@ -1,0 +1,98 @@
+import { compareIds, readAudit } from "../../audit/trail.ts";
+import { recordedText } from "../../audit/render.ts";
+import { messageOf } from "../../errors.ts";
+import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
+import type { Log } from "../../log/log.ts";
+import type { Keys, RedisClient } from "../../redis/redis.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import { defineService } from "../../registry/service-key.ts";
+import { sightOf } from "../permit/sight.ts";
+import type { Journal } from "../request/journal.ts";
+import type { Event, EventSource } from "./event.ts";
+import { requestEvents } from "./request-events.ts";
+import { statusEvents } from "./status-events.ts";
+import { switchEvents } from "./switch-events.ts";
+
+/** The events since a time, as far as the reader sees them. */
+export interface EventsSince {
+  /** In the order in which they happened. */
+  events: readonly Event[];
+  since: number;
+  /** Only the newest records of that time were read. */
+  isCut: boolean;
+  /** The names of the sources that could not be read. */
+  unread: readonly string[];
+}
+
+export type Events = ReturnType<typeof createEvents>;
+export const eventsOf = defineService<Events>("events");
+
+interface EventsOptions {
+  redis: RedisClient;
+  key: Keys;
+  inventory: Inventory;
+  store: Pick<Journal, "getMany">;
+  changes: readonly ChangeCommand[];
+  /** Those of features. */
+  sources(): readonly EventSource[];
+  personName(id: string): Promise<string>;
+  log: Log;
+}
+
+/** More than a busy night has, and read in a fraction of a second. */
+const mostRecords = 10_000;
+
+/** Reads what happened from the audit trail, so that each event names the records that prove it. */
+export function createEvents(options: EventsOptions) {
+  const { redis, key, inventory, store, changes, personName, log } = options;
+
+  async function recordsSince(at: number, what: readonly string[]) {
+    const read = await readAudit({ redis, key, what, after: at - 1, most: mostRecords });
+    return { entries: read.entries.toReversed(), isCut: read.isMore === true };
+  }
+
+  const own = [
+    requestEvents({
+      store,
+      changes,
+      recordsSince: async (at, what) => (await recordsSince(at, what)).entries,
+    }),
+    switchEvents(personName),
+    statusEvents,
+  ];
+
+  return {
+    /** Everything since a time (ms) that a scope sees. */
+    async since(since: number, scope: Scope | undefined): Promise<EventsSince> {
+      // The sources of features come last, because they know more of the same event.
+      const sources = [...own, ...options.sources()];
+      const kinds = [...new Set(sources.flatMap(({ what }) => what))];
+      const { entries, isCut } = await recordsSince(since, kinds);
+      await inventory.upToDate();
+      const sight = sightOf(inventory, scope);
+      const about = { vms: await sight.vms(), seesAll: scope === undefined, only: sight.only };
+      const unread: string[] = [];
+      const read = sources.map(async ({ name, what, read: readSource }) => {
+        const theirs = entries.filter(({ record }) => what.includes(recordedText(record["what"])));
+        try {
+          return await readSource(theirs, about);
+        } catch (error) {
+          log.warn("events.unread", { source: name, why: messageOf(error) });
+          unread.push(name);
+          return [];
+        }
+      });
+      const all = (await Promise.all(read)).flat();
+      const events = [...Map.groupBy(all, ({ id }) => id).values()].flatMap(merge);
+      return { events: events.toSorted((a, b) => a.at - b.at), since, isCut, unread };
+    },
+  };
+}
+
+/** One event of those with the same ID: the last knows most, and each has records of its own. */
+function merge(same: readonly Event[]): readonly Event[] {
+  const last = same.at(-1);
+  if (!last) return [];
+  const records = new Set(same.flatMap((event) => event.records));
+  return [{ ...last, records: [...records].toSorted(compareIds) }];
+}

@@ -1,0 +1,114 @@
+import { recordedText } from "../../audit/render.ts";
+import type { AuditEntry } from "../../audit/trail.ts";
+import { md, when } from "../../messages/message.ts";
+import { batches } from "../../redis/batches.ts";
+import { showRequest } from "../../registry/command-buttons.ts";
+import type { ChangeCommand } from "../../registry/define.ts";
+import { clockWords } from "../../text/time-words.ts";
+import { aboutRequest } from "../cards/asking.ts";
+import { proofOf } from "../cards/render-result.ts";
+import { actIdOf, signOfAct, tellAct, tellGone, tellRollout } from "../cards/tell-act.ts";
+import type { Journal } from "../request/journal.ts";
+import { callOf, isAlready } from "../request/stage.ts";
+import type { StoredRequest } from "../request/stored-request.ts";
+import type { Event, EventSource } from "./event.ts";
+
+/** Records about a request, all with its ID. */
+const what = ["request", "review-signed", "alarm", "late-effect"];
+
+/** An event for each request, with its safety snapshot, or for each rollout. */
+export function requestEvents(on: {
+  store: Pick<Journal, "getMany">;
+  changes: readonly ChangeCommand[];
+  /** The records of these kinds from a time on (ms), oldest first. */
+  recordsSince(at: number, what: readonly string[]): Promise<readonly AuditEntry[]>;
+}): EventSource {
+  const { store, changes, recordsSince } = on;
+
+  const commandOf = ({ record }: StoredRequest) =>
+    changes.find((command) => command.name === record.command);
+
+  async function requestsOf(entries: readonly AuditEntry[]): Promise<StoredRequest[]> {
+    const ids = [...new Set(entries.map(requestIdOf))].filter((id) => id !== "");
+    const requests: StoredRequest[] = [];
+    for (const batch of batches(ids)) requests.push(...(await store.getMany(batch)));
+    return requests;
+  }
+
+  function eventOf(request: StoredRequest): Omit<Event, "id" | "records"> {
+    const { record, final, changedAt } = request;
+    const command = commandOf(request);
+    return {
+      at: happenedAt(request),
+      text: md`${signOfAct(request, command)} ${tellAct(request, command)}`,
+      proof: md`${proofOf(request)}${final ? md` Ended ${when(changedAt)}.` : ""}`,
+      button: showRequest(record.id, `${aboutRequest(record)}, ${timeOf(record.createdAt)}`),
+    };
+  }
+
+  /** A rollout by its requests alone. What it has not begun is told by its feature. */
+  function rolloutEvent(
+    first: StoredRequest,
+    requests: readonly StoredRequest[],
+  ): Omit<Event, "id" | "records"> {
+    const last = Math.max(...requests.map(({ changedAt }) => changedAt));
+    const { requester, command } = first.record;
+    const isOver = requests.every(({ final }) => final);
+    return {
+      at: Math.min(...requests.map(happenedAt)),
+      text: tellRollout({ requester, command, requests, isOver }, commandOf(first)),
+      proof: isOver ? md`Ended ${when(last)}.` : undefined,
+    };
+  }
+
+  return {
+    name: "requests",
+    what,
+    async read(entries, sight) {
+      const all = await sight.only(requestsOf(entries), ({ record }) => record.target);
+      const oldest = Math.min(...all.map(({ record }) => record.createdAt));
+      // A request that was made earlier has earlier records, too.
+      const isWhole = oldest >= (entries[0]?.at ?? oldest);
+      const read = isWhole ? entries : await recordsSince(oldest, what);
+      const parents = new Map(all.map((request) => [request.record.id, actIdOf(request)]));
+      const recordsOf = Map.groupBy(read, (entry) => parents.get(requestIdOf(entry)));
+      const shown = all.filter(
+        ({ record, stage }) => record.origin.kind !== "safety" && !isAlready(stage),
+      );
+      const events = [...Map.groupBy(shown, actIdOf)].flatMap(([id, some]) => {
+        const [first] = some;
+        if (!first) return [];
+        const isOne = first.record.origin.kind !== "rollout";
+        const event = isOne ? eventOf(first) : rolloutEvent(first, some);
+        return { ...event, id, records: idsOf(recordsOf.get(id) ?? []) };
+      });
+      return sight.seesAll ? [...events, ...goneEvents(entries, parents)] : events;
+    },
+  };
+}
+
+/**
+ * When a request happened (ms): when its call was sent, or without one when it ended. One that is
+ * open happened when it was made.
+ */
+function happenedAt({ record, stage, final, changedAt }: StoredRequest): number {
+  return callOf(stage)?.sentAt ?? (final ? changedAt : record.createdAt);
+}
+
+/** Requests of which the trail knows, and which are no longer kept. */
+function goneEvents(
+  entries: readonly AuditEntry[],
+  kept: ReadonlyMap<string, string>,
+): readonly Event[] {
+  const gone = entries.filter((entry) => !kept.has(requestIdOf(entry)));
+  return [...Map.groupBy(gone, requestIdOf)].flatMap(([id, some]) => {
+    const [first] = some;
+    return first ? [{ id, at: first.at, text: tellGone(id, some), records: idsOf(some) }] : [];
+  });
+}
+
+/** Tells apart by ear two requests of the same person on one VM. */
+const timeOf = (at: number) => `${clockWords(at, "UTC", { hasSeconds: true })} UTC`;
+
+const requestIdOf = ({ record }: AuditEntry): string => recordedText(record["request"]);
+const idsOf = (entries: readonly AuditEntry[]) => entries.map(({ id }) => id);
