@@ -13,13 +13,20 @@ export const causePlaces = [
   "stopped",
   "freeze",
   "under way",
+  "well",
 ] as const;
 
-/** Something that is wrong with a VM, as `/gatehouse why` says it. */
+/**
+ * Something that is wrong with a VM, as `/gatehouse why` says it, or that was looked at for it and
+ * is well.
+ */
 export interface Cause {
   place: (typeof causePlaces)[number];
   sign: string;
-  /** One sentence, which names the VM: what is wrong, since when, and after whose request. */
+  /**
+   * One sentence, which names the VM: what is wrong, since when, and after whose request. Of what is
+   * well, a clause without its full stop: `its attestation was just verified`.
+   */
   text: Markdown;
   /** The next step, where no button takes it. */
   next?: Markdown | undefined;

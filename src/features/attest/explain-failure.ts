@@ -1,4 +1,5 @@
 import type { Appraiser } from "../../attestation/appraiser.ts";
+import { deadlineSignal } from "../../deadline.ts";
 import { deedWords } from "../../core/cards/deed-words.ts";
 import { wayBack } from "../../core/cards/way-back.ts";
 import { isAlready } from "../../core/request/stage.ts";
@@ -12,20 +13,36 @@ import { type ImageChange, changesSince } from "./changes-since.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { untilWords } from "./lacking-words.ts";
 
-/** Says why a VM fails attestation or can't be verified, as the last appraisal of it left on record. */
+/** How long an answer waits for the evidence of its VM (ms). */
+const readWithinMs = 5_000;
+
+/**
+ * Says why a VM fails attestation or can't be verified. The evidence of a pinned VM is appraised
+ * anew, which also puts its result on record; where it can't be read now, the last one counts.
+ */
 export const explainAttestation =
   (on: {
     records: { readRecords(ids: readonly string[]): Promise<ReadonlyMap<string, DriftRecord>> };
-    appraiser: Pick<Appraiser, "lastVerified" | "pinsOf">;
+    appraiser: Pick<Appraiser, "attest" | "lastVerified" | "pinsOf">;
   }): Explains =>
   async (asked) => {
     const { vm } = asked;
-    const record = (await on.records.readRecords([vm.id])).get(vm.id);
-    if (!record) return [];
-    const unverified = record.lacks.filter(isMissing).map((lack) => explainLack(lack, asked));
-    if (record.mark === "") return unverified;
-    const verifiedAt = (await on.appraiser.lastVerified(vm.id)) ?? 0;
     const { from } = await on.appraiser.pinsOf(vm);
+    const signal = deadlineSignal(readWithinMs);
+    const read =
+      from === "nowhere"
+        ? undefined
+        : await on.appraiser.attest(vm, { signal }).catch(() => undefined);
+    const record = (await on.records.readRecords([vm.id])).get(vm.id);
+    const unverified = (record?.lacks ?? [])
+      .filter(isMissing)
+      .map((lack) => explainLack(lack, asked));
+    if (record === undefined || record.mark === "") {
+      const isVerified = read?.appraisal.verdict === "verified" && unverified.length === 0;
+      const text = md`its attestation was just verified`;
+      return isVerified ? [{ place: "well", sign: "🟢", text }] : unverified;
+    }
+    const verifiedAt = (await on.appraiser.lastVerified(vm.id)) ?? 0;
     return [explainFailure(record, { ...asked, verifiedAt, isInFile: from === "gatehouse.yml" })];
   };
 
@@ -41,19 +58,24 @@ export function explainFailure(record: DriftRecord, known: Known): Cause {
   const { vm, last, reading, verifiedAt, isInFile } = known;
   const { isPinnable = false, reason, since } = record;
   const now = reading.now();
-  const change = changeBehind(record, changesSince(verifiedAt, last, reading.commands));
+  const changes = changesSince(verifiedAt, last, reading.commands);
+  const change = changeBehind(record, changes);
   const fails = md`${name(vm.name)} fails attestation`;
   const cause = { place: "attestation", sign: "🔴" } as const;
   const ways = [
     ...(change ? waysBack(change) : []),
     ...(isPinnable ? [newPin(vm.id, isInFile)] : []),
   ];
-  const look: Way[] = isPinnable ? [] : attestWay(known);
   if (!change) {
     const verified = verifiedAt === 0 ? "" : md` since it last verified ${atTime(verifiedAt, now)}`;
-    const text = md`${fails} since ${timeNear(since, now)}: ${reason}. No single request to Gatehouse explains it${verified}.`;
-    return { ...cause, text, ways: [...ways, ...look] };
+    const explained =
+      changes.length === 0
+        ? md`Nobody changed it through Gatehouse${verified}.`
+        : md`No single request to Gatehouse explains it${verified}.`;
+    const text = md`${fails} since ${timeNear(since, now)}: ${reason}. ${explained}`;
+    return { ...cause, text, ways: [...attestWay(known), ...containWays(known), ...ways] };
   }
+  const look: Way[] = isPinnable ? [] : attestWay(known);
   const deed = deedWords(change.request, change.command, now);
   if (!isPinnable)
     return { ...cause, text: md`${fails} since ${deed}: ${reason}.`, ways: [...ways, ...look] };
@@ -97,6 +119,18 @@ function newPin(vmId: string, isInFile: boolean): Way {
     };
   const command = dottedName(pinsPropose);
   return { command, button: runButton("Pin what it measures now", command, { vm: vmId }) };
+}
+
+/** What to keep, and what to end, where nobody knows who changed the VM. */
+function containWays({ vm }: Pick<AskedAbout, "vm">): Way[] {
+  const evidence = { vm: vm.id, evidence: true };
+  return [
+    {
+      command: "vm.attest",
+      button: runButton("Evidence", "vm.attest:evidence", evidence, `of ${vm.name}`),
+    },
+    { command: "vm.stop", button: runButton("Stop", "vm.stop", { vms: [vm.id] }, vm.name) },
+  ];
 }
 
 function attestWay({ vm, reading }: Pick<AskedAbout, "vm" | "reading">): Way[] {

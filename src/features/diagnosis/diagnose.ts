@@ -122,13 +122,17 @@ function render(
     now: number;
   },
 ): Message {
-  const sorted = inOrder(causes);
-  const [first, ...others] = sorted;
+  const [well, wrong] = [true, false].map((isWell) =>
+    inOrder(causes).filter(({ place }) => (place === "well") === isWell),
+  ) as [Cause[], Cause[]];
+  const [first, ...others] = wrong;
+  const looked = well.reduce((text, { text: one }) => md`${text}; ${one}`, md``);
+  const nothing = md`${well.length > 0 ? "nothing else" : "nothing"} is known against it`;
   const shown = others.slice(0, mostShown);
   const left = others.length - shown.length;
   return card({
     sign: first?.sign ?? statusFacts(vm.status).sign,
-    title: first?.text ?? md`${name(vm.name)} is ${vm.status}; nothing is wrong with it.`,
+    title: first?.text ?? md`${name(vm.name)} is ${vm.status}${looked}; ${nothing}.`,
     lines: [
       first?.next,
       ...shown.map((one) => md`${one.sign} ${one.text}`),

@@ -65,14 +65,14 @@ const why = (person: PersonActions, vm: string) =>
   told(person, `/gatehouse why ${vm}`, new RegExp(`^\\S+ ${vm} (is|fails)|frozen|There is no`));
 
 describe("/gatehouse why <vm>", () => {
-  it("says that nothing is wrong, and what was changed last", async () => {
+  it("says that nothing is known against it, what it looked at, and what was changed last", async () => {
     expect(await why(olivia, "web-2")).toMatch(
-      /^🟢 web-2 is RUNNING; nothing is wrong with it\.\nGatehouse has no change of it on record\.\n\[Show\]/,
+      /^🟢 web-2 is RUNNING; its attestation was just verified; nothing else is known against it\.\nGatehouse has no change of it on record\.\n\[Show\]/,
     );
     const { record } = await made(() => olivia.types("ops", "/vm restart web-2"));
     expect(await why(olivia, "web-2")).toMatch(
       new RegExp(
-        `nothing is wrong with it\\.\\nLast change with Gatehouse: olivia restarted it at .* \\(${record.id}\\)\\.\\n\\[History\\] \\[Show\\]`,
+        `nothing else is known against it\\.\\nLast change with Gatehouse: olivia restarted it at .* \\(${record.id}\\)\\.\\n\\[History\\] \\[Show\\]`,
       ),
     );
     const before = olivia.seesChannel("ops").messages.length;
@@ -91,7 +91,7 @@ describe("/gatehouse why <vm>", () => {
     await made(() => olivia.presses("Start"));
     expect(world.compute.vm("web-2").status).toBe("RUNNING");
     // Who can't start it gets no button.
-    expect(await why(vera, "web-2")).toMatch(/nothing is wrong[^]*\n\[History\] \[Show\]/);
+    expect(await why(vera, "web-2")).toMatch(/nothing else is known[^]*\n\[History\] \[Show\]/);
   });
 
   it("doesn't say that a stop explains it, where the monitor missed the start after it", async () => {
@@ -266,8 +266,20 @@ describe("/gatehouse why <vm>", () => {
     await made(() => olivia.submits({}));
     await hears(olivia, "ops", /✅ .*Resized web-2/);
     await until(() => why(olivia, "web-2")).toMatch(
-      /^🟢 web-2 is RUNNING; nothing is wrong with it/,
+      /^🟢 web-2 is RUNNING; its attestation was just verified; nothing else/,
     );
+  });
+
+  it("reads the evidence of a pinned VM before it says anything, and offers what to do where nobody changed it", async () => {
+    world.compute.edit.setMachine({ vm: "web-2", image: "what an intruder likes" });
+    const text = await why(olivia, "web-2");
+    expect(text).toMatch(
+      /^🔴 web-2 fails attestation since .*: .*\. Nobody changed it through Gatehouse since it last verified at [^\n]*\./,
+    );
+    expect(text).toContain("[Attest] [Evidence] [Stop] [Copy the new pin] [History] [Show]");
+    expect(await why(vera, "web-2")).toContain("[Attest] [Evidence] [Copy the new pin] [History]");
+    world.compute.edit.setMachine({ vm: "web-2", image: "web-2 v1" });
+    expect(await why(olivia, "web-2")).toMatch(/^🟢 web-2 is RUNNING; its attestation was just/);
   });
 
   it("asks for the outcome that holds its lock", async () => {
@@ -287,7 +299,7 @@ describe("/gatehouse why <vm>", () => {
     await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Record it"));
     await olivia.submits({ reason: "the console shows none" });
     await world.settled();
-    expect(await why(olivia, "db-1")).toMatch(/^🟢 db-1 is RUNNING; nothing is wrong/);
+    expect(await why(olivia, "db-1")).toMatch(/^🟢 db-1 is RUNNING; nothing is known against it/);
   });
 
   it("says who froze all changes, and offers no change until the freeze ends", async () => {
