@@ -18,12 +18,13 @@ import { inventoryAge } from "./inventory-age.ts";
 import { sizeWords } from "./specs-words.ts";
 
 /**
- * Resolves with the error when the compute service is unreachable, so that the caller can show the
- * last known state.
+ * Resolves with the error when the compute service is unreachable or takes no more calls, so that
+ * the caller can show the last known state.
  */
 export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError> {
   return read.catch((error: unknown) => {
-    if (error instanceof ComputeError && error.kind === "unreachable") return error;
+    const isAway = (kind: ComputeError["kind"]) => kind === "unreachable" || kind === "busy";
+    if (error instanceof ComputeError && isAway(error.kind)) return error;
     throw error;
   });
 }

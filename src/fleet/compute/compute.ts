@@ -358,13 +358,14 @@ const meanings: Record<ComputeErrorKind, string> = {
 };
 
 /**
- * Describes an `unreachable` service in words for people. A read is `aborted` when its caller has
- * waited long enough.
+ * Describes in words for people a service that is `unreachable` or `busy`. A read is `aborted` when
+ * its caller has waited long enough.
  */
-export const unreachableWords = ({ reason }: ComputeError): string =>
-  reason === "timeout" || reason === "aborted"
-    ? "answers too slowly or not at all"
-    : "can't be reached";
+export function unreachableWords({ kind, reason }: Pick<ComputeError, "kind" | "reason">): string {
+  if (kind === "busy") return "takes no more calls for now (429)";
+  const isSlow = reason === "timeout" || reason === "aborted";
+  return isSlow ? "answers too slowly or not at all" : "can't be reached";
+}
 
 /**
  * The text of a ComputeError: the endpoint, the meaning, and what was observed. Nothing in it comes
