@@ -37,7 +37,6 @@ const mostBytes = 512 * 1024 * 1024;
 interface AuditTerminal {
   /** Resolves with how to reach the trail. It isn't asked in order to verify a file. */
   access: () => AuditAccess | Promise<AuditAccess>;
-  namespace?: string;
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
   /** Gets what isn't a result. */
@@ -46,6 +45,8 @@ interface AuditTerminal {
 
 interface AuditAccess {
   redisUrl: string | undefined;
+  /** REDIS_NAMESPACE. */
+  namespace?: string | undefined;
   /** The client certificate for Redis over TLS. */
   redisCertificate?: ClientCertificate | undefined;
   /** The folder where a process keeps its anchors and its key. */
@@ -67,7 +68,7 @@ type Values = Given<typeof flags>["values"];
  * losses that someone recorded, 64 wrong arguments.
  */
 export function runAudit(words: readonly string[], terminal: AuditTerminal): Promise<number> {
-  const { write, complain = write, namespace } = terminal;
+  const { write, complain = write } = terminal;
   const program = { usage: auditUsage, options: flags, failed: 2, complain };
   return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
     const anchors = (values.anchor ?? []).map(anchorOf);
@@ -89,7 +90,7 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
       );
     const access = await terminal.access();
-    const { redisUrl, dataDir } = access;
+    const { redisUrl, dataDir, namespace } = access;
     if (!redisUrl && excerpt !== undefined)
       throw new UserError(
         "An excerpt is compared with the whole trail",

@@ -20,8 +20,11 @@ async function terminal(count: number) {
     async audit(...words: string[]) {
       let said = "";
       const code = await runAudit(words, {
-        access: () => ({ redisUrl: world.url, dataDir: folder.path }),
-        namespace: world.key.namespace,
+        access: () => ({
+          redisUrl: world.url,
+          namespace: world.key.namespace,
+          dataDir: folder.path,
+        }),
         write: (text) => void (said += text),
       });
       return { code, said };
