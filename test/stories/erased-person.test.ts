@@ -24,8 +24,8 @@ describe("somebody leaves the company", () => {
     };
     const erase = () =>
       audit(
-        ...["erase", "--person", "U0OLIVIA", "--name", "olivia", "--name", "Olivia Ortiz"],
-        ...["--who", "ada", "--why", "left the company"],
+        ..."erase --person U0OLIVIA --name olivia --who ada --why left --name".split(" "),
+        "Olivia Ortiz",
       );
 
     await olivia.types("ops", "/gatehouse subscribe web-*");
@@ -60,7 +60,7 @@ describe("somebody leaves the company", () => {
     expect(await until(async () => (await audit("verify")).code)).toBe(0);
 
     // The others go on, with their history
-    await world.vera.types("ops", "/vm restart web-1");
+    await world.vera.types("ops", "/vm restart payments/web-1");
     const next = await hears(amir, "ops", /web-1[^]*Waiting for approval/);
     await amir.presses("Approve", { in: next.ts });
     expect(await world.ended("vm restart")).toMatchObject({ state: "done" });

@@ -13,7 +13,7 @@ export async function everythingIn(
       return [
         name,
         Object.entries(await redis.hgetall(name))
-          .toSorted()
+          .toSorted(([a], [b]) => a.localeCompare(b))
           .flat(),
       ];
     if (kind === "list") return [name, await redis.lrange(name, 0, -1)];
