@@ -3,6 +3,7 @@ import { newestNaming, redactTrail } from "../audit/redact.ts";
 import { readStoredPolicy } from "../audit/stored-policy.ts";
 import { createTrail } from "../audit/trail.ts";
 import { UserError } from "../errors.ts";
+import { batches } from "../redis/batches.ts";
 import { counted } from "../messages/message.ts";
 import { type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
 import { openStoredTexts } from "./stored-texts.ts";
@@ -53,22 +54,26 @@ export async function erasePerson(
       `The erasure of ${begun.person} was interrupted`,
       `finish it first: --person ${begun.person}`,
     );
-  const finder = createPseudonymizer({ person, pseudonym: "", names });
-  if (finder(`${who}\n${why}`) !== `${who}\n${why}`)
+  const unnamed = createPseudonymizer({ person, pseudonym: "", names });
+  if (unnamed(`${who}\n${why}`) !== `${who}\n${why}`)
     throw new UserError("--who and --why are kept, so they must not name the person");
   const texts = openStoredTexts(redis, key);
   const isTrail = (name: string) => name === key("audit") || name.startsWith(key("audit", ""));
-  const namedKeys = async () => {
-    const named: string[] = [];
-    for (const name of await texts.names())
-      if (!isTrail(name) && (await texts.isNamedIn(name, finder))) named.push(name);
-    return named;
+  const keysNaming = async () => {
+    const keys: string[] = [];
+    for (const some of batches([...(await texts.names())])) {
+      const isNaming = await Promise.all(
+        some.map(async (name) => !isTrail(name) && (await texts.isNamedIn(name, unnamed))),
+      );
+      keys.push(...some.filter((_, index) => isNaming[index]));
+    }
+    return keys;
   };
   const trail = createTrail(redis, key);
 
-  const found = await namedKeys();
-  await refuseActive(erasure, { found, finder });
-  if (!begun && found.length === 0 && !(await newestNaming(trail, finder))) return undefined;
+  let naming = await keysNaming();
+  await refuseActive(erasure, { naming, unnamed });
+  if (!begun && naming.length === 0 && !(await newestNaming(trail, unnamed))) return undefined;
 
   const pseudonym = begun?.pseudonym ?? (await begin(erasure, progressKey));
   await at("begun");
@@ -76,18 +81,17 @@ export async function erasePerson(
   await redactTrail(trail, { redact, who, why, person: pseudonym, progress: progressKey });
   await at("trail");
   const erased = new Set<string>();
-  let left = found;
-  for (let pass = 0; pass < mostPasses && left.length > 0; pass += 1) {
-    for (const name of left) {
+  for (let pass = 0; pass < mostPasses && naming.length > 0; pass += 1) {
+    for (const name of naming) {
       await texts.redactKey(name, redact);
       erased.add(name);
       await at("keys");
     }
-    left = await namedKeys();
+    naming = await keysNaming();
   }
-  if (left.length > 0)
+  if (naming.length > 0)
     throw new UserError(
-      `Running processes keep writing this person to ${left.slice(0, 3).join(", ")}`,
+      `Running processes keep writing this person to ${naming.slice(0, 3).join(", ")}`,
       "run the command again in a minute",
     );
   // Meanwhile a process may have recorded something about the person.
@@ -121,15 +125,15 @@ async function readProgress(redis: RedisClient, name: string): Promise<Progress 
  */
 async function refuseActive(
   { redis, key, person }: Erasure,
-  { found, finder }: { found: readonly string[]; finder: (text: string) => string },
+  { naming, unnamed }: { naming: readonly string[]; unnamed: (text: string) => string },
 ): Promise<void> {
   const reasons: string[] = [];
   const policy = (await readStoredPolicy(redis, key))?.text ?? "";
-  if (finder(policy) !== policy)
-    reasons.push("gatehouse.yml names them: remove the ID there, and reload it");
+  if (unnamed(policy) !== policy)
+    reasons.push("gatehouse.yml names them: remove that, also from its comments, and reload it");
   const generation = (await redis.get(key("policy", "groups"))) ?? "0";
   const now = await redisNow(redis);
-  for (const name of found) {
+  for (const name of naming) {
     const id = name.slice(key.prefix.length + 1);
     if (id.startsWith("user-groups:")) {
       const kept = await redis.hgetall(name);
