@@ -160,6 +160,7 @@ export async function buildWorld(options: WorldOptions = {}): Promise<World> {
         receive: options.receive,
       }),
       DATA_DIR: path.join(folder, "data"),
+      ...(options.namespace ? { REDIS_NAMESPACE: options.namespace } : {}),
       ...options.env,
     };
     const processes: StartedProcess[] = [];
@@ -175,7 +176,6 @@ export async function buildWorld(options: WorldOptions = {}): Promise<World> {
         features: options.features ?? features,
         host: "127.0.0.1",
         roots: sandboxRoots,
-        ...(options.namespace ? { namespace: options.namespace } : {}),
         ...(options.at ? { at: options.at } : {}),
       });
       taken.add(slot);

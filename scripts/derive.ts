@@ -36,6 +36,11 @@ const files = [
     path,
     make: (now: string | undefined) => now?.replaceAll(place, version),
   })),
+  // Helm reads nothing outside of a chart's folder
+  {
+    path: "deploy/helm/gatehouse/alerts.yml",
+    make: (now: string | undefined) => (now === undefined ? undefined : alerts),
+  },
   // An operator installs the SDK that the tests trace into, because newer ones may not fit together.
   {
     path: "docs/operate.md",
@@ -69,6 +74,7 @@ function versionOf(name: string): string {
 }
 
 const packageFile = await readFile(new URL("../package.json", import.meta.url), "utf8");
+const alerts = await readFile(new URL("../deploy/prometheus/alerts.yml", import.meta.url), "utf8");
 const isCheck = process.argv.includes("--check");
 for (const { path, make } of files) {
   const now = await readFile(path, "utf8").catch(() => undefined);

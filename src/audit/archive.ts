@@ -75,6 +75,7 @@ async function removeUpTo(trail: Trail, cut: Cut): Promise<void> {
     await redis.xtrim(names.records, "MINID", idAfter(last.id));
     for (const [bucket, some] of Map.groupBy(seals, ({ seq }) => names.salts(seq)))
       await redis.hdel(bucket, ...some.map(({ seq }) => String(seq)));
+    await redis.hdel(names.redacted, ...seals.map(({ seq }) => String(seq)));
     // The seals go last: they lead a later run to the rest.
     await redis.xtrim(names.seals, "MINID", `${last.seq + 1}-0`);
   }

@@ -11,7 +11,7 @@ import {
   type Trail,
 } from "./trail.ts";
 
-const leaseMs = 30_000;
+export const leaseMs = 30_000;
 const pageSize = 500;
 
 /**
@@ -73,7 +73,8 @@ export async function eraseRecords({
   return { erased: seals.length };
 }
 
-const busy = () => new UserError("Someone else is erasing audit records", "try again in a minute");
+export const busy = () =>
+  new UserError("Someone else is erasing audit records", "try again in a minute");
 
 /** The seals of the records that still exist. Throws for a record that must not be erased. */
 async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
@@ -98,15 +99,23 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
 }
 
 /**
+ * Takes the turn to rewrite the stream, for `leaseMs`. Throws a UserError while another process has
+ * it.
+ */
+export async function beginRewriting({ redis, key }: Pick<Trail, "redis" | "key">) {
+  const rewriting = key("audit", "rewriting");
+  const token = randomBytes(8).toString("hex");
+  if ((await redis.set(rewriting, token, "PX", leaseMs, "NX")) === null) throw busy();
+  return { rewriting, token, copy: key("audit", "copy", token) };
+}
+
+/**
  * Rewrites in pages, so that Redis isn't blocked. Only one process rewrites at a time; after one
  * died, the others wait until its lease ends (`leaseMs`).
  */
 async function rewrite(trail: Trail, marker: ErasedMarker): Promise<void> {
   const run = defineScript(trail.redis, "gatehouseAuditRewrite", rewriteLua);
-  const rewriting = trail.key("audit", "rewriting");
-  const token = randomBytes(8).toString("hex");
-  if ((await trail.redis.set(rewriting, token, "PX", leaseMs, "NX")) === null) throw busy();
-  const copy = trail.key("audit", "copy", token);
+  const { rewriting, token, copy } = await beginRewriting(trail);
   const salts = marker.erased.map(({ seq }) => trail.names.salts(seq));
   const keys = [trail.names.records, rewriting, copy, ...salts];
   for (let last = ""; ;) {

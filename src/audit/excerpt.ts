@@ -86,7 +86,7 @@ const signedText = (digest: string) => `gatehouse-audit-excerpt ${digest}`;
 
 /**
  * These acts with their records, each with its seal. It contains no other record, and nothing of
- * other records but hashes. Undefined while one of the records isn't sealed, or the key has signed no
+ * other records but hashes. An act of which no record is left as it was sealed is left out. Undefined while one of the records isn't sealed, or the key has signed no
  * head of this trail: its words could not be proven.
  */
 export async function exportExcerpt({
@@ -108,6 +108,8 @@ export async function exportExcerpt({
   for (const id of ids) {
     const found = sealed.get(id);
     const entry = await trail.entry(id);
+    // An erased record proves nothing any more, and one without a person not what was said then.
+    if (found && (!entry || entry.salt !== undefined)) continue;
     if (!found?.salt || !entry) return undefined;
     const { seal, before, salt } = found;
     const { seq, at, payload, hash: itsHash } = seal;
@@ -118,11 +120,13 @@ export async function exportExcerpt({
     chain: key.namespace,
     at: await trail.now(),
     about,
-    acts: acts.map((act) => ({
-      at: new Date(act.at).toISOString(),
-      says: act.says,
-      records: act.records.flatMap((id) => records.get(id) ?? []),
-    })),
+    acts: acts
+      .map((act) => ({
+        at: new Date(act.at).toISOString(),
+        says: act.says,
+        records: act.records.flatMap((id) => records.get(id) ?? []),
+      }))
+      .filter((act) => act.records.length > 0),
     signedBy: signingKey?.publicKey ?? null,
     howToVerify: [...howToVerify],
   };

@@ -26,7 +26,7 @@ const howToVerify = [
   "3. hash must be SHA-256 of a zero byte, then before, payload, seq, id and at with one space between:",
   "   printf '\\0%s %s %s %s %s' BEFORE PAYLOAD SEQ ID AT | sha256sum. It is the `before` of the next record.",
   "4. seq grows by one; where it doesn't, records were lost, and a record with what=audit-gap says so; one with what=audit-gap-recorded says who knows of it, and why.",
-  "5. Without record and salt (erased) the payload's hash stands for them; each erased one is named by a later record with what=audit-erased.",
+  "5. Without record and salt (erased) the payload's hash stands for them; each erased one is named by a later record with what=audit-erased. Where without=redacted, a person was removed: SHA-256 of salt '' record is the payload that the last record with what=audit-redacted about this seq names.",
   "6. `head` must be the last seq and hash. Compare it, and any head posted to the audit channel (seq:hash), with what you find.",
   "7. Each checkpoint's signature is Ed25519 by publicKey (SPKI, base64) over the text: gatehouse-audit-checkpoint CHAIN SEQ HASH AT",
   "8. With `archived`, the records up to its seq are in an older file: its hash is the `before` of this one. Its signature is Ed25519 by publicKey over the text: gatehouse-audit-archived CHAIN SEQ HASH ID AT",
@@ -44,8 +44,8 @@ const recordShape = z.strictObject({
   hash: hashShape,
   salt: z.string().optional(),
   record: z.string().optional(),
-  /** Why there is no record. */
-  without: z.literal("erased").optional(),
+  /** Why there is no record, or why it isn't the one that was sealed. */
+  without: z.enum(["erased", "redacted"]).optional(),
 });
 
 const aroundShape = z.strictObject({
@@ -166,6 +166,8 @@ export async function exportAudit({
 function exported({ seal, entry, salt }: TrailStep): ExportedRecord[] {
   if (!seal) return [];
   if (!entry) return [{ ...seal, without: "erased" }];
+  if (entry.salt !== undefined)
+    return [{ ...seal, salt: entry.salt, record: entry.record, without: "redacted" }];
   return [{ ...seal, record: entry.record, ...(salt === undefined ? {} : { salt }) }];
 }
 
@@ -321,8 +323,10 @@ async function verifyOpened(
   return { ...found, is: "broken", problem, problems: [problem] };
 }
 
-function stepOf({ record, salt, ...seal }: ExportedRecord): TrailStep {
+function stepOf({ record, salt, without, ...seal }: ExportedRecord): TrailStep {
   const { id, at } = seal;
+  if (without === "redacted" && record !== undefined)
+    return { seal, entry: { id, at, record, salt: salt ?? "" } };
   return { seal, entry: record === undefined ? undefined : { id, at, record }, salt };
 }
 

@@ -27,7 +27,8 @@ export function renderVerdict(verdict: TrailVerdict): Message {
 
 /** Plain sentences, the most important first. */
 export function verdictLines(verdict: TrailVerdict): string[] {
-  const { problem, recorded, sealed, head, erased, archived, unsealed, anchors, signed } = verdict;
+  const { problem, recorded, sealed, head, erased, redacted, archived, unsealed, anchors, signed } =
+    verdict;
   const waits =
     unsealed.count > 0
       ? `${counted(unsealed.count, "record")} not sealed yet, the oldest for ${duration(unsealed.oldestMs)}.`
@@ -52,6 +53,9 @@ export function verdictLines(verdict: TrailVerdict): string[] {
     anchors > 0 ? `Compared with ${counted(anchors, "head")} kept elsewhere.` : "",
     signed.keys.length > 0 ? `Signed up to record ${signed.seq} by ${signed.keys.join(", ")}.` : "",
     erased > 0 ? `${counted(erased, "record")} erased on purpose; their seals still verify.` : "",
+    redacted > 0
+      ? `A person was removed from ${counted(redacted, "record")} on purpose; the seals still verify, and later records vouch for what is left.`
+      : "",
   ].filter((line) => line !== "");
 }
 

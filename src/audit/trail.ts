@@ -56,6 +56,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
     seals: key("audit", "seals"),
     checkpoints: key("audit", "checkpoints"),
     cut: key("audit", "archived"),
+    /** By the number of a redacted record, the ID of the record that vouches for what is left of it. */
+    redacted: key("audit", "redacted"),
     said: (name: string) => key("audit", "said", createHash("sha256").update(name).digest("hex")),
     salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),
   };
@@ -172,7 +174,15 @@ export function createTrail(redis: RedisClient, key: Keys) {
     return found;
   }
 
-  return {
+  /** Whether a later record that is sealed vouches for what is left of a redacted one. */
+  async function standingOf(entry: TrailEntry, { seq, at }: Seal): Promise<Standing> {
+    const marker = await redis.hget(names.redacted, String(seq));
+    const found = marker === null ? undefined : await trail.find(marker);
+    if (!found || found.is === "changed" || entry.at !== at) return "changed";
+    return vouchedIn(readMarker(found.record), seq) === payloadOf(entry) ? found.is : "changed";
+  }
+
+  const trail = {
     redis,
     key,
     names,
@@ -224,9 +234,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
      * A record in its current form, with whether that is what was sealed, isn't sealed yet, or
      * differs from what was sealed.
      */
-    async find(
-      id: string,
-    ): Promise<{ record: string; is: "sealed" | "waits" | "changed" } | undefined> {
+    async find(id: string): Promise<{ record: string; is: Standing } | undefined> {
       const [row] = await redis.xrange(names.records, id, id);
       if (!row) return undefined;
       const entry = parseEntry(row);
@@ -235,6 +243,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
       // would make the record look changed.
       const last = await head();
       const seal = await sealOf(id);
+      if (seal && entry.salt !== undefined) return { record, is: await standingOf(entry, seal) };
       if (seal) {
         const salt = (await salts([seal])).get(seal.seq);
         return { record, is: isSealedBy(entry, seal, salt) ? "sealed" : "changed" };
@@ -287,7 +296,11 @@ export function createTrail(redis: RedisClient, key: Keys) {
       return (await runAppendOnce(keys, [saidForMs, JSON.stringify(record)])) === 1;
     },
   };
+  return trail;
 }
+
+/** `waits`: not sealed yet. `changed`: the record isn't what was sealed. */
+type Standing = "sealed" | "waits" | "changed";
 
 /**
  * Merges seals with their entries. An entry without a seal comes before the first seal of a younger
@@ -312,8 +325,8 @@ function joined(
 const lastEntry = z.tuple([z.string(), z.array(z.string())]).nullable();
 
 function parseEntry([id, row]: Row): TrailEntry {
-  const { at = "", record = "" } = fromPairs(row);
-  return { id, at, record };
+  const { at = "", record = "", salt } = fromPairs(row);
+  return { id, at, record, ...(salt === undefined ? {} : { salt }) };
 }
 
 function parseSeal([seqId, row]: Row): Seal {
@@ -353,11 +366,15 @@ export interface Seal {
   hash: string;
 }
 
-/** A record of the stream. `record` is JSON; its exact text was sealed. */
+/**
+ * A record of the stream. `record` is JSON; its exact text was sealed. In a redacted record it is
+ * what is left, and `salt` is the salt of that text.
+ */
 export interface TrailEntry {
   id: string;
   at: string;
   record: string;
+  salt?: string;
 }
 
 /** The hash that the first seal follows. */
@@ -377,6 +394,9 @@ export function isHash(text: string): boolean {
 export function saltedHash(salt: string, record: string): string {
   return createHash("sha256").update(salt).update(record).digest("hex");
 }
+
+/** The salted hash of what is left of a redacted record. */
+export const payloadOf = ({ salt = "", record }: TrailEntry): string => saltedHash(salt, record);
 
 export function hashOf(before: string, seal: Omit<Seal, "hash">): string {
   const { payload, seq, id, at } = seal;
@@ -405,6 +425,20 @@ const erasedMarker = z.object({
   erased: z.array(z.object({ seq: z.number(), id: z.string() })),
 });
 export type ErasedMarker = z.infer<typeof erasedMarker>;
+
+/**
+ * A person was removed from these records. `payload` is the salted hash of what is left of each, so
+ * that the chain proves it from here on.
+ */
+const redactedMarker = z.object({
+  what: z.literal("audit-redacted"),
+  who: z.string(),
+  why: z.string(),
+  /** Stands for the person: `erased-1`. */
+  person: z.string(),
+  redacted: z.array(z.object({ seq: z.number(), id: z.string(), payload: z.string() })),
+});
+export type RedactedMarker = z.infer<typeof redactedMarker>;
 
 const gapMarker = z.object({
   what: z.literal("audit-gap"),
@@ -435,12 +469,24 @@ const recordedMarker = z.object({
 });
 export type RecordedMarker = z.infer<typeof recordedMarker>;
 
-const marker = z.discriminatedUnion("what", [erasedMarker, gapMarker, recordedMarker]);
+const marker = z.discriminatedUnion("what", [
+  erasedMarker,
+  redactedMarker,
+  gapMarker,
+  recordedMarker,
+]);
+type Marker = z.infer<typeof marker>;
 
 /** Undefined for every ordinary record. */
-export function readMarker(record: string): z.infer<typeof marker> | undefined {
-  if (!record.includes('"audit-erased"') && !record.includes('"audit-gap')) return undefined;
+export function readMarker(record: string): Marker | undefined {
+  if (!/"audit-(erased|redacted|gap)/.test(record)) return undefined;
   return marker.safeParse(parseJson(record)).data;
+}
+
+/** The salted hash that a marker vouches for in the place of this record. */
+function vouchedIn(found: Marker | undefined, seq: number): string | undefined {
+  if (found?.what !== "audit-redacted") return undefined;
+  return found.redacted.find((left) => left.seq === seq)?.payload;
 }
 
 /**

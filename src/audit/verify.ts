@@ -17,6 +17,7 @@ import {
   isHash,
   isSealedBy,
   isStreamId,
+  payloadOf,
   readMarker,
   startOf,
 } from "./trail.ts";
@@ -67,6 +68,8 @@ export interface TrailVerdict {
   head?: { seq: number; hash: string };
   /** The number of records that were erased on purpose. */
   erased: number;
+  /** The number of records from which a person was removed on purpose. */
+  redacted: number;
   /** The last record that was archived and cut off, and the fingerprint of the key that signed it. */
   archived?: { seq: number; at: number; key: string };
   /** The number of records that aren't sealed yet, and how long the oldest has waited (ms). */
@@ -128,7 +131,7 @@ interface ExpectedChain {
   onVerified?: OnVerified | undefined;
 }
 
-/** `isErased`: the record isn't there any more. */
+/** `isErased`: the record isn't there any more, or a person was removed from it. */
 export type OnVerified = (seal: Seal, isErased: boolean) => void;
 
 /**
@@ -142,6 +145,8 @@ export async function checkWalk(
   const { chain, given, cut } = known;
   const problems: Problem[] = [];
   const missing = new Map<number, string>();
+  /** Records from which a person was removed, each until a later record vouches for what is left. */
+  const redacted = new Map<number, { id: string; payload: string; isProven: boolean }>();
   const markers: RecordedMarker[] = [];
   const keys = new Set<string>();
   const start = startOf(cut);
@@ -227,6 +232,9 @@ export async function checkWalk(
   function content(seal: Seal, { entry, salt }: TrailStep, nearby: readonly TrailStep[]): void {
     if (!entry) {
       missing.set(seal.seq, seal.id);
+    } else if (entry.salt !== undefined && entry.at === seal.at) {
+      redacted.set(seal.seq, { id: seal.id, payload: payloadOf(entry), isProven: false });
+      explain(entry.record);
     } else if (isSealedBy(entry, seal, salt)) {
       explain(entry.record);
     } else {
@@ -248,6 +256,13 @@ export async function checkWalk(
         erased++;
       }
     }
+    if (marker?.what === "audit-redacted") {
+      for (const { seq: number, id, payload } of marker.redacted) {
+        const left = redacted.get(number);
+        // The last one counts: somebody else may have been removed since.
+        if (left?.id === id) left.isProven = left.payload === payload;
+      }
+    }
     if (marker?.what === "audit-gap-recorded") markers.push(marker);
     if (marker?.what !== "audit-gap") return;
     const from = marker.after + 1;
@@ -261,6 +276,10 @@ export async function checkWalk(
     for (const [at, id] of missing) {
       const says = "the record is missing, and no record says that it was erased";
       problems.push(bad("removed", at, says, id));
+    }
+    for (const [at, { id, isProven }] of redacted) {
+      const says = "the record is not the one that was sealed, and no record vouches for it";
+      if (!isProven) problems.push(bad("changed", at, says, id));
     }
     const ends = (most: number) =>
       bad("truncated", seq + 1, `the chain ends here, but it once reached record ${most}`);
@@ -284,7 +303,7 @@ export async function checkWalk(
       if (seal && !isStopped) {
         follow(seal);
         if (!isStopped) content(seal, step, page);
-        if (!isStopped) known.onVerified?.(seal, !entry);
+        if (!isStopped) known.onVerified?.(seal, entry === undefined || entry.salt !== undefined);
       } else if (entry) {
         explain(entry.record);
       }
@@ -309,6 +328,7 @@ export async function checkWalk(
     ...(seq > 0 ? { head: { seq, hash } } : {}),
     ...(cut ? { archived: { seq: cut.seq, at: cut.at, key: fingerprint(cut.publicKey) } } : {}),
     erased,
+    redacted: redacted.size,
     unsealed: { count: waiting, oldestMs },
     anchors: compared,
     signed: { seq: signedTo, keys: [...keys] },

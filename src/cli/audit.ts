@@ -7,6 +7,7 @@ import { privateFile, readRegularLines, readRegularSync } from "../regular-file.
 import { type Given, UsageError, printableLine, runProgram } from "../text/terminal.ts";
 import { type Anchor, openAnchors } from "../audit/anchors.ts";
 import { cutTrail, lastSealBefore } from "../audit/archive.ts";
+import { erasePersonAndReport } from "./erase-person.ts";
 import { eraseRecords } from "../audit/erase.ts";
 import { type ExcerptVerdict, excerptLines, isExcerpt, verifyExcerpt } from "../audit/excerpt.ts";
 import { exportAudit, isExportStart, verifyExport, verifyExportLines } from "../audit/export.ts";
@@ -27,6 +28,9 @@ export const auditUsage = `usage: node gatehouse.mjs audit <what>
                                 (90 days at least); from then on verify begins after it, by a signed marker
   erase <id…> --who <you> --why <reason>
                                 permanently erases their contents; the chain still verifies
+  erase --person <ID> [--name <name>…] --who <you> --why <reason>
+                                removes someone who left from the trail and from all else in Redis: a pseudonym takes the
+                                place of the ID, and of each name; run it again if it was interrupted
   record-gap --who <you> --why <reason>
                                 after a restored backup: records what is lost, by the heads kept here and each --anchor;
                                 from then on verify names it, with who and why, and ends with 3`;
@@ -37,7 +41,6 @@ const mostBytes = 512 * 1024 * 1024;
 interface AuditTerminal {
   /** Resolves with how to reach the trail. It isn't asked in order to verify a file. */
   access: () => AuditAccess | Promise<AuditAccess>;
-  namespace?: string;
   /** Gets text that ends with a line break. */
   write: (text: string) => void;
   /** Gets what isn't a result. */
@@ -46,6 +49,8 @@ interface AuditTerminal {
 
 interface AuditAccess {
   redisUrl: string | undefined;
+  /** REDIS_NAMESPACE. */
+  namespace?: string | undefined;
   /** The client certificate for Redis over TLS. */
   redisCertificate?: ClientCertificate | undefined;
   /** The folder where a process keeps its anchors and its key. */
@@ -59,6 +64,8 @@ const flags = {
   who: word,
   why: word,
   before: word,
+  person: word,
+  name: { ...word, multiple: true },
 } as const;
 type Values = Given<typeof flags>["values"];
 
@@ -67,7 +74,7 @@ type Values = Given<typeof flags>["values"];
  * losses that someone recorded, 64 wrong arguments.
  */
 export function runAudit(words: readonly string[], terminal: AuditTerminal): Promise<number> {
-  const { write, complain = write, namespace } = terminal;
+  const { write, complain = write } = terminal;
   const program = { usage: auditUsage, options: flags, failed: 2, complain };
   return runProgram(words, program, async ({ values, positionals: [verb, ...rest] }) => {
     const anchors = (values.anchor ?? []).map(anchorOf);
@@ -89,7 +96,7 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
         verb ? `There is no "audit ${verb}"` : "Say what to do with the audit trail",
       );
     const access = await terminal.access();
-    const { redisUrl, dataDir } = access;
+    const { redisUrl, dataDir, namespace } = access;
     if (!redisUrl && excerpt !== undefined)
       throw new UserError(
         "An excerpt is compared with the whole trail",
@@ -102,7 +109,8 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
       if (verb === "export") return toFile(trail, rest[0], { ...terminal, dataDir });
       if (verb === "head") return head(trail, { write, complain });
       if (verb === "archive") return archive(trail, rest[0], values, { ...terminal, dataDir });
-      if (verb === "erase") return erase(trail, rest, values, terminal);
+      if (verb === "erase" && values.person === undefined)
+        return erase(trail, rest, values, terminal);
       const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
       const verify = (onVerified?: OnVerified) =>
         verifyAudit({
@@ -112,6 +120,12 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
         });
       if (excerpt !== undefined)
         return reportExcerpt(await verifyExcerpt(excerpt, verify), terminal);
+      const { person, name: names = [], who, why } = values;
+      if (verb === "erase" && person !== undefined) {
+        if (!who || !why || rest.length > 0)
+          throw new UsageError("Name --person, --who, and --why, and no records");
+        return erasePersonAndReport(trail, { person, names, who, why }, { verify, write });
+      }
       const verdict = await verify();
       if (verb === "record-gap") return recordGap(trail, verdict, values, terminal);
       return report(verdict, terminal);

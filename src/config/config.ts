@@ -135,6 +135,8 @@ export function loadConfig({
     get redisCertificate() {
       return redisCertificateIn(read);
     },
+    /** What the keys of this installation begin with, in braces. */
+    redisNamespace: read.REDIS_NAMESPACE,
     /**
      * How many replicas of Redis must have a claim before its call is sent. Undefined: one, while
      * any is connected.
@@ -293,10 +295,17 @@ export function loadCallerProblems(env: Env = processEnv) {
 /** For `audit …` in a terminal. Throws ConfigError. */
 export function loadAuditConfig() {
   const from = new Environment(processEnv);
-  const read = from.readVariables("REDIS_URL", "DATA_DIR", "CA_FILE", ...redisPair);
+  const read = from.readVariables(
+    "REDIS_URL",
+    "REDIS_NAMESPACE",
+    "DATA_DIR",
+    "CA_FILE",
+    ...redisPair,
+  );
   if (from.problems.length > 0) throw new ConfigError(from.problems);
   return {
     redisUrl: read.REDIS_URL,
+    namespace: read.REDIS_NAMESPACE,
     get redisCertificate() {
       return redisCertificateIn(read);
     },

@@ -10,6 +10,9 @@ import { matching, readAs, webAddress } from "./policy-values.ts";
 import { isLoopback } from "./proxy.ts";
 import { parseRedisUrl } from "./redis-address.ts";
 
+/** Without the characters that would end the hash tag or need quotes in an ACL. */
+const namespaceShape = /^[a-z0-9][a-z0-9-]{0,39}$/i;
+
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 
 /**
@@ -102,6 +105,10 @@ const variables = z.object({
   REDIS_URL: required("the address of Redis, like redis://localhost:6379", redisProblem),
   REDIS_CERT_FILE: certificates("a certificate and those that signed it"),
   REDIS_KEY_FILE: privateKey,
+  REDIS_NAMESPACE: matching(
+    namespaceShape,
+    "must be letters, digits, and hyphens, 40 at most, beginning with a letter or a digit",
+  ).default("gatehouse"),
   REDIS_REPLICAS: wholeNumber(5).optional(),
   /** The address of this machine that PORT and API_PORT are bound to. */
   HOST: ipAddress.optional(),

@@ -11,11 +11,8 @@ import { takeFormat } from "./stored-format.ts";
  * Connects to Redis, and refuses one that may forget what was sent, or that holds another stored
  * format. Each further connection (`connected`) is closed with the process.
  */
-export async function openRedis(
-  config: Config,
-  { log, opened, namespace }: { log: Log; opened: Opened; namespace?: string | undefined },
-) {
-  const key = createKeys(namespace);
+export async function openRedis(config: Config, { log, opened }: { log: Log; opened: Opened }) {
+  const key = createKeys(config.redisNamespace);
   async function connected(purpose: RedisPurpose): Promise<RedisClient> {
     const how = { namespace: key.namespace, certificate: () => config.redisCertificate };
     const client = await connectRedis(() => config.redisUrl, purpose, log, how);

@@ -34,6 +34,7 @@ import { redisProblem } from "./checks/redis.ts";
 import { createClock, createTaking } from "./clock.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { observeCalls } from "./observe-calls.ts";
+import { takeInstallation } from "./installation.ts";
 import { openAppraiser } from "./open-appraiser.ts";
 import { openRedis } from "./open-redis.ts";
 import { openSlack } from "./open-slack.ts";
@@ -51,8 +52,6 @@ export type Services = Awaited<ReturnType<typeof openServices>>;
 export interface Overrides {
   /** Failpoint for crash tests. */
   at?: (point: string, what: string) => Promise<void>;
-  /** Keeps several installations apart on one Redis. */
-  namespace?: string;
   /** The trusted roots for evidence. By default the vendors'. */
   roots?: TrustedRoots;
   /** What the log lost. By default nothing. */
@@ -74,10 +73,10 @@ interface ServicesOptions extends Overrides {
  * above it that it needs.
  */
 export async function openServices(config: Config, log: Log, options: ServicesOptions) {
-  const { opened, at, telemetry, namespace, commands } = options;
+  const { opened, at, telemetry, commands } = options;
   // Everything that is built here keeps this timing until the process restarts.
   const { timing } = config.policy;
-  const { connected, ...stored } = await openRedis(config, { log, opened, namespace });
+  const { connected, ...stored } = await openRedis(config, { log, opened });
   const { redis, key } = stored;
   const on = { config, log, redis, key, at, opened, telemetry };
   // Refuses to start without a policy file before any work is taken.
@@ -95,6 +94,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const slack = openSlack({ ...on, onCall: calls.slack });
   const { web, people, identity } = slack;
   const { apiUrl } = config.slack;
+  const { confirmed } = await takeInstallation(redis, key, {
+    botToken: () => config.slack.botToken,
+    identity: identity.learned,
+  });
   const compute = opened(connectCompute(config, { log, onCall: calls.compute }));
   const inventory = opened(
     createInventory({ ...on, compute, refreshMs: timing.inventoryRefreshMs, concurrency: 32 }),
@@ -242,6 +245,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     watch,
     web,
     identity,
+    /** The bot's identity, once these keys are known to be its app's. */
+    confirmed,
     people,
     compute,
     inventory,

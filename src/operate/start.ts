@@ -86,7 +86,8 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
   async function unready(of: "process" | "API" = "process"): Promise<readonly Unready[]> {
     if (wedged !== undefined) return [{ reason: "stuck", problem: wedged }];
     if (open.disposed) return [{ reason: "stopping", problem: "stopping" }];
-    if (!status) return [{ reason: "starting", problem: "starting: Redis hasn't answered yet" }];
+    if (!status)
+      return [{ reason: "starting", problem: "starting: Redis or Slack hasn't answered yet" }];
     const isApi = of === "API";
     const problem = isApi ? undefined : gateway?.problem();
     const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
@@ -129,14 +130,14 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     // A worker continues with existing requests at once; only what needs Slack waits.
     if (config.role !== "gateway") await startWorker(on);
     if (config.role === "worker")
-      on.identity.learned.catch((error: unknown) => wedge(messageOf(error), error));
+      on.confirmed.catch((error: unknown) => wedge(messageOf(error), error));
     else startTrail(on, wedge);
     let port = health.port;
     const { receive } = config.slack;
     if (receive) {
       // Without Bolt, a worker needs a quarter less memory.
       const { startGateway } = await import("./gateway.ts");
-      const identity = await on.identity.learned;
+      const identity = await on.confirmed;
       gateway = opened(
         await startGateway({
           ...on,

@@ -11,6 +11,7 @@ const intact: TrailVerdict = {
   sealed: 1204,
   head: { seq: 1204, hash },
   erased: 1,
+  redacted: 2,
   unsealed: { count: 2, oldestMs: 700 },
   anchors: 3,
   signed: { seq: 1200, keys: ["0123456789abcdef"] },
@@ -25,6 +26,7 @@ describe("the verdict in words", () => {
       "Compared with 3 heads kept elsewhere.",
       "Signed up to record 1200 by 0123456789abcdef.",
       "1 record erased on purpose; their seals still verify.",
+      "A person was removed from 2 records on purpose; the seals still verify, and later records vouch for what is left.",
     ]);
     expect(renderVerdict(intact).text).toBe(
       "✅ The audit trail is intact: 1,204 records verified.",

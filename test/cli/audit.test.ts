@@ -20,8 +20,11 @@ async function terminal(count: number) {
     async audit(...words: string[]) {
       let said = "";
       const code = await runAudit(words, {
-        access: () => ({ redisUrl: world.url, dataDir: folder.path }),
-        namespace: world.key.namespace,
+        access: () => ({
+          redisUrl: world.url,
+          namespace: world.key.namespace,
+          dataDir: folder.path,
+        }),
         write: (text) => void (said += text),
       });
       return { code, said };
@@ -149,6 +152,21 @@ describe("audit in a terminal", () => {
   const stopped = ({ folder }: { folder: string }) => join(folder, "stopped");
 
   const why = ["--who", "ada", "--why", "Redis is full"];
+
+  it("erase --person asks for an ID, who, and why, and erases nothing where the trail is broken", async () => {
+    await using at = await terminal(6);
+    const act = ["--who", "ada", "--why", "asked for it"];
+    const erase = (...words: string[]) => at.audit("erase", "--person", ...words);
+    expect((await erase("U01")).code).toBe(64);
+    expect((await erase("U01", at.ids[1] ?? "", ...act)).code).toBe(64);
+    expect((await erase("olivia", ...act)).said).toContain("olivia is not the ID of a person");
+    expect((await erase("U0NOBODY", ...act)).said).toContain("Nothing in Redis names U0NOBODY.");
+    await at.world.redis.xdel(at.world.key("audit"), at.ids[2] ?? "");
+    const { code, said } = await erase("U01", ...act);
+    expect(code).toBe(2);
+    expect(said).toContain("The audit trail is broken, so nothing is erased");
+    expect(await at.world.redis.exists(at.world.key("audit", "erasing"))).toBe(0);
+  });
 
   it("archive writes the whole trail to a file, cuts off what is old, and verify goes on from the signed cut", async () => {
     await using at = await terminal(0);

@@ -60,6 +60,7 @@ describe("doctor, beside a running Gatehouse", () => {
       "✓ clock: within a minute",
       "✓ keeps everything on disk, evicts nothing",
       "✓ its user may write Gatehouse's keys",
+      "is used by the Slack app A01GATEHOUSE of",
       "the key may read projects",
       "✓ groups: all 2 exist and have members",
       "✓ people: all 1 named are members",

@@ -65,6 +65,7 @@ describe("a complete environment", () => {
       },
       proxies: undefined,
       redisUrl: "redis://localhost:6379",
+      redisNamespace: "gatehouse",
       redisReplicas: undefined,
       port: 3000,
       ops: { port: 3001, host: "127.0.0.1" },

@@ -6,19 +6,14 @@ import { describe, expect, it } from "vitest";
 import { findProgram } from "../../sandbox/find-program.ts";
 import { root } from "../structure/sources.ts";
 import { programOf } from "../support/programs.ts";
+import { everything, withApi } from "./cluster-values.ts";
 import {
   type Container,
   type StatefulSet,
-  chart,
-  chartFolder,
-  chartValues,
-  everything,
   fileOf,
   imageStarts,
   manifestsIn,
-  overHttp,
   rendered,
-  withApi,
 } from "./deployed.ts";
 
 describe("deploy/kubernetes over HTTP and with the API", () => {
@@ -74,26 +69,6 @@ describe("deploy/kubernetes over HTTP and with the API", () => {
       expect(gatewayIn(made)).toEqual(gatewayIn(rendered(trusting)));
     } finally {
       await rm(copy, { recursive: true });
-    }
-  });
-});
-
-describe("deploy/helm", () => {
-  it("is rendered by Helm as it is here", ({ skip }) => {
-    const helm = findProgram(["helm"]);
-    if (helm === undefined) throw skip("there is no helm here");
-    for (const values of [chartValues, overHttp, withApi, everything]) {
-      const { status, stdout, stderr } = spawnSync(
-        helm,
-        ["template", chart.release, chartFolder, "--namespace", chart.namespace, "--values", "-"],
-        { encoding: "utf8", input: JSON.stringify(values) },
-      );
-      expect(status, stderr).toBe(0);
-      const plain = (all: readonly { kind: string; metadata: { name: string } }[]) =>
-        all
-          .map((one) => JSON.stringify(one).replaceAll(/"checksum\/settings":"[^"]+"/g, ""))
-          .toSorted();
-      expect(plain(manifestsIn(stdout))).toEqual(plain(rendered(values)));
     }
   });
 });

@@ -1,20 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import * as z from "zod";
 import { parsePolicy } from "../../src/config/policy-file.ts";
 import { createTelemetry } from "../../src/log/telemetry.ts";
 import { renderChart } from "../support/render-chart.ts";
 import { policyTerms } from "../../src/features/index.ts";
+import { chartValues, everything, overHttp, withApi } from "./cluster-values.ts";
 import {
   type StatefulSet,
-  type Values,
   type Volume,
   chart,
   chartFolder,
-  chartValues,
   dockerfile,
   endorsements,
-  everything,
   fileOf,
   foldersFiles,
   gatewayOnly,
@@ -24,13 +21,11 @@ import {
   known,
   manifests,
   manifestsIn,
-  overHttp,
   plainName,
   rendered,
   sets,
   setsIn,
   uid,
-  withApi,
 } from "./deployed.ts";
 
 const setsWithApi = setsIn(withApi);
@@ -177,11 +172,6 @@ describe("deploy/kubernetes over HTTP and with the API", () => {
 });
 
 describe("deploy/helm", () => {
-  const schema = z.fromJSONSchema(JSON.parse(fileOf("deploy/helm/gatehouse/values.schema.json")));
-  const defaults = parse(fileOf("deploy/helm/gatehouse/values.yaml")) as Values;
-  const problems = (values: Values) =>
-    schema.safeParse({ ...defaults, ...values }).error?.issues.map((one) => one.path.join("."));
-
   it("makes what the manifests are, beside names and labels", () => {
     const plain = (set: StatefulSet): unknown => {
       const { spec } = structuredClone(set) as StatefulSet & { spec: Record<string, unknown> };
@@ -253,26 +243,6 @@ describe("deploy/helm", () => {
     }
   });
 
-  it("leaves users and groups to a cluster that assigns them, where they are null", () => {
-    const podSecurityContext = { runAsUser: null, runAsGroup: null, fsGroup: null };
-    const values = { ...chartValues, podSecurityContext };
-    expect(problems(values)).toBeUndefined();
-    for (const set of setsIn(values))
-      expect(set.spec.template.spec.securityContext).toEqual({
-        runAsNonRoot: true,
-        fsGroupChangePolicy: "OnRootMismatch",
-        seccompProfile: { type: "RuntimeDefault" },
-      });
-    const others = { ...chartValues, podSecurityContext: { runAsUser: 1_000_660_000 } };
-    expect(setsIn(others)[0]?.spec.template.spec.securityContext).toMatchObject({
-      runAsUser: 1_000_660_000,
-      fsGroup: 1000,
-    });
-    const none = { ...chartValues, podSecurityContext: null };
-    expect(problems(none)).toBeUndefined();
-    expect(setsIn(none)[0]?.spec.template.spec).not.toHaveProperty("securityContext");
-  });
-
   it("gives the policy the revision of the release as its version, unless it has one", () => {
     const policyOf = (policy: string, revision?: number) => {
       const values = { ...chartValues, policy };
@@ -295,29 +265,6 @@ describe("deploy/helm", () => {
     expect(policyOf("access: {}").version).toBe(1);
     expect(policyOf("access: {}\nversion: 40\n", 7).version).toBe(40);
     expect(policyOf("{}", 7).version).toBeUndefined();
-  });
-
-  it("refuses values with which nothing would work, and every secret among them", () => {
-    for (const values of [chartValues, overHttp, withApi, everything])
-      expect(problems(values)).toBeUndefined();
-    const settings = { COMPUTE_API_URL: "https://compute.example" };
-    for (const [at, values] of [
-      ["image.repository", { image: { repository: "" } }],
-      ["image.digest", { image: { repository: "r", digest: "sha256:abc" } }],
-      ["policy", { policy: "" }],
-      ["settings.COMPUTE_API_URL", { settings: {} }],
-      ["settings.REDIS_URL", { settings: { ...settings, REDIS_URL: "redis://:secret@r" } }],
-      ["settings.GATEHOUSE_WATCH", { settings: { ...settings, GATEHOUSE_WATCH: 1 } }],
-      ["http.host", { http: { enabled: true, host: "" } }],
-      ["worker.replicas", { worker: { replicas: 0 } }],
-      ["extraVolumeMounts.0.mountPath", { extraVolumeMounts: [{ name: "certificates" }] }],
-      ["", { replicaCount: 2 }],
-    ] as const)
-      expect(problems({ ...chartValues, ...values }), at).toEqual([at]);
-    // Everything that a secret may come from by a file
-    const secrets = ["SLACK_BOT_TOKEN", ...gatewayOnly, "COMPUTE_API_KEY", "REDIS_URL"];
-    for (const name of [...secrets, "OTEL_EXPORTER_OTLP_HEADERS", "SOURCE_SECRET_PROMETHEUS"])
-      expect(problems({ ...chartValues, settings: { ...settings, [name]: "x" } })).toHaveLength(1);
   });
 
   it("tells how to check what was installed", () => {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { root } from "../structure/sources.ts";
-import { renderChart } from "../support/render-chart.ts";
+import { renderChart, type Values } from "../support/render-chart.ts";
 
 export const fileOf = (name: string) =>
   readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
@@ -76,28 +76,7 @@ export const sets = manifests
   .filter(({ file, manifest }) => manifest.kind === "StatefulSet" && file.includes("/base/"))
   .map(({ manifest }) => manifest as StatefulSet);
 
-export type Values = Parameters<typeof renderChart>[1]["values"];
 export const chartFolder = path.join(root, "deploy/helm/gatehouse");
-export const chartValues: Values = {
-  image: { repository: "registry.example/gatehouse" },
-  policy: fileOf("gatehouse.example.yml"),
-  settings: { COMPUTE_API_URL: "https://compute.example" },
-};
-export const overHttp = { ...chartValues, http: { enabled: true, host: "gatehouse.example" } };
-export const withApi = {
-  ...overHttp,
-  api: { enabled: true, sources: { PROMETHEUS: "source-prometheus" }, namespaces: ["monitoring"] },
-};
-export const everything = {
-  ...withApi,
-  image: { repository: "registry.example/gatehouse", digest: `sha256:${"0".repeat(64)}` },
-  data: { storageClass: "fast" },
-  nodeSelector: { disk: "local" },
-  tolerations: [{ key: "ops", operator: "Exists" }],
-  extraEnv: [{ name: "CA_FILE", value: "/certificates/ca.pem" }],
-  extraVolumes: [{ name: "certificates", configMap: { name: "company-ca" } }],
-  extraVolumeMounts: [{ name: "certificates", mountPath: "/certificates", readOnly: true }],
-};
 export const chart = { release: "gatehouse", namespace: "gatehouse" };
 export const manifestsIn = (text: string) =>
   parseAllDocuments(text, { merge: true })

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { checkRedis } from "../../src/redis/check.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
+import { erasePerson } from "../../src/operate/erase-person.ts";
 import { runDoctor } from "../../src/cli/doctor.ts";
 import { policyWith, startWorld } from "../support/start-world.ts";
 import { composeRedis } from "../support/compose.ts";
@@ -41,6 +42,16 @@ describe("the Redis of compose.yaml", () => {
     const write = (text: string) => void (said += text);
     expect(await runDoctor([], { ...handedToPrograms, env: world.env, write }), said).toBe(0);
     expect(said).toContain("✓ its user may write Gatehouse's keys");
+
+    await world.client.set(world.key("notice", "welcome"), "Hello <@U0LEFT>");
+    const erasure = {
+      redis: world.client,
+      key: world.key,
+      person: "U0LEFT",
+      who: "ada",
+      why: "left",
+    };
+    expect(await erasePerson(erasure)).toMatchObject({ pseudonym: "erased-1", keys: 1 });
 
     const forbidden: [string, ...string[]][] = [
       ["flushall"],

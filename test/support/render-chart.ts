@@ -5,7 +5,8 @@ import { parse, stringify } from "yaml";
 
 /**
  * Renders a chart as `helm template` does, without Helm, which no package brings here: the part of Go's templates that ours use.
- * Whatever else a template says throws. Where Helm is installed, .ci/manifests and the tests render with it, too.
+ * Whatever else a template says throws. test/operate/chart.system.test.ts compares it with Go's own templates, and with Helm where it
+ * is installed.
  */
 export function renderChart(
   folder: string,
@@ -22,6 +23,7 @@ export function renderChart(
     Values: merged(parse(textOf("values.yaml")) as Values, values),
     Release: { Name: release, Namespace: namespace, Service: "Helm", Revision: revision },
     Chart: { Name: chart.name, AppVersion: chart.appVersion },
+    Files: { Get: textOf },
   };
   const defined = new Map<string, Node[]>();
   const names = readdirSync(path.join(folder, "templates")).toSorted();
@@ -87,6 +89,8 @@ export function renderChart(
     const args: unknown[] = [];
     while (rest[0] !== undefined && !["|", ")"].includes(rest[0])) args.push(operand(rest, scope));
     if (name === undefined) {
+      const [method, ...others] = args;
+      if (typeof method === "function") return method(...others, ...last);
       if (args.length + last.length !== 1) throw new Error(`${first}: one value is needed`);
       return args[0];
     }
@@ -131,6 +135,12 @@ export function renderChart(
       Object.fromEntries(
         pairs.flatMap((key, at) => (at % 2 === 0 ? [[key as string, pairs[at + 1]]] : [])),
       ),
+    // The first of them that has a key wins
+    merge: (...maps: Values[]) => Object.assign({}, ...maps.toReversed()),
+    replace: (old: string, other: string, text: string) => text.replaceAll(old, () => other),
+    fail: (sentence: string) => {
+      throw new Error(sentence);
+    },
     sha256sum: (text: string) => createHash("sha256").update(text).digest("hex"),
   };
   function functionNamed(name: string): (...args: unknown[]) => unknown {
@@ -146,7 +156,7 @@ export function renderChart(
   );
 }
 
-type Values = Record<string, unknown>;
+export type Values = Record<string, unknown>;
 interface Block {
   kind: "value" | "if" | "with" | "range";
   words: string;
@@ -174,7 +184,8 @@ function holderOf(scope: Scope, name: string): Values {
   return holderOf(scope.outer, name);
 }
 
-function merged(base: Values, over: Values): Values {
+/** These values over those of the chart. */
+export function merged(base: Values, over: Values): Values {
   const isMap = (value: unknown): value is Values =>
     typeof value === "object" && value !== null && !Array.isArray(value);
   const entries = Object.entries(over).map(([name, value]) => {

@@ -156,7 +156,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
       options.onLog?.(line);
     },
   });
-  const client = await connectRedis(world.redisUrl, "commands", silentLog());
+  const client = await connectRedis(world.redisUrl, "commands", silentLog(), { namespace });
   const key = createKeys(namespace);
   const store = createJournal(client, key);
 

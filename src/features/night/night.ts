@@ -98,8 +98,8 @@ async function asFile(
     if (excerpt) {
       const name = `night-${from.slice(0, 16).replaceAll(":", "")}.json`;
       const content = excerptText(excerpt);
-      const message = fileMessage(acts.length, {
-        left: read.events.length - acts.length,
+      const message = fileMessage(excerpt.acts.length, {
+        left: read.events.length - excerpt.acts.length,
         limit,
         ...read,
       });

@@ -29,6 +29,7 @@ import {
   lookAtCertificate,
   tlsRefusal,
 } from "./certificate.ts";
+import { describeOwner, isTokenOf, ownerHint, readOwner } from "../installation.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 
 /**
@@ -103,7 +104,7 @@ export async function lookAtRedis(config: Config, now: number): Promise<RedisFac
   try {
     const facts = await withRedis(
       redisUrl,
-      { certificate: () => config.redisCertificate },
+      { namespace: config.redisNamespace, certificate: () => config.redisCertificate },
       (redis, key) => factsOf(redis, key, config),
     );
     return { ...facts, ...common };
@@ -139,7 +140,15 @@ async function factsOf(redis: RedisClient, key: Keys, config: Config) {
   });
   const info = parseInfo(await redis.info().catch(() => ""));
   const { mode, shown } = parseRedisUrl(config.redisUrl);
+  const owner = await readOwner(redis, key).catch(() => undefined);
   return {
+    /** The Slack app that uses these keys, and whether it has another bot token than this process. */
+    owner: owner && {
+      app: describeOwner(owner),
+      isTokenOther: !isTokenOf(owner, key, config.slack.botToken),
+    },
+    prefix: key.prefix,
+    hint: ownerHint(key),
     /** The address and the kind of setup: `redis:6379, alone`. */
     setUp: `${shown}, ${info.get("cluster_enabled") === "1" ? "Cluster" : modes[mode]}`,
     version: info.get("redis_version"),
@@ -166,7 +175,8 @@ const writeMends = {
   disk: "Free space on its disk, or read its log: until then nothing can be requested.",
   "read-only": "Name its primary in REDIS_URL, or all its sentinels.",
   replicas: "Bring its replicas back, or lower min-replicas-to-write.",
-  other: "Its user needs {gatehouse}:* and the commands in compose.yaml.",
+  other:
+    "Its user needs the keys of REDIS_NAMESPACE, {gatehouse}:* by default, and the commands in compose.yaml.",
 };
 
 function writeFinding(error: unknown): Finding {
@@ -193,6 +203,7 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     isOld ? ill(known, `Use Redis ${oldest} or newer, or Valkey.`) : well(known),
     roundTripMs > slowMs ? note(trip, closer) : well(trip),
     writeFinding(writeProblem),
+    ownerFinding(facts),
     ...tlsFindings(facts),
     keptFinding(check),
     ...storage.map(({ sentence, stops }) =>
@@ -202,6 +213,20 @@ export function judgeRedis(facts: RedisFacts): readonly Finding[] {
     ),
     ...(memory ? [memoryFinding(memory, writeProblem)] : []),
   ];
+}
+
+function ownerFinding({
+  owner,
+  prefix,
+  hint,
+}: Pick<Extract<RedisFacts, { setUp: string }>, "owner" | "prefix" | "hint">): Finding {
+  if (!owner) return well(`nobody uses ${prefix} yet`);
+  const used = `${prefix} is used by the Slack app ${owner.app}`;
+  if (!owner.isTokenOther) return well(used);
+  return note(
+    `${used}, which had another bot token`,
+    `Where this is another app, Gatehouse doesn't start: ${hint}.`,
+  );
 }
 
 /** A Redis that is full already says so by refusing to write. */

@@ -9,6 +9,7 @@ export interface BotIdentity {
   botId: string;
   botUserId: string;
   teamId: string;
+  teamName?: string;
   /** Only on Enterprise Grid. */
   enterpriseId?: string;
   /** The app's ID, if known: from `bots.info` or an app-level token (`xapp-1-A…-`). */
@@ -40,6 +41,7 @@ export async function readIdentity(
     botId,
     botUserId,
     teamId,
+    teamName: textAt(answer.data, "team"),
     ...(enterpriseId === "" ? {} : { enterpriseId }),
     ...(appId === undefined ? {} : { appId }),
   };

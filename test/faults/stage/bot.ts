@@ -7,7 +7,7 @@ import type { Pace } from "../../../src/config/policy-schema.ts";
  * A test build of one Gatehouse process: the same `start` as src/operate/process.ts, with points of the protocol at which it can be
  * told, over stdin, to die, stop, throw, wait or block.
  *
- *     node test/faults/stage/bot.ts '{"role": "worker", "env": {…}, "namespace": "…", "log": "path"}'
+ *     node test/faults/stage/bot.ts '{"role": "worker", "env": {…}, "log": "path"}'
  *
  * It imports everything and says so, waits for {"begin": true}, and says {"started": port, "probes": port, "api": port}.
  */
@@ -18,7 +18,6 @@ export interface BotOptions {
   /** What the process itself is started with, beside what Gatehouse reads (`env`). */
   nodeEnv?: Record<string, string>;
   env: Record<string, string>;
-  namespace: string;
   pace: Pace;
   log: string;
   slackLimits?: object;
@@ -164,7 +163,6 @@ try {
   const running = await start(config, log, {
     features,
     host: "127.0.0.1",
-    namespace: options.namespace,
     roots: sandboxRoots,
     onWedged: (why) => ends(1, why),
     at,

@@ -181,6 +181,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
         policyPath,
         receive: options.receive,
       }),
+      REDIS_NAMESPACE: namespace,
       ...options.env,
     };
     const bots: Bot[] = [];
@@ -209,7 +210,6 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
         const bot = await startBot({
           role,
           env: { ...env, DATA_DIR: path.join(folder, slot), ...more },
-          namespace,
           pace: paceOf(timing),
           log: path.join(folder, `${slot}.log`),
           ...(options.realSlackPace ? {} : { slackLimits: fastSlack }),

@@ -38,6 +38,9 @@ const slack: SlackFacts = {
   now,
 };
 const redis: Exclude<RedisFacts, { unusable: string }> = {
+  owner: { app: "A1 of Example", isTokenOther: false },
+  prefix: "{gatehouse}",
+  hint: "set REDIS_NAMESPACE to another name",
   setUp: "redis:6379, alone",
   version: "7.2.5",
   called: undefined,
@@ -200,6 +203,12 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     }),
     "keeps nothing",
     "for play only",
+  ],
+  [
+    "!",
+    judged.redis({ owner: { app: "A1 of Example", isTokenOther: true } }),
+    "{gatehouse} is used by the Slack app A1 of Example, which had another bot token",
+    "set REDIS_NAMESPACE",
   ],
   [
     "✗",

@@ -22,10 +22,25 @@ version: {{ .Release.Revision }}
 {{ end -}}
 {{- end }}
 
-{{- define "gatehouse.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: { drop: [ALL] }
+{{- define "gatehouse.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default .Release.Name }}
+{{- end }}
+
+{{/* What selects the pods of one role. Takes root and role. */}}
+{{- define "gatehouse.selector" -}}
+app.kubernetes.io/name: gatehouse
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .role }}
+{{- end }}
+
+{{/* Of the pods. A changed policy or variable replaces the processes one by one; where the operator scrapes, nothing else needs to. */}}
+{{- define "gatehouse.podAnnotations" -}}
+{{- $scraped := dict "prometheus.io/scrape" "true" "prometheus.io/port" "3001" -}}
+{{- if .Values.monitoring.podMonitor -}}
+{{- $scraped = dict -}}
+{{- end -}}
+{{- $checksums := dict "checksum/policy" (.Values.policy | sha256sum) "checksum/settings" (.Values.settings | toYaml | sha256sum) -}}
+{{- merge $checksums .Values.podAnnotations $scraped | toYaml -}}
 {{- end }}
 
 {{/* One role: its disks, its service, and its budget. Takes root, role, of (its values), entry (the secret that lets deliveries in), and, of a gateway, api. */}}
@@ -50,20 +65,18 @@ spec:
   podManagementPolicy: Parallel
   selector:
     matchLabels: &labels
-      app.kubernetes.io/name: gatehouse
-      app.kubernetes.io/instance: {{ .root.Release.Name }}
-      app.kubernetes.io/component: {{ .role }}
+      {{- include "gatehouse.selector" . | nindent 6 }}
   template:
     metadata:
-      labels: *labels
+      labels:
+        {{- include "gatehouse.selector" . | nindent 8 }}
+        {{- with .root.Values.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       annotations:
-        # A changed policy or variable replaces the processes one by one
-        checksum/policy: {{ .root.Values.policy | sha256sum }}
-        checksum/settings: {{ .root.Values.settings | toYaml | sha256sum }}
-        prometheus.io/scrape: "true"
-        prometheus.io/port: "3001"
+        {{- include "gatehouse.podAnnotations" .root | nindent 8 }}
     spec:
-      serviceAccountName: {{ .root.Release.Name }}
+      serviceAccountName: {{ include "gatehouse.serviceAccount" .root }}
       automountServiceAccountToken: false # it asks nothing of Kubernetes
       enableServiceLinks: false
       terminationGracePeriodSeconds: 20 # Gatehouse stops within 10 s
@@ -79,16 +92,27 @@ spec:
       tolerations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- with .root.Values.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .root.Values.priorityClassName }}
+      priorityClassName: {{ . | quote }}
+      {{- end }}
       {{- with .root.Values.podSecurityContext }}
       securityContext:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- with .root.Values.topologySpreadConstraints }}
       topologySpreadConstraints:
-        - maxSkew: 1
-          topologyKey: kubernetes.io/hostname
-          whenUnsatisfiable: ScheduleAnyway
-          labelSelector:
-            matchLabels: *labels
+        {{- range . }}
+        -
+          {{- toYaml . | nindent 10 }}
+          {{- if not .labelSelector }}
+          labelSelector: { matchLabels: *labels }
+          {{- end }}
+        {{- end }}
+      {{- end }}
       containers:
         - name: {{ .role }}
           image: {{ include "gatehouse.image" .root | quote }}
@@ -134,25 +158,22 @@ spec:
           # It answers while it waits for Redis or Slack, too: not ready, but alive
           startupProbe:
             httpGet: { path: /healthz, port: ops }
-            periodSeconds: 2
-            failureThreshold: 30
+            {{- toYaml .root.Values.probes.startup | nindent 12 }}
           livenessProbe:
             httpGet: { path: /healthz, port: ops }
-            periodSeconds: 10
-            timeoutSeconds: 5
-            failureThreshold: 3
+            {{- toYaml .root.Values.probes.liveness | nindent 12 }}
           # With the API, its port says whether the API works: it does while Slack is away, too. Otherwise all must work
           readinessProbe:
             httpGet: { path: /readyz, port: {{ $ready }} }
-            periodSeconds: 10
-            timeoutSeconds: 5
-            failureThreshold: 2
+            {{- toYaml .root.Values.probes.readiness | nindent 12 }}
           {{- with .of.resources }}
           resources:
             {{- toYaml . | nindent 12 }}
           {{- end }}
+          {{- with .root.Values.containerSecurityContext }}
           securityContext:
-            {{- include "gatehouse.containerSecurity" .root | nindent 12 }}
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
           volumeMounts:
             - { name: data, mountPath: /data }
             # Where gatehouse.yml may let attestation.endorsements be fetched to
@@ -214,10 +235,8 @@ metadata:
 spec:
   clusterIP: None
   publishNotReadyAddresses: true
-  selector: &labels
-    app.kubernetes.io/name: gatehouse
-    app.kubernetes.io/instance: {{ .root.Release.Name }}
-    app.kubernetes.io/component: {{ .role }}
+  selector:
+    {{- include "gatehouse.selector" . | nindent 4 }}
   ports:
     - { name: ops, port: 3001, targetPort: ops }
 ---
@@ -232,7 +251,5 @@ spec:
   maxUnavailable: 1
   selector:
     matchLabels:
-      app.kubernetes.io/name: gatehouse
-      app.kubernetes.io/instance: {{ .root.Release.Name }}
-      app.kubernetes.io/component: {{ .role }}
+      {{- include "gatehouse.selector" . | nindent 6 }}
 {{- end }}
