@@ -127,7 +127,9 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return md`🖥️ The compute service opened no console${onIt("on")} for ${by}.`;
     case "alert": {
       const firing = Number(record["firing"]);
-      const from = md`from ${name(text("source"))}`;
+      const [names, vms] = [listOf(record["alerts"]), listOf(record["on"])];
+      const about = names.length > 0 ? md` (${listed(names, 3)}${onVms(vms)})` : md``;
+      const from = md`from ${name(text("source"))}${about}`;
       return firing > 0
         ? md`🔥 ${counted(firing, "alert")} ${from} ${firing === 1 ? "fires" : "fire"}.`
         : md`✅ The alerts ${from} ended.`;
@@ -135,9 +137,13 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     case "remedy":
       return tellRemedy(record, by, on);
     case "proposal":
-      return md`💡 ${by} proposed ${name(command)}${onIt("of")}${outcome(record)}.`;
+      return text("move") === "expired"
+        ? md`⚪ Nobody ran ${name(command)}${onIt("of")} in time, which ${by} had proposed.`
+        : withFullStop(md`💡 ${by} proposed ${name(command)}${onIt("of")}${quoted(why)}`);
     case "dismissal":
-      return withFullStop(md`⚪ ${by} dismissed a proposal${quoted(why)}`);
+      return withFullStop(
+        md`⚪ ${by} dismissed the proposal of ${name(command)}${onIt("of")}${quoted(why)}`,
+      );
     case "roll":
       return md`• ${by} rolled out ${name(command)}${outcome(record)}.`;
     default: {
@@ -147,6 +153,12 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
     }
   }
 }
+
+const listOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.map(recordedText).filter((text) => text !== "") : [];
+
+const onVms = (vms: readonly string[]): Markdown =>
+  vms.length > 0 ? md` on ${listed(vms, 3)}` : md``;
 
 /** What became of the alerts that a change of a VM was to end, as their source told. */
 function tellRemedy({ verdicts, command }: AuditRecord, by: Markdown, on: Markdown | undefined) {

@@ -151,6 +151,8 @@ const keptMs = 7 * 24 * 3600_000;
 /** How long the pointer to a group's newest record is kept (ms): longer than the record. */
 const pointerMs = 30 * 24 * 3600_000;
 const mostEvents = 30;
+/** The most names of alerts, and of VMs, in a record of the audit trail. */
+const mostRecorded = 3;
 const maxTries = 20;
 /**
  * A delivery that isn't stored by then is refused, and its source repeats it: Alertmanager waits 10
@@ -273,12 +275,20 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     return named.toSorted((a, b) => a.createdAt - b.createdAt);
   }
 
-  const auditOf = (id: string, { source, group }: AlertRecord) => ({
-    what: "alert",
-    source,
-    alert: id,
-    firing: firingIn(group),
-  });
+  /** The record of a group for the audit trail, with the first of its alerts and VMs. */
+  function auditOf(id: string, { source, group }: AlertRecord) {
+    const details = detailsOf(group);
+    const first = (texts: readonly string[]) =>
+      [...new Set(texts)].filter((text) => text !== "").slice(0, mostRecorded);
+    return {
+      what: "alert",
+      source,
+      alert: id,
+      firing: firingIn(group),
+      alerts: first(details.map((one) => one.name)),
+      on: first(details.map((one) => one.vm)),
+    };
+  }
 
   return {
     outbox,

@@ -8,6 +8,8 @@ const called = {
   vm: (id: string) => (id === "vm-1" ? "db-1" : id),
 };
 
+const restarted = { who: "U1ADA", command: "vm restart", target: "vm-1" };
+
 describe("a record of the audit trail in words", () => {
   it.each([
     [
@@ -67,8 +69,43 @@ describe("a record of the audit trail in words", () => {
     ],
     [{ what: "alert", source: "prometheus", firing: 2 }, "🔥 2 alerts from `prometheus` fire."],
     [
+      { what: "alert", source: "am", firing: 1, alerts: ["HighCpu"], on: ["db-1"] },
+      "🔥 1 alert from `am` (`HighCpu` on `db-1`) fires.",
+    ],
+    [
+      { what: "alert", source: "am", firing: 0, alerts: ["HighCpu"], on: [] },
+      "✅ The alerts from `am` (`HighCpu`) ended.",
+    ],
+    [
+      { what: "remedy", ...restarted, verdicts: { HighCpu: "helped", DiskFull: "unclear" } },
+      "✅ `HighCpu` ended after the `vm restart` of `db-1` by *ada*.",
+    ],
+    [
+      { what: "remedy", ...restarted, verdicts: { HighCpu: "failed", DiskFull: "helped" } },
+      "🔥 `HighCpu` went on after the `vm restart` of `db-1` by *ada*; `DiskFull` ended.",
+    ],
+    [
+      { what: "remedy", ...restarted, verdicts: { HighCpu: "early" } },
+      "⚪ `HighCpu` had ended before the `vm restart` of `db-1` by *ada*.",
+    ],
+    [
+      {
+        what: "proposal",
+        who: "pilot",
+        command: "vm stop",
+        target: "vm-1",
+        move: "open",
+        why: "idle",
+      },
+      "💡 *pilot* proposed `vm stop` of `db-1`: “idle”.",
+    ],
+    [
       { what: "proposal", who: "pilot", command: "vm stop", target: "vm-1", move: "expired" },
-      "💡 *pilot* proposed `vm stop` of `db-1`: expired.",
+      "⚪ Nobody ran `vm stop` of `db-1` in time, which *pilot* had proposed.",
+    ],
+    [
+      { what: "dismissal", who: "U1ADA", command: "vm stop", target: "vm-1", why: "it is busy" },
+      "⚪ *ada* dismissed the proposal of `vm stop` of `db-1`: “it is busy”.",
     ],
     [{ what: "digest-snooze", who: "U1ADA", line: "red" }, "• *ada*: digest snooze: “red”."],
     [{ odd: { deep: true } }, "• *Gatehouse*: a record."],
