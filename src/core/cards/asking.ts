@@ -31,7 +31,7 @@ import { namedNeeds } from "../request/open-seats.ts";
 import type { Approval, RequestRecord } from "../request/record.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import type { Freeze } from "../request/freeze.ts";
-import { undoneBy } from "../request/origin.ts";
+import { askedIn, undoneBy } from "../request/origin.ts";
 import { lowerFirst, upperFirst } from "../../text/letter-case.ts";
 import { approvalsIn } from "../permit/votes.ts";
 
@@ -58,7 +58,7 @@ export function askingBlocks(
 ): KnownBlock[] {
   const { record } = request;
   const reason = record.reason ? md`: “${record.reason}”` : "";
-  const by = md`requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}`;
+  const by = md`requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}${askedWords(record)}`;
   const deed = md`${deedLine(record, command)}, ${by}`;
   const risk = riskLines(request, command);
   return [
@@ -70,6 +70,12 @@ export function askingBlocks(
     // The facts are small, so that a phone shows the whole card.
     context(lines(...factLines(request, command), ...below)),
   ];
+}
+
+/** `, as vera had asked: “it hangs”`. Empty where nobody proposed it to others. */
+export function askedWords({ origin }: Pick<RequestRecord, "origin">): Markdown {
+  const asked = askedIn({ origin });
+  return asked ? md`, as ${asked.by} had asked: “${asked.why}”` : md``;
 }
 
 /** Known changes of the target since the request, each in a few words. */

@@ -43,6 +43,7 @@ import { isReviewed } from "../request/record.ts";
 import { type Stage, stateWords, holderOf, callOf, whyOf } from "../request/stage.ts";
 import {
   type SinceRequest,
+  askedWords,
   askingBlocks,
   askingLine,
   askingNews,
@@ -178,7 +179,7 @@ function requestedLine(request: StoredRequest, from: Markdown): Markdown {
   const isFirst = !final || before.value === "";
   return dotted(
     final && before,
-    md`${isFirst ? "R" : "r"}equested by ${requester.name}${from} at ${when(createdAt)}${approvedBy(request)}`,
+    md`${isFirst ? "R" : "r"}equested by ${requester.name}${from} at ${when(createdAt)}${askedWords(record)}${approvedBy(request)}`,
     name(id),
     !!reason && md`“${reason}”`,
   );

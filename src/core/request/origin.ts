@@ -38,6 +38,8 @@ const proposalButton = z.object({
   proposal: id,
   /** The person who asked others to run it, and so can't approve it. */
   asker: id.exactOptional(),
+  /** The name of whoever proposed it to others, and why, as approvers read it. */
+  asked: z.object({ by: z.string().max(100), why: z.string().max(500) }).exactOptional(),
 });
 
 /** A button that runs a typed command whose answer Slack lost. Both make the same request. */
@@ -129,6 +131,10 @@ export function undoneBy({ origin }: { origin: Origin }): string | undefined {
 export function askerOf({ origin }: { origin: Origin }): string | undefined {
   return origin.kind === "proposal" || origin.kind === "request" ? origin.asker : undefined;
 }
+
+/** Returns who proposed this request to others, and why. */
+export const askedIn = ({ origin }: { origin: Origin }): { by: string; why: string } | undefined =>
+  origin.kind === "proposal" ? origin.asked : undefined;
 
 /**
  * Returns the request that this one repeats, so that whoever asked for that one asked for this one

@@ -10,7 +10,7 @@ import { modal, reasonInput } from "../../talk/form-view.ts";
 import { type Act, type BeforeAck, personOf } from "../../talk/gateway-context.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
 import { run } from "../../talk/run.ts";
-import { proposalsOf } from "./proposals.ts";
+import { askedOthers, proposalsOf } from "./proposals.ts";
 import { findProposal } from "./take-proposal.ts";
 import { authorizeByLists } from "../../talk/authorize.ts";
 
@@ -37,7 +37,8 @@ export async function runProposal(act: Act<Press>, value: Input): Promise<void> 
   const { proposal, command } = await findPressed(act, value);
   const { id, by, input } = proposal.record;
   const asker = "asker" in by ? { asker: by.asker.id } : {};
-  const origin = { kind: "proposal", proposal: id, ...asker } as const;
+  const asked = askedOthers(proposal.record);
+  const origin = { kind: "proposal", proposal: id, ...asker, ...(asked && { asked }) } as const;
   const threadTs = proposal.delivered.card?.ts;
   const interaction = { ...act.interaction, ...(threadTs ? { threadTs } : {}) };
   await run(parseInvocation(command, input), { ...act, interaction, origin });

@@ -7,6 +7,7 @@ import { createOutbox } from "../../redis/outbox.ts";
 import { type RecordMove, createRecords } from "../../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { shownIn } from "../../redis/shown.ts";
+import { plain } from "../../messages/message.ts";
 import { type Command, type Labels, type Target } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import { defineService } from "../../registry/service-key.ts";
@@ -229,6 +230,10 @@ export function createProposals(
     expire: (proposal: StoredProposal) => move(proposal, "expired", { audit: {} }),
   };
 }
+
+/** Who proposed it to others, and why, as its request keeps it. Undefined in somebody's own name. */
+export const askedOthers = ({ by, reason }: Pick<ProposalRecord, "by" | "reason">) =>
+  "person" in by ? undefined : { by: plain(proposerName(by), 100), why: plain(reason, 500) };
 
 /** The entry for the audit trail, which names people by their IDs. */
 function auditOf({ id, by, command, target: { kind, id: targetId, name } }: ProposalRecord) {

@@ -15,7 +15,7 @@ import {
 import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
-import { deedOf, frozenWords, linked, parametersOf } from "../../core/cards/asking.ts";
+import { askingLine, deedOf, frozenWords, linked, parametersOf } from "../../core/cards/asking.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import type { ProposalRecord, StoredProposal } from "./proposals.ts";
@@ -113,7 +113,10 @@ function stateLine(proposal: StoredProposal, command: ChangeCommand, beside: Bes
   const { frozen, request, link } = beside;
   if (request && !request.final) {
     const { id, requester } = request.record;
-    return md`▶️ Run by ${requester.name}: ${link === undefined ? name(id) : linked(link, id)}.`;
+    const its = link === undefined ? name(id) : linked(link, id);
+    return request.state === "draft"
+      ? md`✋ ${requester.name} requested it: ${its}. ${askingLine(request)}`
+      : md`▶️ Run by ${requester.name}: ${its}.`;
   }
   const result = resultOf(proposal, command, beside);
   if (result) return result;

@@ -7,6 +7,7 @@ import {
   proposalRefusal,
   proposalsOf,
   requestOf,
+  askedOthers,
   askedYourself,
 } from "./proposals.ts";
 import { UserError } from "../../errors.ts";
@@ -192,8 +193,9 @@ export async function takeProposal(
     if (record.command !== command.name || record.target.id !== target.id || !isSame)
       throw new UserError("This is no longer what was proposed. Nothing was done.", way);
     const { by } = record;
-    // Whoever asked for it can't approve it, so the request must name them.
-    if (("asker" in by ? by.asker.id : undefined) !== origin.asker)
+    // Whoever asked for it can't approve it, so the request must name them, and approvers read why.
+    const isTheirs = ("asker" in by ? by.asker.id : undefined) === origin.asker;
+    if (!isTheirs || !isDeepStrictEqual(askedOthers(record), origin.asked))
       throw new UserError("This is no longer what was proposed. Nothing was done.", way);
     const rule = "service" in by ? gateway.policy.services[by.service] : undefined;
     // A target that doesn't exist yet has the name that was filled in.
