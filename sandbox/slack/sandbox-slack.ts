@@ -98,6 +98,7 @@ export async function startSandboxSlack(options: SandboxSlackOptions = {}): Prom
   const parts = { workspace, weather, rates, calls };
 
   const server = createServer((request, response) => {
+    response.setHeader("date", new Date(workspace.now()).toUTCString());
     answerRequest(parts, request, response).catch((error: unknown) => {
       console.error("sandbox slack:", error);
       if (!response.headersSent) send(response, { status: 500, body: "internal_error" });

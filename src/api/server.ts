@@ -77,6 +77,8 @@ export class ApiProblem extends Error {
   readonly detail: string | undefined;
   readonly more: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
+  /** For the log alone: what an operator can do, where the caller isn't told. */
+  readonly hint: string | undefined;
 
   constructor(
     status: number,
@@ -84,12 +86,14 @@ export class ApiProblem extends Error {
     detail?: string,
     more: ApiProblem["more"] = {},
     headers: ApiProblem["headers"] = {},
+    hint?: string,
   ) {
     super(title);
     this.status = status;
     this.detail = detail;
     this.more = more;
     this.headers = headers;
+    this.hint = hint;
   }
 }
 
@@ -100,9 +104,12 @@ export class CutBody extends ApiProblem {
   }
 }
 
-/** The answer is the same for a wrong secret, no secret, and an unknown name. */
-export const unauthorized = () =>
-  new ApiProblem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" });
+/**
+ * The answer is the same for a wrong secret, no secret, an unknown name, and a wrong date. `hint`
+ * says to the log what the answer doesn't.
+ */
+export const unauthorized = (hint?: string) =>
+  new ApiProblem(401, "Unauthorized", undefined, {}, { "www-authenticate": "Bearer" }, hint);
 
 /** PagerDuty's largest body, and the limit for all but proven sources of alerts (bytes). */
 const usualBytes = 256 * 1024;
@@ -195,12 +202,12 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       log.info(isTaken ? "api.answered" : "api.refused", { route: name, caller, status });
       return answered;
     } catch (error) {
-      const { status, message: title, detail, more, headers: its } = problemOf(error);
+      const { status, message: title, detail, more, headers: its, hint } = problemOf(error);
       telemetry.apiCalls.inc({ route: name, outcome: String(status) });
       onAnswer?.(status);
       // A message about a field may contain the caller's own words.
       const why = status === 500 ? { error } : "field" in more ? more : { why: title };
-      const refused = { route: name, caller, status, ...why };
+      const refused = { route: name, caller, status, ...why, hint };
       log[status === 500 ? "error" : "warn"]("api.refused", refused);
       return {
         status,

@@ -57,7 +57,7 @@ export function programsFor(handed: () => Promise<FromFeatures>): Programs {
       },
     },
     audit: {
-      what: "verifies or exports the audit trail, records losses, or erases records and people: verify, export, head, erase, record-gap",
+      what: "verifies, exports, or cuts the audit trail, records losses, or erases records and people: verify, export, head, archive, erase, record-gap",
       async load() {
         const { auditUsage, runAudit } = await import("./audit.ts");
         const { loadAuditConfig } = await import("../config/config.ts");

@@ -1,5 +1,6 @@
 import type { Log } from "../log/log.ts";
 import { duration } from "../messages/message.ts";
+import type { DatedAnswer } from "../slack/web.ts";
 
 /**
  * How much the clock of a process may differ from Redis's (ms). BullMQ delays jobs by the clocks of
@@ -8,9 +9,9 @@ import { duration } from "../messages/message.ts";
  */
 export const mostClockOffMs = 2_000;
 
-/** How far a process's clock is from Redis's, in words: `3 h ahead of Redis's`. */
-export const offInWords = (offMs: number): string =>
-  `${duration(Math.abs(offMs))} ${offMs > 0 ? "ahead of" : "behind"} Redis's`;
+/** How far a process's clock is from Redis's or Slack's, in words: `3 h ahead of Redis's`. */
+export const offInWords = (offMs: number, whose: "Redis's" | "Slack's" = "Redis's"): string =>
+  `${duration(Math.abs(offMs))} ${offMs > 0 ? "ahead of" : "behind"} ${whose}`;
 
 export const isClockOff = (offMs: number): boolean => Math.abs(offMs) > mostClockOffMs;
 
@@ -56,6 +57,30 @@ export function createClock(log: Log) {
       if (is) log.warn("clock.off", { offMs, why: `this machine's clock is ${offInWords(offMs)}` });
       else log.info("clock.agrees", { offMs });
       for (const listener of listeners) listener(is);
+    },
+  };
+}
+
+/**
+ * How much the clock of a process may differ from Slack's (ms). Slack's signatures are valid for
+ * five minutes.
+ */
+const mostOffSlackMs = 60_000;
+
+export const isOffSlack = (offMs: number): boolean => Math.abs(offMs) > mostOffSlackMs;
+
+export type SlackClock = ReturnType<typeof createSlackClock>;
+
+/** Tracks how far this process's clock is from Slack's, by the dates of Slack's answers. */
+export function createSlackClock() {
+  let offMs = 0;
+  return {
+    /** How far this clock is ahead (ms), negative when it is behind. 0 until Slack answered. */
+    offMs: () => offMs,
+    /** As with Redis's clock, only what the time of the answer can't explain is a difference. */
+    compare({ askedAt, date, answeredAt }: DatedAnswer): void {
+      if (Number.isNaN(date)) return;
+      offMs = Math.max(0, askedAt - date - 1_000) + Math.min(0, answeredAt - date);
     },
   };
 }

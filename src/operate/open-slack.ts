@@ -8,6 +8,7 @@ import { createSharedAnswer } from "../slack/people/shared-answer.ts";
 import { groupsNamedIn } from "../slack/people/user-groups.ts";
 import { createSharedChannels } from "../slack/shared-channels.ts";
 import { createWeb } from "../slack/web.ts";
+import type { SlackClock } from "./clock.ts";
 import type { observeCalls } from "./observe-calls.ts";
 import type { Opened } from "./opened.ts";
 
@@ -20,9 +21,10 @@ export function openSlack(on: {
   key: Keys;
   log: Log;
   onCall: ReturnType<typeof observeCalls>["slack"];
+  onDate: SlackClock["compare"];
   opened: Opened;
 }) {
-  const { config, redis, key, log, onCall, opened } = on;
+  const { config, redis, key, log, onCall, onDate, opened } = on;
   const { receive } = config.slack;
   const appToken = receive?.mode === "socket" ? receive.secret : undefined;
   const { web, refusal } = createSharedChannels({
@@ -32,6 +34,7 @@ export function openSlack(on: {
       apiUrl: config.slack.apiUrl,
       log,
       onCall,
+      onDate,
     }),
     allowed: () => config.policy.sharedChannels,
     log,

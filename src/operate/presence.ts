@@ -11,7 +11,7 @@ import {
   redisTimeLua,
 } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock, SlackClock } from "./clock.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** The services that Gatehouse calls, and its own API. */
@@ -83,6 +83,8 @@ const presenceShape = z.object({
   tallies: talliesShape,
   /** How far its clock is ahead of Redis's (ms), negative when it is behind. */
   clockOffMs: z.number().default(0),
+  /** The same of Slack's clock. */
+  slackClockOffMs: z.number().default(0),
   /** Log lines that nothing took, and since when none is taken (ms, by this process's clock). */
   logLoss: z.object({ lines: z.int(), since: z.number() }).optional(),
 });
@@ -148,10 +150,11 @@ export async function startPresence(options: {
   tallies: CallTallies;
   logLoss: () => LogLoss;
   clock: Clock;
+  slackClock: Pick<SlackClock, "offMs">;
   beatMs: number;
   log: Log;
 }) {
-  const { redis, key, role, dataDir, tallies, logLoss, clock, beatMs, log } = options;
+  const { redis, key, role, dataDir, tallies, logLoss, clock, slackClock, beatMs, log } = options;
   const run = defineScript(redis, "gatehouseReportProcess", reportScript);
   const host = hostname();
   const name = processName(dataDir);
@@ -162,6 +165,7 @@ export async function startPresence(options: {
       host,
       tallies: tallies.lastMinute(),
       clockOffMs: clock.offMs(),
+      slackClockOffMs: slackClock.offMs(),
       ...(since !== undefined && { logLoss: { lines, since } }),
     };
     const askedAt = Date.now();

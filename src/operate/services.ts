@@ -31,7 +31,7 @@ import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
 import { createAnnouncements, freezeNewsWork } from "./announcements.ts";
 import { redisProblem } from "./checks/redis.ts";
-import { createClock, createTaking } from "./clock.ts";
+import { createClock, createSlackClock, createTaking } from "./clock.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { observeCalls } from "./observe-calls.ts";
 import { takeInstallation } from "./installation.ts";
@@ -91,7 +91,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   );
   const calls = observeCalls({ telemetry, watch, tallies });
 
-  const slack = openSlack({ ...on, onCall: calls.slack });
+  const slackClock = createSlackClock();
+  const slack = openSlack({ ...on, onCall: calls.slack, onDate: slackClock.compare });
   const { web, people, identity } = slack;
   const { apiUrl } = config.slack;
   const { confirmed } = await takeInstallation(redis, key, {
@@ -230,6 +231,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       tallies,
       logLoss: options.logLoss ?? noLoss,
       clock,
+      slackClock,
       beatMs: timing.heartbeatMs,
     }),
   );

@@ -55,6 +55,14 @@ export function postMessage(
   });
 }
 
+/** The date of an answer, and when it was asked for and came by this process's clock (ms). */
+export interface DatedAnswer {
+  askedAt: number;
+  /** In whole seconds, rounded down. NaN when the answer has none that can be read. */
+  date: number;
+  answeredAt: number;
+}
+
 interface WebOptions {
   /** It may be replaced while the process runs. */
   token: Live;
@@ -67,6 +75,7 @@ interface WebOptions {
   /** The default is the global one. */
   fetch?: typeof fetch;
   onCall?: (method: string, outcome: WebOutcome, ms: number) => void;
+  onDate?: (answer: DatedAnswer) => void;
 }
 
 /**
@@ -87,12 +96,13 @@ export function clientOptions(options: Pick<WebOptions, "apiUrl" | "log" | "time
 }
 
 export function createWeb(options: WebOptions): Web {
-  let client = new WebClient(currentValue(options.token), clientOptions(options));
+  const dated = { ...options, ...(options.onDate && { fetch: fetchWithDates(options) }) };
+  let client = new WebClient(currentValue(options.token), clientOptions(dated));
 
   /** The client with the current token. A client can't change its token. */
   function current(): WebClient {
     const token = currentValue(options.token);
-    if (token !== client.token) client = new WebClient(token, clientOptions(options));
+    if (token !== client.token) client = new WebClient(token, clientOptions(dated));
     return client;
   }
 
@@ -121,6 +131,17 @@ export function createWeb(options: WebOptions): Web {
       options.onCall?.(method, answer.ok ? "ok" : answer.kind, performance.now() - began);
       return answer;
     },
+  };
+}
+
+/** Slack's client hides the headers of answers. */
+function fetchWithDates({ onDate, fetch: send = fetch }: WebOptions): typeof fetch {
+  return async (...request) => {
+    const askedAt = Date.now();
+    const answer = await send(...request);
+    const date = Date.parse(answer.headers.get("date") ?? "");
+    onDate?.({ askedAt, date, answeredAt: Date.now() });
+    return answer;
   };
 }
 

@@ -80,6 +80,10 @@ describe("the words on the command line", () => {
       const { out, said } = terminal();
       expect(await runCommandLine([name, "--help"], programs, out)).toEqual({ exitCode: 0 });
       expect(said()).toMatch(new RegExp(`^usage: node gatehouse.mjs ${name}`));
+      // What a program does is in the list, too: its words, where it has several
+      const words = /<what>/.test(said()) ? [...said().matchAll(/^ {2}([a-z][a-z-]*)/gm)] : [];
+      const [, line = ""] = new RegExp(`\\n  ${name} (.*)`).exec(usageOfPrograms(programs)) ?? [];
+      expect(words.filter(([, word = ""]) => !line.includes(word))).toEqual([]);
     }
   });
 });

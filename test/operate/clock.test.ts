@@ -1,7 +1,12 @@
 import { describe, expect, it, vi } from "vitest";
 import { silentLog } from "../../src/log/log.ts";
 import { clockFinding } from "../../src/operate/checks/clock.ts";
-import { clockProblem, createClock, createTaking } from "../../src/operate/clock.ts";
+import {
+  clockProblem,
+  createClock,
+  createSlackClock,
+  createTaking,
+} from "../../src/operate/clock.ts";
 
 const hour = 3_600_000;
 const noon = Date.parse("2026-11-26T12:00:00Z");
@@ -60,6 +65,24 @@ function noting() {
   const told: string[] = [];
   return { told, take: () => void told.push("take"), hold: async () => void told.push("hold") };
 }
+
+describe("the difference from Slack's clock", () => {
+  it("is what neither the time of the answer nor its date's whole seconds can explain", () => {
+    const clock = createSlackClock();
+    const date = Math.floor(noon / 1000) * 1000;
+    clock.compare({ askedAt: date - 100, date, answeredAt: date + 100 });
+    expect(clock.offMs()).toBe(0);
+    clock.compare({ askedAt: date + 999, date, answeredAt: date + 9_000 });
+    expect(clock.offMs()).toBe(0);
+    clock.compare({ askedAt: date + hour, date, answeredAt: date + hour + 50 });
+    expect(clock.offMs()).toBe(hour - 1_000);
+    clock.compare({ askedAt: date - hour, date, answeredAt: date - hour + 50 });
+    expect(clock.offMs()).toBe(-hour + 50);
+    // What an answer says that has no date, or none that can be read
+    clock.compare({ askedAt: date, date: NaN, answeredAt: date });
+    expect(clock.offMs()).toBe(-hour + 50);
+  });
+});
 
 describe("a process's workers", () => {
   it("take jobs while the clock agrees", async () => {

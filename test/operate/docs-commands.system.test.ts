@@ -22,7 +22,8 @@ const elsewhere: [command: RegExp, needs: string][] = [
   [/ audit archive /, "a trail of more than 90 days: test/cli/audit.test.ts makes one"],
   [/^docker /, "a Docker engine"],
   [/^kubectl /, "a cluster"],
-  [/^(\$EDITOR|systemctl) /, "a person; systemd"],
+  [/^\$EDITOR /, "a person"],
+  [/^(systemctl|cp -r) /, "systemd: systemd.system.test.ts pastes them"],
   [/^jq /, "a log on standard input"],
 ];
 

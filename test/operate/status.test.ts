@@ -105,6 +105,25 @@ describe("two gateways and a worker", () => {
     expect(await statusLines(world)).toContain("✅ Processes: 1 gateway, 1 worker");
   });
 
+  it("tell whose clock is off Slack's, which Slack's signatures go by, or Redis's", async () => {
+    const clocksOf = async (presence: object) => {
+      await report(presence, await world.store.now());
+      return (await statusLines(world)).find((line) => line.includes("Clocks"));
+    };
+    const off = { clockOffMs: 0, slackClockOffMs: -360_000 };
+    expect(await clocksOf(off)).toBe(
+      "⚠️ Clocks: that of a gateway on gw-2 is 6 min behind Slack's. Let NTP set the clocks of these machines. From 5 min on, Slack's deliveries are refused over HTTP.",
+    );
+    // By its own difference, one that is off both is told once
+    expect(await clocksOf({ clockOffMs: 7_200_000, slackClockOffMs: 7_200_000 })).toMatch(
+      /^⚠️ Clocks: that of a gateway on gw-2 is 2 h ahead of Redis's\. /,
+    );
+    for (const seconds of [-60, 60])
+      expect(await clocksOf({ clockOffMs: 0, slackClockOffMs: seconds * 1000 })).toBe(
+        "✅ Clocks: those of all processes agree with Redis's and Slack's",
+      );
+  });
+
   it("tell how the calls of the last minute failed, in whichever process", async () => {
     const failed = { 429: 600, 500: 100 };
     await report({ tallies: { service: { calls: 900, failed } } }, await world.store.now());
@@ -143,6 +162,15 @@ it("status says that no worker is running, and a card doesn't say that anything 
   await world.client.sadd(world.key("workers"), "w-killed");
   await world.olivia.types("ops", "/gatehouse status");
   await hears(world.olivia, "ops", /no worker is running, and 0 requests open/);
+});
+
+it("status says that this process's clock is off Slack's, by the dates of Slack's answers", async () => {
+  await using world = await startWorld({ slack: { now: () => Date.now() + 600_000 } });
+  expect(await statusLines(world)).toContainEqual(
+    expect.stringMatching(
+      /^⚠️ Clocks: that of the process on \S+ is (9 min \d+ s|10 min) behind Slack's\. /,
+    ),
+  );
 });
 
 describe("a Redis that doesn't take writes", () => {

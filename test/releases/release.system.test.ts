@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { root } from "../structure/sources.ts";
 import { hears } from "../stories/words.ts";
+import { lastReleaseFile, lastReleaseProblem } from "../support/last-release.ts";
 import { portsOf, startNode } from "../support/start-program.ts";
 import { startWorldForPrograms } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
@@ -56,15 +57,22 @@ function startRelease(its: string) {
   name(its);
   writeFileSync(at("CHANGELOG.md"), `# Changelog\n\n## ${its}\n`);
   git("init", "--quiet");
+  git("config", "user.name", "Ada");
+  git("config", "user.email", "ada@example.com");
   return {
     at,
+    git,
     /** Gives it another version. */
     name,
+    /** Writes CHANGELOG.md with a section for each of these, the newest first. */
+    change(...headings: readonly string[]): void {
+      const written = headings.map((section) => `## ${section}\n\n- Something.\n`);
+      writeFileSync(at("CHANGELOG.md"), `# Changelog\n\n${written.join("\n")}`);
+    },
     /** Commits everything, and resolves with the commit's name. */
     commit(): string {
       git("add", "--all");
-      const author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
-      git(...author, "commit", "--quiet", "--message", `Release ${its}`);
+      git("commit", "--quiet", "--message", `Release ${its}`);
       return git("rev-parse", "HEAD").trim();
     },
     release(): [number, string] {
@@ -99,6 +107,16 @@ describe("the version", () => {
   });
 });
 
+describe("what was released", () => {
+  it("stays in CHANGELOG.md as it was: what changed since then is unreleased", ({ skip }) => {
+    const problem = lastReleaseProblem();
+    if (problem !== undefined) throw skip(problem);
+    const released = (text: string) => text.slice(text.search(/^## \d/m));
+    const then = released(lastReleaseFile("CHANGELOG.md"));
+    expect(released(changelog).endsWith(then)).toBe(true);
+  });
+});
+
 describe("npm run release", () => {
   it("makes nothing of what comes between two releases, and says where to read what a release takes", () => {
     using copy = startRelease("1.0.0-dev");
@@ -115,8 +133,70 @@ describe("npm run release", () => {
 
   it("takes no version that CHANGELOG.md doesn't name, also not by its candidate", () => {
     using copy = startRelease("1.0.0");
-    writeFileSync(copy.at("CHANGELOG.md"), "## 1.0.0-rc.1\n\n## 1x0.0\n");
-    expect(copy.release()).toEqual([1, "CHANGELOG.md has no section for 1.0.0.\n"]);
+    for (const named of [
+      ["1.0.0-rc.1", "1x0.0"],
+      ["Unreleased", "1.0.0"],
+      ["1.0.1", "1.0.0"],
+    ]) {
+      copy.change(...named);
+      expect(copy.release()).toEqual([
+        1,
+        `CHANGELOG.md begins with "${named[0]}" and not with a section for 1.0.0.\n`,
+      ]);
+    }
+  });
+
+  describe("of a version that was released", () => {
+    /** A repository that has released 1.0.0-rc.1, and then 1.0.0-rc.2, as `.ci/last-release` says. */
+    function startAfterTwo() {
+      const copy = startRelease("1.0.0-rc.1");
+      copy.commit();
+      copy.name("1.0.0-rc.2");
+      copy.change("1.0.0-rc.2", "1.0.0-rc.1");
+      const second = copy.commit();
+      writeFileSync(copy.at(".ci/last-release"), `${second}\n`);
+      return { ...copy, second };
+    }
+
+    it.each(["1.0.0-rc.1", "1.0.0-rc.2"])(
+      "makes nothing more, whether or not this clone has tags: %s",
+      (its) => {
+        using copy = startAfterTwo();
+        copy.name(its);
+        copy.change(its, "Something else");
+        copy.commit();
+        expect(copy.release()).toEqual([
+          1,
+          `${its} was released already, by ${copy.second.slice(0, 12)} or before it. What changed since then gets a version of its own.\n`,
+        ]);
+        expect(existsSync(copy.at("dist"))).toBe(false);
+      },
+    );
+
+    it("makes nothing more where only its tag says so", () => {
+      using copy = startAfterTwo();
+      copy.git("tag", "v1.0.0-rc.3", copy.second);
+      copy.name("1.0.0-rc.3");
+      copy.change("1.0.0-rc.3");
+      copy.commit();
+      expect(copy.release()).toEqual([
+        1,
+        `1.0.0-rc.3 was released already: its tag v1.0.0-rc.3 is ${copy.second.slice(0, 12)}. What changed since then gets a version of its own.\n`,
+      ]);
+    });
+
+    it("makes nothing in a clone that can't know", () => {
+      using copy = startAfterTwo();
+      const missing = "0".repeat(40);
+      writeFileSync(copy.at(".ci/last-release"), `${missing}\n`);
+      copy.name("1.0.0-rc.3");
+      copy.change("1.0.0-rc.3");
+      copy.commit();
+      expect(copy.release()).toEqual([
+        1,
+        "This clone lacks the commit of the last release, 000000000000, which says what was released: git fetch --unshallow.\n",
+      ]);
+    });
   });
 
   it("makes nothing of files that aren't committed", () => {
@@ -144,11 +224,21 @@ describe("what npm run release makes", () => {
   });
   afterAll(() => copy[Symbol.dispose]());
 
-  it("is a tarball, a bill of materials, and checksums, and the commit is noted", () => {
+  it("is a tarball, a bill of materials, and checksums, and the commit is noted and tagged", () => {
     const made = readdirSync(copy.at("dist")).toSorted();
     expect(made).toEqual(["SHA256SUMS", `gatehouse-${number}.cdx.json`, tarball]);
     expect(existsSync(copy.at("npm-shrinkwrap.json"))).toBe(false);
     expect(readFileSync(copy.at(".ci/last-release"), "utf8")).toBe(`${commit}\n`);
+    expect(copy.git("rev-parse", `v${number}^{commit}`).trim()).toBe(commit);
+    expect(copy.git("cat-file", "-t", `v${number}`).trim()).toBe("tag");
+  });
+
+  it("is made once: a second one of its version is refused", () => {
+    copy.change(number, "Unreleased");
+    copy.commit();
+    const [status, said] = copy.release();
+    expect([status, said]).toEqual([1, expect.stringContaining(`${number} was released already`)]);
+    expect(copy.git("rev-parse", `v${number}^{commit}`).trim()).toBe(commit);
   });
 
   it("has what the image, compose.yaml, and deploy/ need, and nothing of the sandbox", () => {

@@ -10,6 +10,8 @@ const programs = {
   prometheus: ["promtool"],
   "prometheus-alertmanager": ["prometheus-alertmanager", "alertmanager"],
   zsh: ["zsh"],
+  systemd: ["systemctl"],
+  dbus: ["dbus-daemon"],
 };
 
 /** Where Debian and Ubuntu put the sources of Go's packages. */

@@ -27,7 +27,11 @@ import {
   unauthorized,
 } from "../../api/server.ts";
 import { readFor, readsOf, wordsOf } from "../../api/read-for.ts";
-import { isSignedBy, readSignature } from "../../slack/receive/slack-signature.ts";
+import { isSignedBy, readSignature, whyNotSigned } from "../../slack/receive/slack-signature.ts";
+
+/** Says in the log what a right signature with a wrong date means here, where Redis's clock counts. */
+const clockHint =
+  "Slack's signature is right. Compare the clock of Redis's machine with NTP: it is more than five minutes off, or somebody repeats an old call.";
 
 /** Calls per minute. Slackbot makes a few for each question. */
 const perPersonMinute = 120;
@@ -93,9 +97,13 @@ async function callerOf(
   const gateway = gatewayNow();
   if (call.headers["x-slack-signature"] === undefined) return serviceOf(call, named, gateway);
   const secret = config.api?.signingSecret();
-  const signed = readSignature(call.headers, gateway.now());
-  if (!secret || typeof signed === "string" || !isSignedBy(secret, signed, body))
-    throw unauthorized();
+  const nowMs = gateway.now();
+  const signed = readSignature(call.headers, nowMs);
+  if (!secret) throw unauthorized();
+  if (typeof signed === "string" || !isSignedBy(secret, signed, body)) {
+    const why = whyNotSigned(call.headers, body, { secret, nowMs });
+    throw unauthorized(why === "timestamp" ? clockHint : undefined);
+  }
   // https://docs.slack.dev/ai/slackbot-mcp-client
   const slack = at(jsonOf(body), "params", "_meta", "slack");
   if (slack === undefined) {

@@ -232,8 +232,10 @@ export function createProposals(
 }
 
 /** Who proposed it to others, and why, as its request keeps it. Undefined in somebody's own name. */
-export const askedOthers = ({ by, reason }: Pick<ProposalRecord, "by" | "reason">) =>
-  "person" in by ? undefined : { by: plain(proposerName(by), 100), why: plain(reason, 500) };
+export function askedOthers({ by, reason }: Pick<ProposalRecord, "by" | "reason">) {
+  if ("person" in by) return undefined;
+  return { by: plain("asker" in by ? by.asker.name : by.service, 100), why: plain(reason, 500) };
+}
 
 /** The entry for the audit trail, which names people by their IDs. */
 function auditOf({ id, by, command, target: { kind, id: targetId, name } }: ProposalRecord) {

@@ -11,6 +11,8 @@ import {
   dayAndTime,
   withFullStop,
   card,
+  buttons,
+  context,
 } from "../../messages/message.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
@@ -68,8 +70,11 @@ export function renderProposal(
     title: md`${whoLine(record, isOpen, beside.policy)}*${deed}*: “${reason}”`,
     push: md`${whoAsks(record)}${deed}: “${reason}”`,
     lines: [stateLine(proposal, command, beside)],
-    meta: [lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}${made ?? ""}`)],
-    ways: isOpen ? ways : [],
+    body: [
+      // Above the small print, so that they are on a phone's first screen.
+      buttons(isOpen ? ways : []),
+      context(lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}${made ?? ""}`)),
+    ],
   });
 }
 

@@ -10,7 +10,7 @@ import { counted, duration, firstFew, plain } from "../../messages/message.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
 import { judgeMemory, memoryMend, readMemory } from "../../redis/check.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
-import { clockProblem, isClockOff, offInWords } from "../clock.ts";
+import { clockProblem, isClockOff, isOffSlack, offInWords } from "../clock.ts";
 import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
 import { judgeClock } from "./clock.ts";
 import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
@@ -111,14 +111,14 @@ function judgeProcesses(known: readonly KnownProcess[]): Finding {
 }
 
 /**
- * Finds whose clock differs. When all processes agree with each other and not with Redis, it is
- * Redis's clock.
+ * Finds whose clock differs from Redis's, or else from Slack's. When all processes agree with each
+ * other and not with Redis, it is Redis's clock.
  */
 function judgeClocks(known: readonly KnownProcess[]): Finding {
   const present = known.filter(({ isMissing }) => !isMissing);
   const off = present.filter(({ clockOffMs }) => isClockOff(clockOffMs));
   const [first] = off;
-  if (!first) return well("those of all processes agree with Redis's");
+  if (!first) return judgeSlackClocks(present);
   const offs = off.map(({ clockOffMs }) => clockOffMs);
   const doAgree = !isClockOff(Math.max(...offs) - Math.min(...offs));
   if (off.length > 1 && off.length === present.length && doAgree) {
@@ -128,14 +128,29 @@ function judgeClocks(known: readonly KnownProcess[]): Finding {
       "Let NTP set it. Until then no process takes work.",
     );
   }
-  const each = off.map(({ role, host, clockOffMs }) => {
-    const which = role === "all" ? "the process" : `a ${role}`;
-    return `that of ${which} on ${host} is ${offInWords(clockOffMs)}`;
-  });
+  const each = off.map((process) => clockInWords(process, offInWords(process.clockOffMs)));
   return ill(
     firstFew(each, 5),
     "Let NTP set the clocks of these machines. Until then their processes take no work.",
   );
+}
+
+/** Redis's clock may be off, too, so that only Slack's shows it. */
+function judgeSlackClocks(present: readonly KnownProcess[]): Finding {
+  const off = present.filter(({ slackClockOffMs }) => isOffSlack(slackClockOffMs));
+  if (off.length === 0) return well("those of all processes agree with Redis's and Slack's");
+  const each = off.map((process) =>
+    clockInWords(process, offInWords(process.slackClockOffMs, "Slack's")),
+  );
+  return ill(
+    firstFew(each, 5),
+    "Let NTP set the clocks of these machines. From 5 min on, Slack's deliveries are refused over HTTP.",
+  );
+}
+
+function clockInWords({ role, host }: KnownProcess, off: string): string {
+  const which = role === "all" ? "the process" : `a ${role}`;
+  return `that of ${which} on ${host} is ${off}`;
 }
 
 /** Finds processes whose log lines nobody takes. Undefined without one. */

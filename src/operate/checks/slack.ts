@@ -5,6 +5,7 @@ import { silentLog } from "../../log/log.ts";
 import { textAt, textsAt } from "../../slack/json.ts";
 import { type WebAnswer, whyOf } from "../../slack/web-answer.ts";
 import { createWeb } from "../../slack/web.ts";
+import { isOffSlack } from "../clock.ts";
 import { judgeCertificate, lookAtCertificate } from "./certificate.ts";
 import { type Finding, ill, note, proxyFinding, well } from "../../messages/finding.ts";
 
@@ -189,16 +190,10 @@ function appFindings(facts: SlackFacts): readonly Finding[] {
   return [well("app token: Socket Mode opens")];
 }
 
-/**
- * How much this machine's clock may differ from Slack's (ms). Slack's signatures are valid for five
- * minutes.
- */
-const mostSkewMs = 60_000;
-
 function clockFinding({ date, now }: SlackFacts): readonly Finding[] {
   if (Number.isNaN(date)) return [];
   const offMs = now - date;
-  if (Math.abs(offMs) < mostSkewMs) return [well("clock: within a minute of this machine's")];
+  if (!isOffSlack(offMs)) return [well("clock: within a minute of this machine's")];
   const what = `clock: this machine's is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs > 0 ? "ahead" : "behind"}`;
   return [ill(what, "Let NTP set the clock of this machine.")];
 }

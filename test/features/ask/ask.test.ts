@@ -243,7 +243,9 @@ describe("who asked for a change", () => {
     await olivia.presses("Run", { in: asked.ts });
     const waiting = await hears(amir, "ops", /Waiting for approval/);
     expect(wordsOf(waiting)).not.toMatch(/amir[^\n]* can\./);
-    expect(wordsOf(waiting)).toMatch(/requested by olivia at [^\n]*, as amir had asked: “It answers nobody”/);
+    expect(wordsOf(waiting)).toMatch(
+      /requested by olivia at [^\n]*, as amir had asked: “It answers nobody”/,
+    );
     await hears(amir, "ops", /✋ olivia requested it: .*\. Waiting for approval until /);
     await amir.presses("Approve", { in: waiting.ts });
     await hears(amir, "ops", /You asked for this; someone else must decide\./);

@@ -440,4 +440,28 @@ describe("Slackbot at the API", () => {
     expect(await status({ team: "T09OTHER" })).toBe(401);
     expect(await status({ user: "someone" })).toBe(401);
   });
+
+  it("is refused for its date like for anything else, and the log says that a clock is why", async () => {
+    const world = shared();
+    /** What was answered to a call, and what the log says of it. */
+    const refused = async (how: SlackCall) => {
+      const before = world.lines.length;
+      const { status, said } = await askAsSlackbot(world, "vm_list", {}, how);
+      const line = await until(() =>
+        world.lines.slice(before).find((text) => text.includes('"event":"api.refused"')),
+      );
+      return { status, said, hint: (JSON.parse(line) as { hint?: string }).hint };
+    };
+    const user = "U0OLIVIA";
+    const forged = await refused({ user, forged: true });
+    expect(forged.hint).toBeUndefined();
+    for (const secondsAgo of [301, -600])
+      expect(await refused({ user, secondsAgo })).toEqual({
+        ...forged,
+        hint: expect.stringMatching(
+          /^Slack's signature is right\..*NTP: .*more than five minutes off/,
+        ),
+      });
+    expect(await refused({ user, secondsAgo: 301, forged: true })).toEqual(forged);
+  });
 });
