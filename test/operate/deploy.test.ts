@@ -396,8 +396,8 @@ describe("compose.yaml", () => {
     const documented = [...fileOf(".env.example").matchAll(/^#? ?([A-Z][A-Z0-9_]+)=/gm)].map(
       ([, name = ""]) => name,
     );
-    // Its Redis asks for no certificate, and a container's ports are open where Docker publishes them
-    const ofOthers = ["REDIS_CERT_FILE", "REDIS_KEY_FILE", "HOST"];
+    // Its Redis is its own and asks for no certificate, and a container's ports are open where Docker publishes them
+    const ofOthers = ["REDIS_CERT_FILE", "REDIS_KEY_FILE", "REDIS_NAMESPACE", "HOST"];
     const elsewhere = ["REDIS_PASSWORD", "GATEHOUSE_ALLOW_VOLATILE_REDIS", ...ofOthers];
     const given = documented.filter((name) => known.has(name) && !elsewhere.includes(name));
     for (const [name, { command, environment = {} }] of Object.entries(ours)) {

@@ -164,6 +164,11 @@ export function auditOrigin(origin: Origin): Record<string, unknown> {
     case "form":
     case "button":
       return { kind: origin.kind };
+    case "proposal": {
+      // Its own record says who proposed it, and why.
+      const { asked: _asked, ...rest } = origin;
+      return rest;
+    }
     default:
       return origin;
   }

@@ -62,7 +62,7 @@ describe("what on-call needs, on the message of an alert", () => {
     await at.hears(/\[Metrics\] (\[Runbook of (DiskFull|HighCpu)\] ){2}\[Graph\]\n/);
   });
 
-  it("is the last change of its VM, also in the dialog of its button, and after a later change", async () => {
+  it("is the last change of its VM, also in the dialog of its button; a later one is an attempt to end the alert", async () => {
     const at = await world.channel("changed");
     await restart("web-2");
     await at.fire([{}]);
@@ -77,8 +77,9 @@ describe("what on-call needs, on the message of an alert", () => {
     await world.olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
     await world.olivia.submits({});
     await world.ended("vm resize");
-    const changed = await at.hears(/Last change with Gatehouse: olivia resized it[^]*Restart…/);
+    const changed = await at.hears(/Resized web-2[^]*\(olivia, [^)]*\)\. Still firing/);
     expect(changed.ts).toBe(card.ts);
+    expect(wordsOf(changed)).not.toContain("Last change");
   });
 
   it("is the last change in the question after a menu", async () => {
