@@ -171,8 +171,8 @@ function runningWords({ record, state }: StoredRequest, now: number): Markdown {
   return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
 }
 
-function lookButtons(card: VmFacts): ButtonSpec[] {
-  const { vm, commands, mayRun } = card;
+function lookButtons(facts: VmFacts): ButtonSpec[] {
+  const { vm, commands, mayRun } = facts;
   const { id, name: called } = vm;
   const explains = commands.some((one) => one.kind === "read" && one.readsRequests && mayRun(one));
   const offered = commands.flatMap((command) =>
@@ -180,7 +180,7 @@ function lookButtons(card: VmFacts): ButtonSpec[] {
       ? [runButton(command.onCard, dottedName(command), { vm: id }, called)]
       : [],
   );
-  const why = isRed(card) && card.hasWhy === true && explains ? [whyVm(vm)] : [];
+  const why = isRed(facts) && facts.hasWhy === true && explains ? [whyVm(vm)] : [];
   return [...why, ...offered, runButton("Refresh", "vm.show", { vm: id }, called)];
 }
 
@@ -193,12 +193,12 @@ const isRed = ({ vm, failure, open }: VmFacts): boolean =>
  * The changes that this person may make and that can work in the VM's status, and why others are
  * withheld.
  */
-function choicesOn(card: VmFacts) {
-  const { vm, projectName, commands, mayRun, freeze, policy } = card;
+function choicesOn(facts: VmFacts) {
+  const { vm, projectName, commands, mayRun, freeze, policy } = facts;
   const shown = targetOfVm(vm, projectName);
   const situation = {
     target: shown,
-    refused: refusedInError(card),
+    refused: refusedInError(facts),
     isFrozen: freeze !== undefined,
     policy,
   };

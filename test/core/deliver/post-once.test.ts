@@ -76,8 +76,8 @@ it("a message is posted and marked with where it stands", async () => {
     calls: ["chat.postMessage"],
     marks: { "said:result": "2.2" },
   });
-  const card = await attempt(post({ shows: { ...shows, before: "", standsAt: undefined } }), {});
-  expect(card.marks).toEqual({ "said:card": "2.2", card: "C1 2.2", face: "ended" });
+  const posted = await attempt(post({ shows: { ...shows, before: "", standsAt: undefined } }), {});
+  expect(posted.marks).toEqual({ "said:card": "2.2", card: "C1 2.2", face: "ended" });
 });
 
 it("one that was said meanwhile is not posted over it", async () => {
