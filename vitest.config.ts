@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { compileCache } from "./test/support/compile-cache.ts";
 
@@ -15,8 +16,12 @@ export default defineConfig({
     pool: "forks",
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
-    // the tests wait for sockets and processes more than they compute
-    maxWorkers: 10,
+    // While one waits for a socket, another computes. Each more would load and compile everything once more
+    maxWorkers: 2 * availableParallelism(),
+    // Node.js loads the TypeScript itself, as it does in production. Vite's code looks up each import whenever it is used
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    // Short-lived objects of the many sandboxes die before anything copies them (MB)
+    execArgv: ["--max-semi-space-size=32"],
     // as many of one file at once: they share a processor, and each has its own seconds to wait for
     maxConcurrency: 3,
     // an "only" left behind must not let the rest pass unseen

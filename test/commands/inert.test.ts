@@ -6,6 +6,7 @@ import type { Message } from "../../src/messages/message.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { renderHelp } from "../../src/registry/help.ts";
 import { vm as target } from "../core/permit/sample.ts";
+import { anyCharacter } from "../support/any-character.ts";
 import { listed, type Reading, startReading } from "./reading.ts";
 import { complaintsOf } from "./shown-text.ts";
 
@@ -120,7 +121,7 @@ describe("names from the service", () => {
 
   it("are inert whatever they are, on the card with all its buttons", () => {
     const odd = fc.oneof(
-      fc.string({ unit: "binary", maxLength: 400 }),
+      fc.string({ unit: anyCharacter, maxLength: 400 }),
       fc.constantFrom(...payloads.map(([, name]) => name.slice(0, 500))),
       fc
         .array(fc.constantFrom("<", ">", "!", "@", "channel", "|", "`", "*", "_", "~", "&", "&lt;"))

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { hostileTexts } from "../messages/hostile.ts";
+import { anyCharacter } from "../support/any-character.ts";
 
 /** Texts that somebody wrote to break something, as small as they go. */
 const oddTexts = [
@@ -54,7 +55,7 @@ const oddTexts = [
 export const anyWord: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...oddTexts),
   fc.constantFrom(...hostileTexts.filter((text) => text.length < 300)),
-  fc.string({ unit: "binary", maxLength: 40 }),
+  fc.string({ unit: anyCharacter, maxLength: 40 }),
   fc.string({ unit: "grapheme", maxLength: 40 }),
   fc.string({ maxLength: 40 }),
 );

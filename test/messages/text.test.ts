@@ -13,10 +13,11 @@ import {
 } from "../../src/messages/message.ts";
 import { printable } from "../../src/text/terminal.ts";
 import { hostileTexts } from "./hostile.ts";
+import { anyCharacter } from "../support/any-character.ts";
 
 const anything = fc.oneof(
   fc.constantFrom(...hostileTexts),
-  fc.string({ unit: "binary", maxLength: 200 }),
+  fc.string({ unit: anyCharacter, maxLength: 200 }),
 );
 // oxlint-disable-next-line no-control-regex -- what must not be there
 const unseen = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
