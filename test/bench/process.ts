@@ -72,7 +72,7 @@ async function end(child: ChildProcess): Promise<void> {
 function imageOptions(): readonly string[] {
   const options =
     readFileSync("Dockerfile", "utf8")
-      .match(/^CMD .*$/m)?.[0]
+      .match(/^ENTRYPOINT .*$/m)?.[0]
       .match(/--[\w=-]+/g) ?? [];
   const limits = readFileSync("deploy/helm/gatehouse/values.yaml", "utf8");
   const limitMb = Number(/limits: \{ memory: (\d+)Mi \}/.exec(limits)?.[1]);
