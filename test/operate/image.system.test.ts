@@ -46,7 +46,7 @@ it("what follows the name of the image are Gatehouse's own words", () => {
   const run = (...words: string[]) => {
     const options = [...imageStarts.slice(1), ...words];
     const { status, stdout, stderr } = spawnSync(process.execPath, options, { cwd: root, env: {} });
-    return { status, said: `${stdout}${stderr}` };
+    return { status, said: String(stdout) + String(stderr) };
   };
   expect(run("--version")).toEqual({ status: 0, said: expect.stringMatching(/^gatehouse \d/) });
   const incomplete = { status: 78, said: expect.stringContaining("SLACK_BOT_TOKEN: is missing") };

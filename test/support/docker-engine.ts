@@ -1,0 +1,141 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, readFileSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { aptInstall, mayUseApt } from "../../sandbox/find-program.ts";
+import { root } from "../structure/sources.ts";
+import { composeServices } from "./compose.ts";
+import { engineProblem } from "./shipped.ts";
+
+const run = promisify(execFile);
+const startLimitMs = 60_000;
+
+/** Debian's next release, where this one still has Compose 1. */
+const suiteOfCompose = "trixie";
+
+/**
+ * Makes sure that `docker` of this process and of those that it starts reaches an engine. Without one, as root on Debian, starts one
+ * of its own from Debian's packages: in a folder, with no bridge and no rule of a firewall, so nothing of the machine changes.
+ * Where no registry can be reached, images are made from Debian's packages, too. Rejects where that can't be done.
+ */
+export async function provideEngine(): Promise<AsyncDisposable> {
+  await using stack = new AsyncDisposableStack();
+  const problem = await engineProblem();
+  if (problem !== undefined) {
+    if (!mayUseApt()) throw new Error(problem);
+    await startEngine(stack);
+  }
+  await provideImages();
+  return stack.move();
+}
+
+async function startEngine(stack: AsyncDisposableStack): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-engine-"));
+  const at = (...names: string[]) => path.join(folder, ...names);
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  for (const name of ["packages", "lists/partial", "cache/archives/partial"])
+    await mkdir(at(name), { recursive: true });
+  const download = (words: readonly string[]) =>
+    run("apt-get", [...words, "-o", "APT::Sandbox::User=root"], { cwd: at("packages") });
+  await download(["download", "docker.io", "containerd", "runc", "tini"]);
+  const sources = readFileSync("/etc/apt/sources.list.d/debian.sources", "utf8");
+  const [main = ""] = sources.split("\n\n");
+  await writeFile(
+    at("next.sources"),
+    main.replaceAll(/^Suites: .*$/gm, `Suites: ${suiteOfCompose}`),
+  );
+  const next = Object.entries({
+    "Dir::Etc::sourcelist": at("next.sources"),
+    "Dir::Etc::sourceparts": "-",
+    "Dir::State::lists": at("lists"),
+    "Dir::Cache": at("cache"),
+  }).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
+  await download(["update", "-qq", ...next]);
+  await download(["download", "docker-compose", ...next]);
+  for (const file of await readdir(at("packages")))
+    await run("dpkg-deb", ["-x", at("packages", file), at("root")]);
+  await mkdir(at("config/cli-plugins"), { recursive: true });
+  const plugin = "cli-plugins/docker-compose";
+  await symlink(at("root/usr/libexec/docker", plugin), at("config", plugin));
+
+  const programs = ["sbin", "bin"].map((name) => at("root/usr", name)).join(":");
+  Object.assign(process.env, {
+    PATH: `${programs}:${process.env["PATH"]}`,
+    DOCKER_HOST: `unix://${at("docker.sock")}`,
+    DOCKER_CONFIG: at("config"),
+  });
+  const places = Object.entries({
+    "data-root": at("data"),
+    "exec-root": at("run"),
+    pidfile: at("dockerd.pid"),
+    host: `unix://${at("docker.sock")}`,
+    bridge: "none",
+    iptables: "false",
+  }).map(([name, value]) => `--${name}=${value}`);
+  const engine = spawn("dockerd", places, { stdio: ["ignore", "ignore", "pipe"], detached: true });
+  const ended = once(engine, "exit");
+  stack.defer(async () => {
+    engine.kill();
+    await ended;
+  });
+  let log = "";
+  engine.stderr.on("data", (text: Buffer) => (log = (log + text.toString()).slice(-2_000)));
+  const deadline = performance.now() + startLimitMs;
+  while ((await engineProblem()) !== undefined) {
+    if (performance.now() > deadline) throw new Error(`The Docker engine doesn't start: ${log}`);
+    await sleep(500);
+  }
+}
+
+/** The images that the project names, from a registry; else stand-ins with the same programs, of the version that Debian has. */
+async function provideImages(): Promise<void> {
+  const { redis } = await composeServices();
+  const dockerfile = readFileSync(path.join(root, "Dockerfile"), "utf8");
+  const node = /^FROM (\S+)/m.exec(dockerfile)?.[1] ?? "";
+  const lacking: string[] = [];
+  for (const image of [redis?.image ?? "", node]) {
+    const isHere = () => succeeds("docker", ["image", "inspect", image]);
+    if (!(await isHere()) && !(await succeeds("docker", ["pull", "--quiet", image])))
+      lacking.push(image);
+  }
+  if (lacking.length === 0) return;
+  if (!mayUseApt()) throw new Error(`${lacking.join(" and ")} can't be pulled here.`);
+  process.stderr.write(`No registry has ${lacking.join(" and ")}: made from Debian's packages.\n`);
+  const failure = await aptInstall("debootstrap", 300_000);
+  if (failure !== undefined) throw new Error(`debootstrap can't be installed: ${failure}`);
+  const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-images-"));
+  try {
+    await run("debootstrap", [
+      ...["--variant=minbase", "--include=redis-server,ca-certificates"],
+      ...[suiteOfCompose, folder],
+    ]);
+    const inside = (script: string) => run("chroot", [folder, "sh", "-euc", script]);
+    await inside("install -d -o redis -g redis /data && useradd --uid 1000 --create-home node");
+    const npm = (await run("npm", ["root", "--global"])).stdout.trim();
+    const local = path.join(folder, "usr/local");
+    await cp(path.join(npm, "npm"), path.join(local, "lib/node_modules/npm"), { recursive: true });
+    copyFileSync(process.execPath, path.join(local, "bin/node"));
+    await inside("ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm");
+    // Authorities that this machine trusts, as for a proxy in front of the registry of packages
+    const authorities = "/etc/ssl/certs/ca-certificates.crt";
+    copyFileSync(authorities, path.join(folder, authorities));
+    const imported = lacking.map((image) => {
+      const trust = `ENV npm_config_cafile=${authorities}`;
+      return `docker import --change '${trust}' - '${image}'`;
+    });
+    for (const command of imported)
+      await run("sh", ["-c", `tar --create --directory "$1" . | ${command}`, "sh", folder]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const succeeds = (program: string, words: readonly string[]) =>
+  run(program, words).then(
+    () => true,
+    () => false,
+  );
