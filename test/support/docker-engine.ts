@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, readFileSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,13 +9,11 @@ import { promisify } from "node:util";
 import { aptInstall, mayUseApt } from "../../sandbox/find-program.ts";
 import { root } from "../structure/sources.ts";
 import { composeServices } from "./compose.ts";
+import { nextSuite, unpackPackages } from "./debian-packages.ts";
 import { engineProblem } from "./shipped.ts";
 
 const run = promisify(execFile);
 const startLimitMs = 60_000;
-
-/** Debian's next release, where this one still has Compose 1. */
-const suiteOfCompose = "trixie";
 
 /**
  * Makes sure that `docker` of this process and of those that it starts reaches an engine. Without one, as root on Debian, starts one
@@ -37,30 +35,12 @@ async function startEngine(stack: AsyncDisposableStack): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-engine-"));
   const at = (...names: string[]) => path.join(folder, ...names);
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  for (const name of ["packages", "lists/partial", "cache/archives/partial"])
-    await mkdir(at(name), { recursive: true });
-  const download = (words: readonly string[]) =>
-    run("apt-get", [...words, "-o", "APT::Sandbox::User=root"], { cwd: at("packages") });
-  await download(["download", "docker.io", "containerd", "runc", "tini"]);
-  const sources = readFileSync("/etc/apt/sources.list.d/debian.sources", "utf8");
-  const [main = ""] = sources.split("\n\n");
-  await writeFile(
-    at("next.sources"),
-    main.replaceAll(/^Suites: .*$/gm, `Suites: ${suiteOfCompose}`),
-  );
-  const next = Object.entries({
-    "Dir::Etc::sourcelist": at("next.sources"),
-    "Dir::Etc::sourceparts": "-",
-    "Dir::State::lists": at("lists"),
-    "Dir::Cache": at("cache"),
-  }).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
-  await download(["update", "-qq", ...next]);
-  await download(["download", "docker-compose", ...next]);
-  for (const file of await readdir(at("packages")))
-    await run("dpkg-deb", ["-x", at("packages", file), at("root")]);
+  await unpackPackages(["docker.io", "containerd", "runc", "tini"], at("root"));
+  // This release of Debian may still have Compose 1
+  await unpackPackages(["docker-compose"], at("next"), { suite: nextSuite });
   await mkdir(at("config/cli-plugins"), { recursive: true });
   const plugin = "cli-plugins/docker-compose";
-  await symlink(at("root/usr/libexec/docker", plugin), at("config", plugin));
+  await symlink(at("next/usr/libexec/docker", plugin), at("config", plugin));
 
   const programs = ["sbin", "bin"].map((name) => at("root/usr", name)).join(":");
   Object.assign(process.env, {
@@ -111,13 +91,14 @@ async function provideImages(): Promise<void> {
   try {
     await run("debootstrap", [
       ...["--variant=minbase", "--include=redis-server,ca-certificates"],
-      ...[suiteOfCompose, folder],
+      ...[nextSuite, folder],
     ]);
     const inside = (script: string) => run("chroot", [folder, "sh", "-euc", script]);
     await inside("install -d -o redis -g redis /data && useradd --uid 1000 --create-home node");
-    const npm = (await run("npm", ["root", "--global"])).stdout.trim();
     const local = path.join(folder, "usr/local");
-    await cp(path.join(npm, "npm"), path.join(local, "lib/node_modules/npm"), { recursive: true });
+    // The npm that runs this
+    const npm = path.join(process.env["npm_execpath"] ?? "", "../..");
+    await cp(npm, path.join(local, "lib/node_modules/npm"), { recursive: true });
     copyFileSync(process.execPath, path.join(local, "bin/node"));
     await inside("ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm");
     // Authorities that this machine trusts, as for a proxy in front of the registry of packages
