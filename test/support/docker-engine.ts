@@ -34,7 +34,14 @@ export async function provideEngine(): Promise<AsyncDisposable> {
 async function startEngine(stack: AsyncDisposableStack): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-engine-"));
   const at = (...names: string[]) => path.join(folder, ...names);
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  stack.defer(async () => {
+    const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
+    const own = mounts
+      .map((line) => line.split(" ")[1] ?? "")
+      .filter((at) => at.startsWith(folder));
+    for (const mount of own.toReversed()) await run("umount", [mount]);
+    await rm(folder, { recursive: true, force: true });
+  });
   await unpackPackages(["docker.io", "containerd", "runc", "tini"], at("root"));
   // This release of Debian may still have Compose 1
   await unpackPackages(["docker-compose"], at("next"), { suite: nextSuite });
@@ -56,6 +63,7 @@ async function startEngine(stack: AsyncDisposableStack): Promise<void> {
     bridge: "none",
     iptables: "false",
   }).map(([name, value]) => `--${name}=${value}`);
+  // In a process group of its own: Ctrl-C is for us, and the engine ends last
   const engine = spawn("dockerd", places, { stdio: ["ignore", "ignore", "pipe"], detached: true });
   const ended = once(engine, "exit");
   stack.defer(async () => {
