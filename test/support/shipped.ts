@@ -42,7 +42,7 @@ export async function engineProblem(): Promise<string | undefined> {
   for (const words of [["info"], ["compose", "version"]]) {
     const { code } = await run("docker", words);
     if (code !== 0)
-      return `There is no Docker engine with Compose 2 here (docker ${words.join(" ")}): npm run check:docker starts one, as root on Debian.`;
+      return `The containers can't be tried: there is no Docker engine with Compose 2 (docker ${words.join(" ")}). As root on Debian, npm run check:docker starts one.`;
   }
   return undefined;
 }
