@@ -23,7 +23,11 @@ it("README's Docker way, from an unpacked release to a restored Redis, works in 
   );
   const { compose, docker, folder } = shipped;
   const gatehouse = (service: string, ...words: string[]) => [
-    ...["exec", "-T", service, "node", "gatehouse.mjs"],
+    "exec",
+    "-T",
+    service,
+    "node",
+    "gatehouse.mjs",
     ...words,
   ];
   const restarted = () =>

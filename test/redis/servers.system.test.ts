@@ -53,9 +53,10 @@ describe("the main story of Gatehouse", () => {
       worker.child.kill("SIGKILL");
       await worker.ended;
       await redis.start();
-      await using _another = await start("worker");
+      await using successor = await start("worker");
       await hears(olivia, "ops", /Restarted db-1 in/);
       expect(compute.writes()).toHaveLength(2);
+      expect(successor.child.exitCode).toBeNull();
 
       const run = async (...words: string[]) => {
         await using command = startProgram(words, envOf("gateway"));

@@ -38,7 +38,7 @@ async function startEngine(stack: AsyncDisposableStack): Promise<void> {
     const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
     const own = mounts
       .map((line) => line.split(" ")[1] ?? "")
-      .filter((at) => at.startsWith(folder));
+      .filter((mount) => mount.startsWith(folder));
     for (const mount of own.toReversed()) await run("umount", [mount]);
     await rm(folder, { recursive: true, force: true });
   });
@@ -98,8 +98,10 @@ async function provideImages(): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-images-"));
   try {
     await run("debootstrap", [
-      ...["--variant=minbase", "--include=redis-server,ca-certificates"],
-      ...[nextSuite, folder],
+      "--variant=minbase",
+      "--include=redis-server,ca-certificates",
+      nextSuite,
+      folder,
     ]);
     const inside = (script: string) => run("chroot", [folder, "sh", "-euc", script]);
     await inside("install -d -o redis -g redis /data && useradd --uid 1000 --create-home node");

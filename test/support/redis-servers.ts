@@ -12,10 +12,10 @@ export interface RedisServers extends AsyncDisposable {
 }
 
 /** What their programs load. */
-const libraries = [
-  ...["libatomic1", "libc6", "libcap2", "libgcc-s1", "libjemalloc2", "liblzf1", "libssl3t64"],
-  ...["libstdc++6", "libsystemd0", "libzstd1", "zlib1g"],
-];
+const libraries =
+  "libatomic1 libc6 libcap2 libgcc-s1 libjemalloc2 liblzf1 libssl3t64 libstdc++6 libsystemd0 libzstd1 zlib1g".split(
+    " ",
+  );
 
 /** Those on the PATH, those that REDIS_SERVERS names with colons between, and, as root on Debian, those of its next release. */
 export async function findRedisServers(): Promise<RedisServers> {

@@ -10,8 +10,16 @@ import { composeServices } from "./compose.ts";
 
 /** What a release ships for Docker, and what an operator copies from it. */
 const files = [
-  ...[".dockerignore", "Dockerfile", "compose.yaml", "package.json", "package-lock.json"],
-  ...["gatehouse.mjs", "src", "LICENSE", ".env.example", "gatehouse.example.yml"],
+  ".dockerignore",
+  "Dockerfile",
+  "compose.yaml",
+  "package.json",
+  "package-lock.json",
+  "gatehouse.mjs",
+  "src",
+  "LICENSE",
+  ".env.example",
+  "gatehouse.example.yml",
 ];
 
 export interface Ran {
