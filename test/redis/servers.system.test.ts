@@ -24,7 +24,7 @@ describe("the main story of Gatehouse", () => {
     async ([name, version, called], { skip }) => {
       const program = servers.find(version);
       if (program === undefined)
-        throw skip(`${name} can't be had here: name its program in REDIS_SERVERS`);
+        throw skip(`${name} can't be had here: name its program in SERVER_PROGRAMS`);
       await using redis = await privateRedis([], { program });
       await using world = await startWorld({
         roles: [],

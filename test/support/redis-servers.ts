@@ -17,10 +17,10 @@ const libraries =
     " ",
   );
 
-/** Those on the PATH, those that REDIS_SERVERS names with colons between, and, as root on Debian, those of its next release. */
+/** Those on the PATH, those that SERVER_PROGRAMS names with colons between, and, as root on Debian, those of its next release. */
 export async function findRedisServers(): Promise<RedisServers> {
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-servers-"));
-  const named = (process.env["REDIS_SERVERS"] ?? "").split(":").filter((name) => name !== "");
+  const named = (process.env["SERVER_PROGRAMS"] ?? "").split(":").filter((name) => name !== "");
   const here = ["redis-server", "valkey-server"].map((name) => findProgram([name]));
   const next = mayUseApt() ? await unpackNext(folder) : [];
   const versions = [...named, ...here, ...next]
