@@ -30,8 +30,8 @@ EXPOSE 3000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "const { OPS_PORT, OPS_HOST } = process.env; const isAll = !OPS_HOST || OPS_HOST === '::' || OPS_HOST === '0.0.0.0'; const host = isAll ? '127.0.0.1' : OPS_HOST; fetch(`http://${host.includes(':') ? `[${host}]` : host}:${OPS_PORT || 3001}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 
-# To run one role alone, give this whole command with "gateway" or "worker" behind it: what follows the image's name
-# replaces all of it, as in compose.yaml. Node itself is process 1 and stops in order on SIGTERM. With a young
-# generation that needs not grow first, fewer acks wait for a collection. The heap may have 60% of the container's memory limit:
-# V8 collects before the kernel kills (docs/decisions/processes.md, 040 and 104).
-CMD ["node", "--disable-sigusr1", "--min-semi-space-size=16", "--max-old-space-size-percentage=60", "gatehouse.mjs"]
+# What follows the image's name are Gatehouse's own words: "gateway", "worker", "propose …", or nothing, for both roles in one
+# process. Node itself is process 1 and stops in order on SIGTERM. With a young generation that needs not grow first, fewer acks
+# wait for a collection. The heap may have 60% of the container's memory limit: V8 collects before the kernel kills
+# (docs/decisions/processes.md, 040 and 104).
+ENTRYPOINT ["node", "--disable-sigusr1", "--min-semi-space-size=16", "--max-old-space-size-percentage=60", "gatehouse.mjs"]

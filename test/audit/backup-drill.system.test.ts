@@ -1,30 +1,21 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { runAudit } from "../../src/cli/audit.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
+import { drillScripts, gapWords } from "../support/backup-drill.ts";
 import { composeRedis } from "../support/compose.ts";
-import { root } from "../structure/sources.ts";
 import { privateRedis, type PrivateRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
 
-const page = readFileSync(path.join(root, "docs/operate.md"), "utf8");
-const blocks = new Map(
-  [...page.matchAll(/^( *)```sh (\S.*)\n([^]*?)^ *```/gm)].map(([, , name = "", block = ""]) => [
-    name,
-    block,
-  ]),
-);
-
 /** What the page says under this name, in a shell. */
 async function follow(name: string, env: Record<string, string>): Promise<void> {
-  const block = blocks.get(name);
-  if (block === undefined) throw new Error(`operate.md has no "${name}"`);
+  const script = drillScripts.get(name);
+  if (script === undefined) throw new Error(`operate.md has no "${name}"`);
   const { PATH = "" } = process.env;
-  await promisify(execFile)("sh", ["-euc", block], { env: { PATH, ...env } });
+  await promisify(execFile)("sh", ["-euc", script], { env: { PATH, ...env } });
 }
 
 const key = createKeys();
@@ -43,7 +34,7 @@ async function within<T>(
 
 describe("the drill of docs/operate.md", () => {
   it("has two ways to copy Redis, and puts each back", () => {
-    expect([...blocks.keys()]).toEqual([
+    expect([...drillScripts.keys()]).toEqual([
       "copy the directory",
       "copy an RDB file",
       "restore the directory",
@@ -93,8 +84,7 @@ describe("the drill of docs/operate.md", () => {
         await sealAll(world, dataDir);
       });
       expect((await audit("verify")).code).toBe(1);
-      const [, words = ""] = /gatehouse\.mjs audit (record-gap .*)/.exec(page) ?? [];
-      expect(await audit(...words.split(" "))).toMatchObject({ code: 0 });
+      expect(await audit(...gapWords.slice(1))).toMatchObject({ code: 0 });
       expect(await audit("verify")).toMatchObject({
         code: 3,
         said: expect.stringContaining("Records 5 to 9 are lost, as ada recorded: restored"),

@@ -68,15 +68,17 @@ async function end(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Node's, as the image starts it within the memory limit that deploy/ gives it: V8 collects less where its heap may grow further. */
-function imageOptions(): readonly string[] {
-  const options =
-    readFileSync("Dockerfile", "utf8")
-      .match(/^CMD .*$/m)?.[0]
-      .match(/--[\w=-]+/g) ?? [];
+/** Those of Node.js in the image. */
+export const imageOptions = (): readonly string[] =>
+  readFileSync("Dockerfile", "utf8")
+    .match(/^ENTRYPOINT .*$/m)?.[0]
+    .match(/--[\w=-]+/g) ?? [];
+
+/** The same for a process without a limit of its memory: that of deploy/. V8 collects less where its heap may grow further. */
+function limitedOptions(): readonly string[] {
   const limits = readFileSync("deploy/helm/gatehouse/values.yaml", "utf8");
   const limitMb = Number(/limits: \{ memory: (\d+)Mi \}/.exec(limits)?.[1]);
-  return options.map((option) =>
+  return imageOptions().map((option) =>
     option.replace(
       /^--max-old-space-size-percentage=(\d+)$/,
       (_, percent) => `--max-old-space-size=${Math.floor((limitMb * Number(percent)) / 100)}`,
@@ -89,7 +91,7 @@ export async function startGatehouse(
   world: World,
   role?: "gateway" | "worker",
 ): Promise<Program & { apiPort: number }> {
-  const args = [...imageOptions(), "gatehouse.mjs", ...(role ? [role] : [])];
+  const args = [...limitedOptions(), "gatehouse.mjs", ...(role ? [role] : [])];
   const env = { ...world.env, LOG_LEVEL: "info" };
   const program = await startProgram(args, env, (line) => {
     if (!line.includes('"process.started"')) return undefined;

@@ -7,7 +7,7 @@ import type { Figure } from "./figure.ts";
 import { startGatehouse, startProgram } from "./process.ts";
 
 const dayMs = 86_400_000;
-const changesADay = 206;
+const usualChangesADay = 206;
 const keptDays = 90;
 const atOnce = 500;
 const policy = `access: { operate: ["S01ONCALL"], administer: ["U0ADA"] }
@@ -36,7 +36,12 @@ export async function measureYear(): Promise<readonly Figure[]> {
   await using world = await buildWorld({ roles: [], policy, compute: { transitionMs: 100 } });
   const redis = new Redis(world.env["REDIS_URL"] ?? "");
   const key = createKeys();
-  await fillYear({ redis, key, id: await restartOnce(world, redis, key) });
+  await fillYear({
+    redis,
+    key,
+    changesADay: usualChangesADay,
+    id: await restartOnce(world, redis, key),
+  });
   await using program = await startProgram(
     [`--max-old-space-size=${heapMb}`, "gatehouse.mjs"],
     { ...world.env, LOG_LEVEL: "info" },
@@ -54,14 +59,14 @@ export async function measureYear(): Promise<readonly Figure[]> {
   redis.disconnect();
   return [
     {
-      name: `${perCommand} of each reading command at once, ${365 * changesADay} changes of a year in Redis: memory at most`,
+      name: `${perCommand} of each reading command at once, ${365 * usualChangesADay} changes of a year in Redis: memory at most`,
       values: [{ value: program.peakMb(), unit: "MB", most: 450 }],
     },
   ];
 }
 
 /** Resolves once nothing was posted for some seconds. */
-async function quiet(world: World): Promise<void> {
+export async function quiet(world: World): Promise<void> {
   for (let last = -1; last !== world.slack.calls().length; await sleep(5_000))
     last = world.slack.calls().length;
 }
@@ -76,14 +81,23 @@ async function restartOnce(world: World, redis: Redis, key: Keys): Promise<strin
   return id;
 }
 
+interface Year {
+  redis: Redis;
+  key: Keys;
+  /** The request that is copied. */
+  id: string;
+  changesADay: number;
+}
+
 /** Copies one request over a year, as it is kept: its records for ever, itself for 90 days. */
-async function fillYear({ redis, key, id }: { redis: Redis; key: Keys; id: string }) {
+export async function fillYear({ redis, key, id, changesADay }: Year) {
   const fields = await redis.hgetall(key("request", id));
   const rows = await redis.xrange(key("audit"), "-", "+");
   const records = rows
     .map(([, row]) => fromPairs(row)["record"] ?? "")
     .filter((record) => record.includes(id));
-  await redis.del(...(await redis.keys(`${key("audit")}*`)));
+  for await (const names of redis.scanStream({ match: `${key("audit")}*`, count: 1_000 }))
+    await Promise.all((names as string[]).map((name) => redis.del(name)));
   const count = 365 * changesADay;
   const begin = Date.now() - 365 * dayMs;
   let writes = redis.pipeline();

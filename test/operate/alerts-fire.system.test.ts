@@ -9,33 +9,29 @@ import { expect, it } from "vitest";
 import { freePort } from "../../sandbox/ensure-redis.ts";
 import { findProgram } from "../../sandbox/find-program.ts";
 import { root } from "../structure/sources.ts";
-import { startWorld } from "../support/start-world.ts";
+import { policyWith, shortDeadlines, startWorld } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
+import { privateRedis } from "../support/with-redis.ts";
 
-/** The alerts as shipped, with minutes for which something must hold made seconds. */
+/** The alerts as shipped, with minutes for which something must hold, or that something may be old, made seconds. */
 const rules = readFileSync(path.join(root, "deploy/prometheus/alerts.yml"), "utf8")
   .replaceAll(/(?<= for: )\d+[mh]/g, "1s")
-  .replaceAll(/\[2m\]/g, "[10s]")
-  .replaceAll("[1h:1m]", "[1h:1s]");
+  .replaceAll(/\[[25]m\]/g, "[10s]")
+  .replaceAll("[1h:1m]", "[1h:1s]")
+  .replace(/(?<=inventory_age_seconds\{job="gatehouse"\}\) > )300/, "20");
 
-interface Alert {
-  labels: { alertname: string; instance?: string; reason?: string; role?: string };
-  state: string;
+interface Labels {
+  alertname: string;
+  instance?: string;
+  reason?: string;
+  role?: string;
 }
 
-it("a real Prometheus fires when a gateway of two is gone, when a worker is, and when Redis is full", async ({
-  skip,
-}) => {
-  const prometheus = findProgram(["prometheus"]);
-  if (prometheus === undefined) throw skip("there is no prometheus here");
+/** A Prometheus with these rules, which scrapes these processes. */
+async function startPrometheus(program: string, instances: readonly string[]) {
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), "gatehouse-prometheus-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const roles = ["gateway", "gateway", "worker", "worker"] as const;
-  const world = stack.use(await startWorld({ hasOwnRedis: true, roles }));
-  const admin = new Redis(world.redisUrl);
-  stack.defer(() => admin.disconnect());
-  const instances = world.processes.map(({ opsPort }) => `127.0.0.1:${opsPort}`);
   await writeFile(path.join(folder, "alerts.yml"), rules);
   await writeFile(
     path.join(folder, "prometheus.yml"),
@@ -51,49 +47,117 @@ it("a real Prometheus fires when a gateway of two is gone, when a worker is, and
     `--storage.tsdb.path=${path.join(folder, "data")}`,
     `--web.listen-address=127.0.0.1:${port}`,
   ];
-  const server = spawn(prometheus, words, { env: {}, stdio: "ignore" });
+  const server = spawn(program, words, { env: {}, stdio: "ignore" });
   const serverEnded = once(server, "exit");
   stack.defer(async () => {
     server.kill("SIGKILL");
     await serverEnded;
   });
-  const api = async (what: string): Promise<unknown> => {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${what}`).catch(() => undefined);
+  const ask = async (question: string): Promise<unknown> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${question}`).catch(
+      () => undefined,
+    );
     return answer?.ok ? ((await answer.json()) as { data: unknown }).data : undefined;
   };
-  const firing = async () => {
-    const { alerts = [] } = ((await api("alerts")) ?? {}) as { alerts?: Alert[] };
-    return alerts.filter(({ state }) => state === "firing").map(({ labels }) => labels);
+  const kept = stack.move();
+  return {
+    async firing(): Promise<Labels[]> {
+      const data = (await ask("alerts")) as
+        | { alerts: { labels: Labels; state: string }[] }
+        | undefined;
+      const alerts = data?.alerts ?? [];
+      return alerts.filter(({ state }) => state === "firing").map(({ labels }) => labels);
+    },
+    async readyCount(): Promise<number> {
+      const query = encodeURIComponent("count(min by (instance) (gatehouse_ready) == 1)");
+      const data = (await ask(`query?query=${query}`)) as
+        | { result: { value: [number, string] }[] }
+        | undefined;
+      return Number(data?.result[0]?.value[1] ?? 0);
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
-  const query = encodeURIComponent("count(min by (instance) (gatehouse_ready) == 1)");
-  const howManyAreReady = async () => {
-    const found = (await api(`query?query=${query}`)) as
-      | { result: { value: [number, string] }[] }
-      | undefined;
-    return found?.result[0]?.value[1];
-  };
-  await until(howManyAreReady).toBe("4");
+}
 
-  await admin.config("SET", "maxmemory", "1mb");
-  await until(firing).toContainEqual(
-    expect.objectContaining({ alertname: "GatehouseRedisRefusesWrites", reason: "redis-full" }),
+it("a real Prometheus fires in nine incidents, one after the other,", async ({ skip }) => {
+  const program = findProgram(["prometheus"]);
+  if (program === undefined) throw skip("there is no prometheus here");
+  await using stack = new AsyncDisposableStack();
+  const redis = stack.use(await privateRedis());
+  const roles = ["gateway", "gateway", "worker", "worker"] as const;
+  const world = stack.use(
+    await startWorld({
+      redisUrl: redis.url,
+      roles,
+      policy: policyWith({ timing: shortDeadlines.timing }),
+      pace: shortDeadlines.pace,
+    }),
   );
-  await admin.config("SET", "maxmemory", "0");
-  await until(howManyAreReady).toBe("4");
+  const { compute, slack, olivia, ada } = world;
+  const instances = world.processes.map(({ opsPort }) => `127.0.0.1:${opsPort}`);
+  const { firing, readyCount } = stack.use(await startPrometheus(program, instances));
+  const fires = (labels: Partial<Labels>) =>
+    until(firing).toContainEqual(expect.objectContaining(labels));
+  const names = async () => (await firing()).map(({ alertname }) => alertname);
+  await until(readyCount).toBe(4);
 
+  // 1. An outcome is unknown
+  compute.weather({ match: "POST /v1/vms/:id/snapshots", lost: "after", times: 1 });
+  await olivia.types("ops", "/vm snapshot db-1 before-incident");
+  await fires({ alertname: "GatehouseOutcomeUnknown" });
+
+  // 2. The compute service is away
+  compute.weather({ status: 503 });
+  await fires({ alertname: "GatehouseComputeFails" });
+  await fires({ alertname: "GatehouseInventoryOld" });
+  compute.clear();
+  await until(names).not.toContain("GatehouseInventoryOld");
+
+  // 3. Slack is away
+  const back = slack.weather.add({ method: "apps.connections.open", kind: "server-error" });
+  slack.socketMode.disconnect("cut");
+  await fires({ alertname: "GatehouseSlackDisconnected" });
+  await fires({ alertname: "GatehouseNotReady", reason: "slack" });
+  back();
+  await until(readyCount).toBe(4);
+
+  // 4. The key is revoked: no write, and no list of projects
+  for (const match of ["POST /v1/*", "GET /v1/projects"]) compute.weather({ match, status: 401 });
+  await olivia.types("ops", "/vm restart web-2");
+  await fires({ alertname: "GatehouseFrozen" });
+  compute.clear();
+  await ada.types("ops", "/gatehouse thaw");
+  await until(names).not.toContain("GatehouseFrozen");
+
+  // 5. Redis is set to evict
+  const admin = new Redis(redis.url);
+  await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+  await fires({ alertname: "GatehouseRedisVolatile" });
+  await admin.config("SET", "maxmemory-policy", "noeviction");
+  await until(names).not.toContain("GatehouseRedisVolatile");
+
+  // 6. Redis is full, and answers
+  await admin.config("SET", "maxmemory", "1mb");
+  await fires({ alertname: "GatehouseRedisRefusesWrites", reason: "redis-full" });
+  await admin.config("SET", "maxmemory", "0");
+  await until(readyCount).toBe(4);
+
+  // 7. Redis is gone
+  admin.disconnect();
+  await redis.kill();
+  await fires({ alertname: "GatehouseRedisDown" });
+  await redis.start();
+  await until(readyCount).toBe(4);
+
+  // 8 and 9. A gateway of two is gone, then a worker of two
   for (const [at, role] of [
     [1, "gateway"],
     [3, "worker"],
   ] as const) {
     await world.processes[at]?.close();
-    await until(firing).toContainEqual(
-      expect.objectContaining({ alertname: "GatehouseProcessDown", instance: instances[at] }),
-    );
-    await until(firing).toContainEqual(
-      expect.objectContaining({ alertname: "GatehouseProcessMissing", role }),
-    );
+    await fires({ alertname: "GatehouseProcessDown", instance: instances[at] ?? "" });
+    await fires({ alertname: "GatehouseProcessMissing", role });
   }
   // The others are there; a slow machine may have missed one of them for a moment
-  const names = async () => (await firing()).map(({ alertname }) => alertname);
   await until(names).not.toContain("GatehouseDown");
 });

@@ -68,7 +68,8 @@ describe("deploy/kubernetes", () => {
       if (!set) throw new Error(`no ${role}`);
       const pod = set.spec.template.spec;
       const [container] = pod.containers;
-      expect(container.args).toEqual([...imageStarts, role]);
+      expect(container).not.toHaveProperty("command");
+      expect(container.args).toEqual([role]);
       expect(pod.securityContext).toMatchObject({
         runAsNonRoot: true,
         runAsUser: Number(uid),
@@ -372,6 +373,7 @@ describe("compose.yaml", () => {
         build?: string;
         image: string;
         command: string[];
+        entrypoint?: string[];
         environment?: Record<string, string>;
         logging?: { options?: object };
         mem_limit?: string;
@@ -400,9 +402,9 @@ describe("compose.yaml", () => {
     const ofOthers = ["REDIS_CERT_FILE", "REDIS_KEY_FILE", "REDIS_NAMESPACE", "HOST"];
     const elsewhere = ["REDIS_PASSWORD", "GATEHOUSE_ALLOW_VOLATILE_REDIS", ...ofOthers];
     const given = documented.filter((name) => known.has(name) && !elsewhere.includes(name));
-    for (const [name, { command, environment = {} }] of Object.entries(ours)) {
+    for (const [name, { command, entrypoint, environment = {} }] of Object.entries(ours)) {
       const role = name.replace(/-\d$/, "");
-      expect(command).toEqual([...imageStarts, role]);
+      expect({ entrypoint, command }).toEqual({ entrypoint: undefined, command: [role] });
       expect(Object.keys(environment).filter((variable) => !isKnown(variable))).toEqual([]);
       const missing = given.filter((variable) => !(variable in environment));
       expect(missing.toSorted(), name).toEqual(

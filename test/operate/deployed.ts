@@ -21,7 +21,10 @@ export const known = new Set(
 /** What lets deliveries in: a worker must not have it. */
 export const gatewayOnly = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"];
 export const dockerfile = fileOf("Dockerfile");
-export const imageStarts = JSON.parse(/^CMD (\[.*\])/m.exec(dockerfile)?.[1] ?? "[]") as string[];
+/** What the image runs before the words that follow its name. */
+export const imageStarts = JSON.parse(
+  /^ENTRYPOINT (\[.*\])/m.exec(dockerfile)?.[1] ?? "[]",
+) as string[];
 export const [, uid, gid] = /^USER (\d+):(\d+)/m.exec(dockerfile) ?? [];
 
 /** Where gatehouse.yml may let endorsements be fetched to: one path, as every process reads the same file. */

@@ -20,7 +20,7 @@ const elsewhere: [command: RegExp, needs: string][] = [
   [/^node gatehouse\.mjs policy check$/, "release.system.test.ts, which types all of install.md"],
   [/^node --env-file=\.env gatehouse\.mjs( doctor)?$/, "release.system.test.ts, too"],
   [/ audit archive /, "a trail of more than 90 days: test/cli/audit.test.ts makes one"],
-  [/^docker /, "a Docker engine"],
+  [/^docker /, "a Docker engine: compose.system.test.ts"],
   [/^kubectl /, "a cluster"],
   [/^\$EDITOR /, "a person"],
   [/^(systemctl|cp -r) /, "systemd: systemd.system.test.ts pastes them"],

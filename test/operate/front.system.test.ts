@@ -45,7 +45,7 @@ describe("an old Node.js", () => {
     const dockerfile = textOf("Dockerfile");
     expect(dockerfile).toMatch(/^COPY .*\bgatehouse\.mjs\b/m);
     expect(textOf(".dockerignore")).toContain("!gatehouse.mjs\n");
-    expect(dockerfile).toMatch(/^CMD \["node", "--disable-sigusr1", .*"gatehouse\.mjs"\]/m);
+    expect(dockerfile).toMatch(/^ENTRYPOINT \["node", "--disable-sigusr1", .*"gatehouse\.mjs"\]/m);
   });
 });
 

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
@@ -6,6 +6,8 @@ import { parse } from "yaml";
 import { silentLog } from "../../src/log/log.ts";
 import { startHealth } from "../../src/operate/health.ts";
 import { startWebServer } from "../../src/operate/web-server.ts";
+import { root } from "../structure/sources.ts";
+import { imageStarts } from "./deployed.ts";
 
 const fileOf = (name: string) => readFile(new URL(`../../${name}`, import.meta.url), "utf8");
 
@@ -38,6 +40,17 @@ it("the image's health check finds the probes where they are, and takes nothing 
     await ops.close();
     await api.close();
   }
+});
+
+it("what follows the name of the image are Gatehouse's own words", () => {
+  const run = (...words: string[]) => {
+    const options = [...imageStarts.slice(1), ...words];
+    const { status, stdout, stderr } = spawnSync(process.execPath, options, { cwd: root, env: {} });
+    return { status, said: String(stdout) + String(stderr) };
+  };
+  expect(run("--version")).toEqual({ status: 0, said: expect.stringMatching(/^gatehouse \d/) });
+  const incomplete = { status: 78, said: expect.stringContaining("SLACK_BOT_TOKEN: is missing") };
+  expect(run("gateway")).toEqual(incomplete);
 });
 
 it("compose.yaml publishes no port", async () => {

@@ -6,6 +6,7 @@ import { ensureRedis } from "../../sandbox/ensure-redis.ts";
 import { type PrivateRedis, privateRedis } from "./with-redis.ts";
 
 interface Service {
+  image: string;
   command: string[];
   environment?: Record<string, string>;
   healthcheck?: { test: string[] };

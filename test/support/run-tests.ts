@@ -1,6 +1,7 @@
 import { messageOf } from "../../src/errors.ts";
 import { lastReleaseProblem } from "./last-release.ts";
 import { installPrograms } from "./programs.ts";
+import { engineProblem } from "./shipped.ts";
 import { ensureRedis } from "../../sandbox/ensure-redis.ts";
 import { parseCLI, startVitest, type TestModule } from "vitest/node";
 
@@ -19,7 +20,7 @@ export async function runTests(
     return 1;
   }
   if (needsPrograms)
-    for (const skipped of [await installPrograms(), lastReleaseProblem()])
+    for (const skipped of [await installPrograms(), lastReleaseProblem(), await engineProblem()])
       if (skipped !== undefined) process.stderr.write(`${skipped}\n`);
   const { filter, options } = parseCLI(["vitest", "run", ...args]);
   const vitest = await startVitest(filter, { ...options, watch: false });

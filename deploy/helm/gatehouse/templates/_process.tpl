@@ -117,7 +117,7 @@ spec:
         - name: {{ .role }}
           image: {{ include "gatehouse.image" .root | quote }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          args: [node, --disable-sigusr1, --min-semi-space-size=16, --max-old-space-size-percentage=60, gatehouse.mjs, {{ .role }}]
+          args: [{{ .role }}]
           envFrom:
             - configMapRef: { name: {{ .root.Release.Name }}-settings }
           env:
