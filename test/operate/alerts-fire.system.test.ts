@@ -79,7 +79,7 @@ async function startPrometheus(program: string, instances: readonly string[]) {
   };
 }
 
-it("a real Prometheus fires in nine incidents, one after the other,", async ({ skip }) => {
+it("a real Prometheus fires in nine incidents, one after the other", async ({ skip }) => {
   const program = findProgram(["prometheus"]);
   if (program === undefined) throw skip("there is no prometheus here");
   await using stack = new AsyncDisposableStack();
