@@ -105,12 +105,14 @@ describe("a call to Slack", () => {
 
 describe("who we are in Slack", () => {
   it("is read once, with words for what is wrong", async () => {
-    const good = { ok: true, user_id: "U1", bot_id: "B1", team_id: "T1", enterprise_id: "E1" };
+    const ids = { user_id: "U1", bot_id: "B1", team_id: "T1", enterprise_id: "E1" };
+    const good = { ok: true, ...ids, team: "Acme" };
     await using slack = await slackThat(json(200, good));
     expect(await readIdentity(slack.web, { appToken: "xapp-1-A0123-456-abc" })).toEqual({
       botUserId: "U1",
       botId: "B1",
       teamId: "T1",
+      teamName: "Acme",
       enterpriseId: "E1",
       appId: "A0123",
     });

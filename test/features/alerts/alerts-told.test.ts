@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stretchDeadlines } from "../../../src/deadline.ts";
 import { createAlerts, firingIn } from "../../../src/features/alerts/alerts.ts";
+import { callOf } from "../../../src/core/request/stage.ts";
 import { createQueues } from "../../../src/queue/queues.ts";
 import { auditOf } from "../../core/asking.ts";
 import { buttonOn, pressPayload, sendSigned } from "../../stories/forge.ts";
@@ -226,6 +227,11 @@ describe("the message of a group", () => {
     await world.olivia.presses("Restart…", { in: card.ts });
     const busy = await at.hears(/👤 olivia is on it: Restart db-1/, world.vera);
     expect(busy.ts).toBe(card.ts);
+    // Only a status that was seen after the send proves that it restarted.
+    await until(async () => {
+      const [request] = await world.store.getMany(await world.store.recentIds({}, 1));
+      return request && callOf(request.stage)?.mark?.status;
+    }).toBe("REBOOTING");
     world.compute.edit.setStatus({ vm: "db-1", status: "RUNNING" });
     world.compute.edit.setMachine({ vm: "db-1" });
     const restarted =
