@@ -58,10 +58,12 @@ it("every command of README, install, operate, and policy runs as it stands ther
   writeFileSync(envFile, lines.map(([name, value]) => `${name}=${value}`).join("\n"));
   /** Resolves with the exit code and the last words. */
   const run = async (command: string) => {
-    const [, ...words] = command
+    const typed = command
       .replace(".env", envFile)
-      .replace("trail.json", path.join(folder, "trail.json"))
-      .split(" ");
+      .replace("trail.json", path.join(folder, "trail.json"));
+    const [, ...words] = (typed.match(/"[^"]*"|\S+/g) ?? []).map((word) =>
+      word.replaceAll('"', ""),
+    );
     if (words[1] === "policy") return runHere(command, words.slice(1));
     await using program = startNode(words, { REDIS_URL: world.redisUrl });
     const code = await program.ended;
