@@ -29,7 +29,7 @@ describe("two teams in one Gatehouse", () => {
       /Gatehouse tells [^]* about[^]*changes\.[^]*3 VMs that this channel may see match/,
     );
     await vera.types("vendor", "/gatehouse subscribe *");
-    await hears(vera, "vendor", /VMs? match/);
+    await hears(vera, "vendor", /VMs that this channel may see match/);
     await vera.types("ops", "/gatehouse subscribe");
     await hears(vera, "ops", /You can't run \/gatehouse subscribe here: you can't see everything/);
 
