@@ -80,7 +80,7 @@ type On = Pick<Trail, "redis" | "key" | "names" | "records" | "head" | "sealsOf"
 
 /** Who removes a person from the trail, and what takes the place of each record. */
 export interface Redaction extends Pick<RedactedMarker, "who" | "why" | "person"> {
-  /** What is left of a record. The same text where there is nothing to remove. */
+  /** Returns the text of a record without the person; the same text where it doesn't name them. */
   redact: (record: string) => string;
   /** The hash whose field `records` counts the redacted records, in the step that redacts them. */
   progress: string;
@@ -172,7 +172,7 @@ async function rewrite(trail: On, redaction: Redaction): Promise<void> {
   }
 }
 
-/** What is left of the records of a page that name the person, each with a new salt. */
+/** Returns the records of a page that name the person, without them and with new salts. */
 async function leftOf(trail: On, page: readonly TrailEntry[], redact: Redaction["redact"]) {
   const named = page.filter(({ record }) => redact(record) !== record);
   const seals = new Map(
@@ -182,7 +182,7 @@ async function leftOf(trail: On, page: readonly TrailEntry[], redact: Redaction[
     const sealed = seals.get(entry.id);
     // It came while the others were copied, so the next pass takes it.
     if (!sealed) return [];
-    // Of a record that is redacted already, the trail was verified before.
+    // A record that was redacted before has no seal of its own text, and the trail was verified already.
     if (entry.salt === undefined && !isSealedBy(entry, sealed.seal, sealed.salt))
       throw new UserError(`Audit record ${entry.id} is not what was sealed`, "run audit verify");
     const salt = randomBytes(16).toString("hex");

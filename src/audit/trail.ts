@@ -56,7 +56,7 @@ export function createTrail(redis: RedisClient, key: Keys) {
     seals: key("audit", "seals"),
     checkpoints: key("audit", "checkpoints"),
     cut: key("audit", "archived"),
-    /** By the number of a redacted record, the ID of the record that vouches for what is left of it. */
+    /** A hash: the number of each redacted record, and the ID of the record that vouches for its text. */
     redacted: key("audit", "redacted"),
     said: (name: string) => key("audit", "said", createHash("sha256").update(name).digest("hex")),
     salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),

@@ -4,7 +4,7 @@ import type { Trail } from "../audit/trail.ts";
 import type { TrailVerdict } from "../audit/verify.ts";
 import { type Erasure, erasePerson } from "../operate/erase-person.ts";
 
-/** What Gatehouse can't erase, and when it ends by itself. */
+/** Lists the places that Gatehouse can't erase, and when each forgets by itself. */
 const elsewhere = `Not erased, because Gatehouse can't:
   Slack's messages and profiles           as long as the workspace keeps them
   the log, and traces if you load an SDK  as long as you keep them

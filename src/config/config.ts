@@ -135,7 +135,7 @@ export function loadConfig({
     get redisCertificate() {
       return redisCertificateIn(read);
     },
-    /** What the keys of this installation begin with, in braces. */
+    /** The name, in braces, with which each key of this installation begins. */
     redisNamespace: read.REDIS_NAMESPACE,
     /**
      * How many replicas of Redis must have a claim before its call is sent. Undefined: one, while

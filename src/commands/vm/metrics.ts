@@ -37,7 +37,7 @@ export const metrics = defineCommand({
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
     const now = valuesNow(usage).map(([label, value]) => md`${label} *${shortNumber(value)}*`);
     const values = md`Now: ${dotted(...now)} (unit not given by the service)`;
-    const looks = periods.map((one) => {
+    const periodButtons = periods.map((one) => {
       const label = one === period ? "Refresh" : one;
       return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one }, `of ${vm.name}`);
     });
@@ -46,7 +46,7 @@ export const metrics = defineCommand({
       push: md`${what} ${usageWords(usage, person.timeZone)}`,
       lines: [now.length > 0 && values],
       body: [usageCharts(usage, `${vm.name}, last ${period}`, person.timeZone)],
-      ways: [looks, await remedies(vm, reading)],
+      ways: [periodButtons, await remedies(vm, reading)],
     });
   },
   data: {

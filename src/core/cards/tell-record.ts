@@ -160,7 +160,7 @@ const listOf = (value: unknown): string[] =>
 const onVms = (vms: readonly string[]): Markdown =>
   vms.length > 0 ? md` on ${listed(vms, 3)}` : md``;
 
-/** What became of the alerts that a change of a VM was to end, as their source told. */
+/** Says whether the alerts of a VM ended after its change, as their source told. */
 function tellRemedy({ verdicts, command }: AuditRecord, by: Markdown, on: Markdown | undefined) {
   const all = typeof verdicts === "object" && verdicts !== null ? Object.entries(verdicts) : [];
   const names = (verdict: string) =>

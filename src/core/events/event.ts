@@ -1,19 +1,19 @@
 import type { AuditEntry } from "../../audit/trail.ts";
 import type { ButtonSpec, Markdown } from "../../messages/message.ts";
-import { recordedVm } from "../cards/tell-record.ts";
+import { recordedVm, tellRecord } from "../cards/tell-record.ts";
 import type { Sight } from "../permit/sight.ts";
 
 /** Something that happened, told from the records of the audit trail that prove it. */
 export interface Event {
   /**
-   * Of events with the same ID one is told: a feature's instead of what the requests alone tell.
+   * Identifies the event. Where several sources tell the same event, the last one counts.
    */
   id: string;
   /** When it happened, or began to (ms). */
   at: number;
   /** One sentence that stands alone, after a sign. */
   text: Markdown;
-  /** What was read, and when. */
+  /** Says which statuses were read, and when. */
   proof?: Markdown | undefined;
   button?: ButtonSpec | undefined;
   /**
@@ -35,12 +35,28 @@ export interface EventSource {
 
 /** The records about one VM each that the reader saw when they were written, and sees now. */
 export function ofSeenVms(entries: readonly AuditEntry[], { vms, only }: Sight) {
-  const found = entries.flatMap((entry) => {
+  const named = entries.flatMap((entry) => {
     const vm = recordedVm(entry.record, vms);
     return vm ? [{ ...entry, vm }] : [];
   });
-  return only(Promise.resolve(found), ({ vm }) => vm);
+  return only(Promise.resolve(named), ({ vm }) => vm);
 }
+
+/** Tells each record about one VM as an event, under the name that the VM has now. */
+export const vmEvents = (name: string, kind: string): EventSource => ({
+  name,
+  what: [kind],
+  async read(entries, about) {
+    const seen = await ofSeenVms(entries, about);
+    return seen.map(({ id, at, record, vm }) => {
+      const text = tellRecord(
+        { ...record, target: vm.id },
+        { person: (person) => person, vm: () => vm.name },
+      );
+      return { id, at, text, records: [id] };
+    });
+  },
+});
 
 /** The names of the people whom audit records name, as a function that knows them. */
 export async function namesIn(

@@ -33,7 +33,7 @@ interface EventsOptions {
   inventory: Inventory;
   store: Pick<Journal, "getMany">;
   changes: readonly ChangeCommand[];
-  /** Those of features. */
+  /** Returns the sources of features. */
   sources(): readonly EventSource[];
   personName(id: string): Promise<string>;
   log: Log;
@@ -73,9 +73,9 @@ export function createEvents(options: EventsOptions) {
       const about = { vms: await sight.vms(), seesAll: scope === undefined, only: sight.only };
       const unread: string[] = [];
       const read = sources.map(async ({ name, what, read: readSource }) => {
-        const theirs = entries.filter(({ record }) => what.includes(recordedText(record["what"])));
+        const ofKinds = entries.filter(({ record }) => what.includes(recordedText(record["what"])));
         try {
-          return await readSource(theirs, about);
+          return await readSource(ofKinds, about);
         } catch (error) {
           log.warn("events.unread", { source: name, why: messageOf(error) });
           unread.push(name);

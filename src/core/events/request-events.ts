@@ -14,7 +14,7 @@ import type { StoredRequest } from "../request/stored-request.ts";
 import type { Event, EventSource } from "./event.ts";
 
 /** Records about a request, all with its ID. */
-const what = ["request", "review-signed", "alarm", "late-effect"];
+const kinds = ["request", "review-signed", "alarm", "late-effect"];
 
 /** An event for each request, with its safety snapshot, or for each rollout. */
 export function requestEvents(on: {
@@ -63,13 +63,13 @@ export function requestEvents(on: {
 
   return {
     name: "requests",
-    what,
+    what: kinds,
     async read(entries, sight) {
       const all = await sight.only(requestsOf(entries), ({ record }) => record.target);
       const oldest = Math.min(...all.map(({ record }) => record.createdAt));
       // A request that was made earlier has earlier records, too.
       const isWhole = oldest >= (entries[0]?.at ?? oldest);
-      const read = isWhole ? entries : await recordsSince(oldest, what);
+      const read = isWhole ? entries : await recordsSince(oldest, kinds);
       const parents = new Map(all.map((request) => [request.record.id, actIdOf(request)]));
       const recordsOf = Map.groupBy(read, (entry) => parents.get(requestIdOf(entry)));
       const shown = all.filter(

@@ -165,7 +165,7 @@ export function auditOrigin(origin: Origin): Record<string, unknown> {
     case "button":
       return { kind: origin.kind };
     case "proposal": {
-      // Its own record says who proposed it, and why.
+      // The record of the proposal says already who made it, and why.
       const { asked: _asked, ...rest } = origin;
       return rest;
     }

@@ -359,7 +359,7 @@ export function alertSource(options: {
       const { command: called, origin, target } = request.record;
       const command = commands.find(({ name }) => name === called);
       if (!command || !isChange(command)) return [];
-      // What was asked for elsewhere is told to those who see its VM.
+      // A request that was made elsewhere is shown only to readers who see its VM.
       if (origin.kind !== "alert" && !shownIds.has(target.id)) return [];
       const note = request.final ? await options.attestationNote?.(request, command) : undefined;
       return [{ request, command, note }];
