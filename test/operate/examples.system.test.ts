@@ -16,6 +16,7 @@ import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { privateRedis } from "../support/with-redis.ts";
 import { policyTerms } from "../../src/features/index.ts";
 import { until } from "../support/until.ts";
+import { imageStarts } from "./deployed.ts";
 
 /** A process as an example starts it: its command line and its variables, as they stand there. */
 interface Example {
@@ -145,7 +146,7 @@ describe("compose.yaml, with gatehouse.example.yml", () => {
       world,
       Object.entries(services).map(([name, { command, environment = {} }]) => ({
         name,
-        words: command,
+        words: [...imageStarts, ...command],
         variables: Object.fromEntries(
           Object.entries(environment).map(([variable, text]) => [
             variable,
@@ -218,7 +219,7 @@ const places: [place: string, examples: () => Example[]][] = [
           .map(({ spec }) => {
             const [{ args, env }] = spec.template.spec.containers;
             const variables = Object.fromEntries(env.map((one) => [one.name, one.value]));
-            return { name, words: args, variables };
+            return { name, words: [...imageStarts, ...args], variables };
           }),
       ),
   ],
