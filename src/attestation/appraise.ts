@@ -5,7 +5,7 @@ import {
   type Vm,
   ComputeError,
 } from "../fleet/compute/compute.ts";
-import { plain } from "../messages/message.ts";
+import { plain } from "../messages/markdown.ts";
 import { type AppraisalPolicy, matches, pinOf } from "../verifier/appraisal-policy.ts";
 import { appraiseEvidence } from "../verifier/appraise-evidence.ts";
 import type {

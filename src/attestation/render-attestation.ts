@@ -1,4 +1,4 @@
-import { md, type Markdown, timeNear } from "../messages/message.ts";
+import { md, type Markdown, timeNear } from "../messages/markdown.ts";
 import type { AttestationResult } from "../verifier/attestation-result.ts";
 import type { Verification } from "../verifier/verification.ts";
 import { type Appraisal, type Verdict, evidenceName, failureMark } from "./appraise.ts";

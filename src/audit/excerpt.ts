@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { counted } from "../messages/message.ts";
+import { counted } from "../messages/markdown.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { fingerprint, isSignature } from "../text/signed-text.ts";

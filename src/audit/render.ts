@@ -1,14 +1,7 @@
 import { scrub } from "../log/log.ts";
-import {
-  type Message,
-  counted,
-  duration,
-  lines,
-  md,
-  name,
-  plain,
-  card,
-} from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { card } from "../messages/card.ts";
+import { counted, duration, lines, md, name, plain } from "../messages/markdown.ts";
 import type { Anchor } from "./anchors.ts";
 import { type RecordedLoss, type TrailVerdict, range } from "./verify.ts";
 

@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import type { ClientCertificate } from "../config/compute-tls.ts";
 import { UserError } from "../errors.ts";
-import { counted } from "../messages/message.ts";
+import { counted } from "../messages/markdown.ts";
 import { withRedis } from "../redis/redis.ts";
 import { privateFile, readRegularLines, readRegularSync } from "../regular-file.ts";
 import { type Given, UsageError, printableLine, runProgram } from "../text/terminal.ts";

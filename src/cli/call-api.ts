@@ -1,7 +1,7 @@
 import { deadlineMs } from "../deadline.ts";
 import { messageOf, codeOf, rootCause, statusOfProxy } from "../errors.ts";
 import type { ApiAccess } from "../config/api-access.ts";
-import { plain } from "../messages/message.ts";
+import { plain } from "../messages/markdown.ts";
 import { parseJson } from "../text/parse-json.ts";
 
 /** The longest time for which the API lets a call wait (ms). */

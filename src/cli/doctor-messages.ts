@@ -1,19 +1,10 @@
 import type { Config } from "../config/config.ts";
 import { countChart, usageCharts } from "../fleet/charts/chart.ts";
-import {
-  buttons,
-  type ButtonSpec,
-  context,
-  divider,
-  fields,
-  header,
-  md,
-  menu,
-  section,
-  table,
-  type Part,
-  card,
-} from "../messages/message.ts";
+import { context, divider, fields, header, section } from "../messages/blocks.ts";
+import { buttons, type ButtonSpec, menu } from "../messages/buttons.ts";
+import { type Part, card } from "../messages/card.ts";
+import { md } from "../messages/markdown.ts";
+import { table } from "../messages/table.ts";
 import type { Command } from "../registry/define.ts";
 import { renderHelp } from "../registry/help.ts";
 import { modal, reasonInput, textInput } from "../talk/form-view.ts";

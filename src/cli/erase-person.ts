@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import { counted } from "../messages/message.ts";
+import { counted } from "../messages/markdown.ts";
 import type { Trail } from "../audit/trail.ts";
 import type { TrailVerdict } from "../audit/verify.ts";
 import { type Erasure, erasePerson } from "../operate/erase-person.ts";

@@ -12,7 +12,7 @@ import {
 import { type PolicyTerms, callersIn, countedSections } from "../config/policy-section.ts";
 import { withJson } from "../api/schemas.ts";
 import { UserError, messageOf } from "../errors.ts";
-import { counted } from "../messages/message.ts";
+import { counted } from "../messages/markdown.ts";
 import { allRights, listsFor, rightsOver, scopeOfView, whoAre } from "../core/permit/access.ts";
 import { type VoteNeed, mayNeedApproval } from "../core/permit/approval-rule.ts";
 import { ownerOf } from "../core/permit/refusal.ts";

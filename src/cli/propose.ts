@@ -5,7 +5,7 @@ import { type ApiAccess } from "../config/api-access.ts";
 import { configExitCode } from "../config/config-error.ts";
 import { parseDuration } from "../config/durations.ts";
 import { UserError } from "../errors.ts";
-import { duration } from "../messages/message.ts";
+import { duration } from "../messages/markdown.ts";
 import { textAt } from "../slack/json.ts";
 import { UsageError, runProgram, usageExitCode } from "../text/terminal.ts";
 import { signalExitCodes } from "../operate/node-process.ts";

@@ -4,21 +4,10 @@ import { aboutRequest } from "../core/cards/asking.ts";
 import { actIdOf, signOfAct, tellAct, tellGone, tellRollout } from "../core/cards/tell-act.ts";
 import { type Called, tellRecord, tellStep } from "../core/cards/tell-record.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import {
-  List,
-  type Markdown,
-  type Message,
-  buttons,
-  counted,
-  dayAndTime,
-  lineList,
-  md,
-  name,
-  section,
-  sentence,
-  when,
-  card,
-} from "../messages/message.ts";
+import { type Message, section } from "../messages/blocks.ts";
+import { buttons } from "../messages/buttons.ts";
+import { List, lineList, sentence, card } from "../messages/card.ts";
+import { type Markdown, counted, dayAndTime, md, name, when } from "../messages/markdown.ts";
 import { batches } from "../redis/batches.ts";
 import { requestable, runButton } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";

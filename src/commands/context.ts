@@ -4,14 +4,9 @@ import type { Policy } from "../config/policy-file.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { DriftRecords } from "../monitor/drift-records.ts";
-import {
-  type ButtonSpec,
-  type Markdown,
-  type Message,
-  duration,
-  md,
-  dayAndTime,
-} from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { type ButtonSpec } from "../messages/buttons.ts";
+import { type Markdown, duration, md, dayAndTime } from "../messages/markdown.ts";
 import type { ChannelFound } from "../slack/find-channel.ts";
 import type { Asking, LackedRight, Permit, ServiceAsking } from "../core/permit/permit.ts";
 import type { SeenTarget } from "../core/permit/sight.ts";

@@ -1,4 +1,4 @@
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
 import type { Target } from "../registry/define.ts";
 import { defineService } from "../registry/service-key.ts";
 import type { ReadContext } from "./context.ts";

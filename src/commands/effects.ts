@@ -10,7 +10,7 @@ import {
   statusFacts,
   unreadable,
 } from "../fleet/compute/compute.ts";
-import { type Markdown, md } from "../messages/message.ts";
+import { type Markdown, md } from "../messages/markdown.ts";
 import type { Refusal } from "../registry/define.ts";
 
 /** Says what a restart or a stop does to a VM, for the people who confirm or approve it. */

@@ -1,5 +1,5 @@
 import type { InventoryState } from "../fleet/inventory/inventory.ts";
-import { type Markdown, duration, firstFew, md, plain, when } from "../messages/message.ts";
+import { type Markdown, duration, firstFew, md, plain, when } from "../messages/markdown.ts";
 
 /**
  * When a list was read, as an age or, if its answer is kept (`isKept`), as a time, and what the

@@ -1,17 +1,10 @@
 import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { countByStatus, failsWords, statusSign } from "../fleet/inventory/known.ts";
-import {
-  type Message,
-  buttons,
-  context,
-  counted,
-  fields,
-  md,
-  name,
-  plain,
-  sentence,
-} from "../messages/message.ts";
+import { type Message, context, fields } from "../messages/blocks.ts";
+import { buttons } from "../messages/buttons.ts";
+import { sentence } from "../messages/card.ts";
+import { counted, md, name, plain } from "../messages/markdown.ts";
 import { type Target, runButton } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 import { inventoryAge } from "./inventory-age.ts";

@@ -1,7 +1,10 @@
 import * as z from "zod";
 import type { InventoryState } from "../fleet/inventory/inventory.ts";
 import { firstOf } from "../fleet/inventory/known.ts";
-import { type ButtonSpec, type Message, counted, md, name, sentence } from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { type ButtonSpec } from "../messages/buttons.ts";
+import { sentence } from "../messages/card.ts";
+import { counted, md, name } from "../messages/markdown.ts";
 import { runButton, wholeNumber } from "../registry/define.ts";
 import { isoTime, time } from "./shapes.ts";
 import { upperFirst } from "../text/letter-case.ts";

@@ -1,5 +1,5 @@
 import { scopeShownTo, seesMoreElsewhere } from "../core/permit/access.ts";
-import { type Markdown, md } from "../messages/message.ts";
+import { type Markdown, md } from "../messages/markdown.ts";
 import type { ReadContext } from "./context.ts";
 
 /** How an answer says that it tells only a part. What is left out isn't named, or even counted. */

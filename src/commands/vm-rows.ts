@@ -1,5 +1,6 @@
 import { type Failing, statusSign } from "../fleet/inventory/known.ts";
-import { context, lines, md, name } from "../messages/message.ts";
+import { context } from "../messages/blocks.ts";
+import { lines, md, name } from "../messages/markdown.ts";
 
 interface Row {
   id: string;

@@ -1,5 +1,5 @@
 import type { Scope } from "../fleet/inventory/inventory.ts";
-import type { ButtonSpec } from "../messages/message.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 
 /** Whether the command changes the VM itself, so that it may end the VM's alerts. */

@@ -1,6 +1,7 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import type { ButtonSpec, Markdown } from "../messages/message.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
+import type { Markdown } from "../messages/markdown.ts";
 import type { Target } from "../registry/define.ts";
 
 /** The order of causes, the one that a person must know first at the start. */

@@ -43,7 +43,7 @@ import type { Announce, OwedNotices } from "../core/deliver/notices.ts";
 import type { Web } from "../slack/web.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
 import type { EmergencyWords } from "../registry/emergency.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";

@@ -1,5 +1,6 @@
 import type { Sight } from "../core/permit/sight.ts";
-import type { ButtonSpec, Markdown } from "../messages/message.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
+import type { Markdown } from "../messages/markdown.ts";
 
 export interface Line {
   /** Identifies the line within its kind for snoozing, as long as digests have the line. */

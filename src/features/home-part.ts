@@ -1,6 +1,7 @@
 import type { Sight } from "../core/permit/sight.ts";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
-import type { ButtonSpec, Markdown } from "../messages/message.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
+import type { Markdown } from "../messages/markdown.ts";
 
 /**
  * A section that a feature adds to the Home tab, between what waits for a person and what runs. A

@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
 import { alertChannel, policyPlaceOf } from "../core/permit/access.ts";
 
 export type Alarms = ReturnType<typeof createAlarms>;

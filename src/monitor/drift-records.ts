@@ -1,6 +1,6 @@
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { Failing } from "../fleet/inventory/known.ts";
-import { type Markdown, counted, listed } from "../messages/message.ts";
+import { type Markdown, counted, listed } from "../messages/markdown.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Alarms } from "./alarms.ts";
 import { createKnownRecords } from "./known-records.ts";

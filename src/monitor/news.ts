@@ -1,4 +1,4 @@
-import type { ButtonSpec } from "../messages/message.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 import type { Target } from "../registry/define.ts";
 
 /** The kinds of events: VMs go to ERROR or leave it, attestation fails, and changes are made. */

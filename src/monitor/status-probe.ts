@@ -12,17 +12,10 @@ import {
 } from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
 import { statusSign } from "../fleet/inventory/known.ts";
-import {
-  type Markdown,
-  type Message,
-  buttons,
-  duration,
-  lines,
-  list,
-  md,
-  section,
-  card,
-} from "../messages/message.ts";
+import { type Message, section } from "../messages/blocks.ts";
+import { buttons } from "../messages/buttons.ts";
+import { list, card } from "../messages/card.ts";
+import { type Markdown, duration, lines, md } from "../messages/markdown.ts";
 import type { Trail } from "../audit/trail.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Journal } from "../core/request/journal.ts";

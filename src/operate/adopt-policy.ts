@@ -2,7 +2,7 @@ import { type StoredPolicy, storedPolicyKey } from "../audit/stored-policy.ts";
 import { type PolicyText, changeInWords, changesBetween } from "../config/changing-policy.ts";
 import { servicesVersion } from "../config/policy-file.ts";
 import type { Log } from "../log/log.ts";
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
 import { pendingList } from "../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../redis/redis.ts";
 import type { Journal } from "../core/request/journal.ts";

@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
 import { busyChannels, freezeNews, thawNews } from "../core/deliver/freeze-news.ts";
 import { type Command, freezeEnder } from "../registry/define.ts";
 import type { PendingWork } from "../queue/pending-work.ts";

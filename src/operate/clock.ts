@@ -1,5 +1,5 @@
 import type { Log } from "../log/log.ts";
-import { duration } from "../messages/message.ts";
+import { duration } from "../messages/markdown.ts";
 import type { DatedAnswer } from "../slack/web.ts";
 
 /**

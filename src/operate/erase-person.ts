@@ -4,7 +4,7 @@ import { readStoredPolicy } from "../audit/stored-policy.ts";
 import { createTrail } from "../audit/trail.ts";
 import { UserError } from "../errors.ts";
 import { batches } from "../redis/batches.ts";
-import { counted } from "../messages/message.ts";
+import { counted } from "../messages/markdown.ts";
 import { type Keys, type RedisClient, redisNow } from "../redis/redis.ts";
 import { openStoredTexts } from "./stored-texts.ts";
 

@@ -43,7 +43,7 @@ import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { createTallies, startPresence } from "./presence.ts";
 import { startDelivery } from "./start-delivery.ts";
 import { startFeatures } from "./start-features.ts";
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
 import { withAppraisalsTold } from "../attestation/appraiser.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;

@@ -1,5 +1,5 @@
 import { ConfigError } from "../config/config-error.ts";
-import { counted } from "../messages/message.ts";
+import { counted } from "../messages/markdown.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { processName, readProcesses } from "./presence.ts";
 

@@ -1,4 +1,6 @@
-import { type Message, hintOf, md, sentence, plain, card } from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { sentence, card } from "../messages/card.ts";
+import { hintOf, md, plain } from "../messages/markdown.ts";
 import type { Log } from "../log/log.ts";
 import type { RedisCheck } from "../redis/check.ts";
 

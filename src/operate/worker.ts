@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
 import { observeAlive, startHeartbeat } from "../queue/heartbeat.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type PendingWork, startPendingWork } from "../queue/pending-work.ts";

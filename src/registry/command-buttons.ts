@@ -1,4 +1,5 @@
-import { menu, shortened } from "../messages/message.ts";
+import { menu } from "../messages/buttons.ts";
+import { shortened } from "../messages/markdown.ts";
 import { runButton } from "./define.ts";
 
 // Buttons for messages that aren't the answer to a command. Each runs a command as if it had been

@@ -2,7 +2,9 @@ import * as z from "zod";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Accepted, Compute, Project, Vm } from "../fleet/compute/compute.ts";
 import type { KnownSnapshot, Snapshots } from "../fleet/inventory/snapshots.ts";
-import type { Markdown, ButtonSpec, Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
+import type { Markdown } from "../messages/markdown.ts";
 import { upperFirst } from "../text/letter-case.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import type { Markdown } from "../messages/message.ts";
+import type { Markdown } from "../messages/markdown.ts";
 
 /**
  * Texts about changes that skip approvals. If no feature provides them, `--break-glass` is refused.

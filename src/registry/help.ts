@@ -1,20 +1,8 @@
 import { fold } from "../text/fold.ts";
-import {
-  lines,
-  Markdown,
-  md,
-  name,
-  type Block,
-  buttons,
-  type ButtonSpec,
-  divider,
-  lineList,
-  type List,
-  type Message,
-  section,
-  sentence,
-  card,
-} from "../messages/message.ts";
+import { type Block, divider, type Message, section } from "../messages/blocks.ts";
+import { buttons, type ButtonSpec } from "../messages/buttons.ts";
+import { lineList, type List, sentence, card } from "../messages/card.ts";
+import { lines, Markdown, md, name } from "../messages/markdown.ts";
 import { nearest } from "../text/nearest.ts";
 import {
   type Command,

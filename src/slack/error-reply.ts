@@ -2,18 +2,10 @@ import { randomBytes } from "node:crypto";
 import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import {
-  type ButtonSpec,
-  type Message,
-  buttons,
-  context,
-  sentence,
-  hintOf,
-  lines,
-  md,
-  Markdown,
-  name,
-} from "../messages/message.ts";
+import { type Message, context } from "../messages/blocks.ts";
+import { type ButtonSpec, buttons } from "../messages/buttons.ts";
+import { sentence } from "../messages/card.ts";
+import { hintOf, lines, md, Markdown, name } from "../messages/markdown.ts";
 import { redisTrouble } from "../redis/redis.ts";
 
 /**

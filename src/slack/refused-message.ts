@@ -1,5 +1,6 @@
 import { asText, inFewWords } from "../fleet/charts/in-words.ts";
-import { type Message, sharedOutside, unseenGroup } from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { sharedOutside, unseenGroup } from "../messages/channel-errors.ts";
 import { type WebAnswer, isBecauseOfUs } from "./web-answer.ts";
 
 /** Permanent refusals of a channel. Messages then go elsewhere. */

@@ -1,6 +1,7 @@
 import { request } from "undici";
 import { deadlineMs } from "../deadline.ts";
-import { type Message, fitting } from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { fitting } from "../messages/card.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { at } from "./json.ts";
 

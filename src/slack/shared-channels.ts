@@ -1,5 +1,5 @@
 import type { Log } from "../log/log.ts";
-import { sharedOutside, unseenGroup } from "../messages/message.ts";
+import { sharedOutside, unseenGroup } from "../messages/channel-errors.ts";
 import { type WebData, at, textAt } from "./json.ts";
 import { type WebAnswer, isShutOut } from "./web-answer.ts";
 import type { Web } from "./web.ts";

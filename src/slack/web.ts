@@ -3,7 +3,7 @@ import { type Live, currentValue } from "../config/changing-file.ts";
 import { deadlineMs } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
 import { slackLogger } from "../log/slack-logger.ts";
-import { fitting } from "../messages/message.ts";
+import { fitting } from "../messages/card.ts";
 import type { WebData } from "./json.ts";
 import { type WebAnswer, classify, isShutOut } from "./web-answer.ts";
 

@@ -1,16 +1,10 @@
 import { findChannel } from "../slack/find-channel.ts";
 import type { ReadContext } from "../commands/context.ts";
-import {
-  Markdown,
-  type Message,
-  buttons,
-  buttonsOf,
-  context,
-  howToOpen,
-  md,
-  name,
-  withParts,
-} from "../messages/message.ts";
+import { type Message, context } from "../messages/blocks.ts";
+import { buttons } from "../messages/buttons.ts";
+import { buttonsOf, withParts } from "../messages/card.ts";
+import { howToOpen } from "../messages/channel-errors.ts";
+import { Markdown, md, name } from "../messages/markdown.ts";
 import { type Asking, type ServiceAsking, mayRun } from "../core/permit/permit.ts";
 import { type Answer, dottedName } from "../registry/define.ts";
 import type { ReadInvocation } from "../registry/invocation.ts";

@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import type { Markdown } from "../messages/message.ts";
+import type { Markdown } from "../messages/markdown.ts";
 import {
   type About,
   type Asking,

@@ -1,4 +1,4 @@
-import type { Block, Message } from "../messages/message.ts";
+import type { Block, Message } from "../messages/blocks.ts";
 import type { Command } from "../registry/define.ts";
 import { payloadOf, textAt } from "../slack/json.ts";
 import { type Interaction, type Reply, isDirect } from "../slack/receive/interaction.ts";

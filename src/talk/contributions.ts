@@ -1,5 +1,5 @@
 import type { RequestRecord } from "../core/request/record.ts";
-import type { Markdown } from "../messages/message.ts";
+import type { Markdown } from "../messages/markdown.ts";
 import type { ChangeCommand, DialogFacts, Target } from "../registry/define.ts";
 import type { Input } from "../registry/invocation.ts";
 

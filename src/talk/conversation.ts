@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import { md } from "../messages/message.ts";
+import { md } from "../messages/markdown.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import type { GivenUp } from "../queue/interactions.ts";
 import { say } from "../slack/error-reply.ts";

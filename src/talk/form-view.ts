@@ -1,16 +1,9 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
-import {
-  type ButtonSpec,
-  Markdown,
-  atTime,
-  buttons,
-  lines,
-  md,
-  plainText,
-  section,
-  when,
-} from "../messages/message.ts";
+import { section } from "../messages/blocks.ts";
+import { type ButtonSpec, buttons } from "../messages/buttons.ts";
+import { Markdown, atTime, lines, md, when } from "../messages/markdown.ts";
+import { plainText } from "../messages/text-objects.ts";
 import {
   type Argument,
   type ChangeCommand,

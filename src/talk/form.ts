@@ -1,7 +1,8 @@
 import { plainForm } from "../text/fold.ts";
 import type { ModalView } from "@slack/types";
 import { UserError } from "../errors.ts";
-import { hintOf, lines, md, plain, section } from "../messages/message.ts";
+import { section } from "../messages/blocks.ts";
+import { hintOf, lines, md, plain } from "../messages/markdown.ts";
 import { type Asking, type Permit, breakGlassBasis, specify } from "../core/permit/permit.ts";
 import {
   type Argument,

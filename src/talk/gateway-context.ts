@@ -23,7 +23,8 @@ import type { Web } from "../slack/web.ts";
 import type { Considered, KnownConcerns, MadeRequest } from "./contributions.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Asking, LackedRight, Permit } from "../core/permit/permit.ts";
-import type { ButtonSpec, Message } from "../messages/message.ts";
+import type { Message } from "../messages/blocks.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 
 /** Everything that commands, presses and forms answer from, as the acting person may see it. */
 export interface GatewayContext extends Surroundings {

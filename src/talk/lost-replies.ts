@@ -1,15 +1,11 @@
 import type { Announce } from "../core/deliver/notices.ts";
 import { stateWords } from "../core/request/stage.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import {
-  type ButtonSpec,
-  type Markdown,
-  type Message,
-  limits,
-  md,
-  name,
-  card,
-} from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { type ButtonSpec } from "../messages/buttons.ts";
+import { card } from "../messages/card.ts";
+import { limits } from "../messages/limits.ts";
+import { type Markdown, md, name } from "../messages/markdown.ts";
 import type { Command } from "../registry/define.ts";
 import { asksForChange, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";

@@ -1,6 +1,7 @@
 import type { ModalView } from "@slack/types";
 import type { Rehearsed } from "../commands/context.ts";
-import { context, lines, md, section, when } from "../messages/message.ts";
+import { context, section } from "../messages/blocks.ts";
+import { lines, md, when } from "../messages/markdown.ts";
 import type { Press } from "../slack/receive/interaction.ts";
 import { openView } from "./form.ts";
 import { modal } from "./form-view.ts";

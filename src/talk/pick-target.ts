@@ -1,5 +1,9 @@
 import * as z from "zod";
-import { buttons, lines, md, plainText, section, sentence } from "../messages/message.ts";
+import { section } from "../messages/blocks.ts";
+import { buttons } from "../messages/buttons.ts";
+import { sentence } from "../messages/card.ts";
+import { lines, md } from "../messages/markdown.ts";
+import { plainText } from "../messages/text-objects.ts";
 import {
   type Argument,
   dottedName,

@@ -1,5 +1,6 @@
 import { UserError } from "../errors.ts";
-import { type Message, md, when, withFullStop } from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { md, when, withFullStop } from "../messages/markdown.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
 import type { Permit } from "../core/permit/permit.ts";
 import {

@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import { channelLink, md, type Markdown, name } from "../messages/message.ts";
+import { channelLink, md, type Markdown, name } from "../messages/markdown.ts";
 import { mayPostIn } from "../slack/find-channel.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
 import { channelOfProject, scopeOfPerson } from "../core/permit/access.ts";

@@ -1,14 +1,8 @@
-import {
-  type ButtonSpec,
-  type Message,
-  buttons,
-  limits,
-  lines,
-  md,
-  name,
-  sentence,
-  card,
-} from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { type ButtonSpec, buttons } from "../messages/buttons.ts";
+import { sentence, card } from "../messages/card.ts";
+import { limits } from "../messages/limits.ts";
+import { lines, md, name } from "../messages/markdown.ts";
 import { targetButton } from "../core/cards/target-button.ts";
 import { vmOf } from "../core/submit/resolve-targets.ts";
 import {

@@ -1,5 +1,7 @@
 import { UserError } from "../errors.ts";
-import { buttons, hintOf, md, name, withParts } from "../messages/message.ts";
+import { buttons } from "../messages/buttons.ts";
+import { withParts } from "../messages/card.ts";
+import { hintOf, md, name } from "../messages/markdown.ts";
 import { type Asking, breakGlassBasis, forChange, specify } from "../core/permit/permit.ts";
 import { isToConfirm } from "../core/permit/refusal.ts";
 import { type ChangeCommand, confirmedSuffix, calledName, isPin } from "../registry/define.ts";

@@ -1,12 +1,8 @@
 import { fold } from "../text/fold.ts";
-import {
-  Markdown,
-  type Message,
-  buttons,
-  md,
-  name as code,
-  sentence,
-} from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { buttons } from "../messages/buttons.ts";
+import { sentence } from "../messages/card.ts";
+import { Markdown, md, name as code } from "../messages/markdown.ts";
 import { isRunIn } from "../core/permit/refusal.ts";
 import { mayRun } from "../core/permit/permit.ts";
 import { PickOne, targetOf } from "../core/submit/resolve-targets.ts";

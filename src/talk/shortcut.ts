@@ -1,6 +1,9 @@
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import { statusSign } from "../fleet/inventory/known.ts";
-import { type Message, md, name, table, card } from "../messages/message.ts";
+import { type Message } from "../messages/blocks.ts";
+import { card } from "../messages/card.ts";
+import { md, name } from "../messages/markdown.ts";
+import { table } from "../messages/table.ts";
 import { say } from "../slack/error-reply.ts";
 import type { Interaction } from "../slack/receive/interaction.ts";
 import { authorize } from "./authorize.ts";

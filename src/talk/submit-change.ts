@@ -1,6 +1,8 @@
 import { attestationInWords } from "../attestation/appraiser.ts";
 import { UserError } from "../errors.ts";
-import { buttons, duration, md, name, sentence } from "../messages/message.ts";
+import { buttons } from "../messages/buttons.ts";
+import { sentence } from "../messages/card.ts";
+import { duration, md, name } from "../messages/markdown.ts";
 import { type Permit, specify } from "../core/permit/permit.ts";
 import { type Command, type DialogFacts, type Target, calledName } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";

@@ -1,5 +1,5 @@
 import { fold } from "../text/fold.ts";
-import { plain } from "../messages/message.ts";
+import { plain } from "../messages/markdown.ts";
 import type { SuggestRequest, Suggestion } from "../slack/receive/interaction.ts";
 import { maySeeNames } from "./authorize.ts";
 import { regionsKnown } from "./dialog-facts.ts";

@@ -1,6 +1,8 @@
 import { ComputeError } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
-import { type Message, context, md, name, withParts } from "../messages/message.ts";
+import { type Message, context } from "../messages/blocks.ts";
+import { withParts } from "../messages/card.ts";
+import { md, name } from "../messages/markdown.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import { mayAsk } from "../core/permit/permit.ts";
 import { type ReadInvocation, asksForChange } from "../registry/invocation.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message } from "../../src/messages/message.ts";
+import type { Message } from "../../src/messages/blocks.ts";
 import { person, usual, vm } from "../core/permit/sample.ts";
 import { storeRequest as asked, oneOf, restartOf, stageOf } from "../core/asking.ts";
 import { until } from "../support/until.ts";

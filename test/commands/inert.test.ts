@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
-import type { Message } from "../../src/messages/message.ts";
+import type { Message } from "../../src/messages/blocks.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { renderHelp } from "../../src/registry/help.ts";
 import { vm as target } from "../core/permit/sample.ts";

@@ -14,7 +14,7 @@ import { createInventory } from "../../src/fleet/inventory/create-inventory.ts";
 import type { Inventory } from "../../src/fleet/inventory/inventory.ts";
 import { type Snapshots, createSnapshots } from "../../src/fleet/inventory/snapshots.ts";
 import { silentLog } from "../../src/log/log.ts";
-import type { Message } from "../../src/messages/message.ts";
+import type { Message } from "../../src/messages/blocks.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
 import { type Target, requestable } from "../../src/registry/define.ts";
 import { parseCommand } from "../../src/registry/parse.ts";

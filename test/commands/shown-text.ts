@@ -1,4 +1,4 @@
-import type { Message } from "../../src/messages/message.ts";
+import type { Message } from "../../src/messages/blocks.ts";
 import { complaintsAbout, mostWeight, weightOf } from "../../sandbox/slack/blocks/check.ts";
 
 /** What Slack would refuse about a message, in its own words; empty when it would take it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message } from "../../src/messages/message.ts";
+import type { Message } from "../../src/messages/blocks.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 
 export const nameOf = (n: number) => `vm-${n}-${"confidential-workload-".repeat(4)}`;

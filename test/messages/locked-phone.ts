@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Message, asPost } from "../../src/messages/message.ts";
+import { type Message } from "../../src/messages/blocks.ts";
+import { asPost } from "../../src/messages/card.ts";
 
 /** Who and what a message is about. Each kind is also drawn with names and reasons as long as they come. */
 export interface About {

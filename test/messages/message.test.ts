@@ -1,33 +1,19 @@
 import { describe, expect, it } from "vitest";
 import {
-  button,
-  buttons,
-  confirmation,
   context,
   divider,
   fields,
-  fitsMenu,
-  fitting,
   header,
-  howToOpen,
-  limits,
-  lineList,
-  list,
-  card,
   type Message,
-  plainText,
-  readable,
-  rowsOverTable,
   section,
-  sentence,
-  table,
-  Markdown,
-  md,
-  mention,
-  name,
-  weightOf,
-  when,
-} from "../../src/messages/message.ts";
+} from "../../src/messages/blocks.ts";
+import { button, buttons, confirmation, fitsMenu } from "../../src/messages/buttons.ts";
+import { fitting, lineList, list, card, rowsOverTable, sentence } from "../../src/messages/card.ts";
+import { howToOpen } from "../../src/messages/channel-errors.ts";
+import { limits, weightOf } from "../../src/messages/limits.ts";
+import { readable, Markdown, md, mention, name, when } from "../../src/messages/markdown.ts";
+import { table } from "../../src/messages/table.ts";
+import { plainText } from "../../src/messages/text-objects.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
 import { controlsIn, hostileTexts } from "./hostile.ts";
 

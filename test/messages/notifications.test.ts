@@ -6,15 +6,9 @@ import { restore } from "../../src/features/snapshots/restore.ts";
 import { snapshot } from "../../src/features/snapshots/snapshot.ts";
 import { renderDrift } from "../../src/features/attest/drift-probe.ts";
 import { renderUnasked } from "../../src/monitor/status-probe.ts";
-import {
-  type Markdown,
-  type Message,
-  asPost,
-  card,
-  md,
-  mention,
-  name,
-} from "../../src/messages/message.ts";
+import { type Message } from "../../src/messages/blocks.ts";
+import { asPost, card } from "../../src/messages/card.ts";
+import { type Markdown, md, mention, name } from "../../src/messages/markdown.ts";
 import { renderRecap } from "../../src/features/outages/render-recap.ts";
 import { isChange } from "../../src/registry/define.ts";
 import { freezeNews, thawNews } from "../../src/core/deliver/freeze-news.ts";

@@ -10,7 +10,7 @@ import {
   name,
   plain,
   when,
-} from "../../src/messages/message.ts";
+} from "../../src/messages/markdown.ts";
 import { printable } from "../../src/text/terminal.ts";
 import { hostileTexts } from "./hostile.ts";
 import { anyCharacter } from "../support/any-character.ts";

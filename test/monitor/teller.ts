@@ -1,4 +1,4 @@
-import type { Message } from "../../src/messages/message.ts";
+import type { Message } from "../../src/messages/blocks.ts";
 
 /** Hears what a probe tells, once per ID, as the announcer does. */
 export function createTeller() {

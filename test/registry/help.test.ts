@@ -3,7 +3,7 @@ import { commands } from "../support/commands.ts";
 import { renderHelp } from "../../src/registry/help.ts";
 import { flagName, usageOf } from "../../src/registry/define.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
-import { md } from "../../src/messages/message.ts";
+import { md } from "../../src/messages/markdown.ts";
 
 const usages = () => Object.fromEntries(commands.map((one) => [one.name, usageOf(one)]));
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createLog } from "../../src/log/log.ts";
-import { Markdown, sentence } from "../../src/messages/message.ts";
+import { sentence } from "../../src/messages/card.ts";
+import { Markdown } from "../../src/messages/markdown.ts";
 import type { WebData } from "../../src/slack/json.ts";
 import type { Interaction, InteractionBase } from "../../src/slack/receive/interaction.ts";
 import { createReply } from "../../src/slack/receive/reply.ts";

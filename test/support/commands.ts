@@ -2,7 +2,8 @@ import * as z from "zod";
 import type { PolicyTerms } from "../../src/config/policy-section.ts";
 import { commandsWith } from "../../src/features/define-feature.ts";
 import { policyTerms } from "../../src/features/index.ts";
-import { md, name as quoted, sentence } from "../../src/messages/message.ts";
+import { sentence } from "../../src/messages/card.ts";
+import { md, name as quoted } from "../../src/messages/markdown.ts";
 import { operationsOf } from "../../src/core/permit/approval-rule.ts";
 import {
   defineCommand,

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { buttons, section, md } from "../../src/messages/message.ts";
+import { section } from "../../src/messages/blocks.ts";
+import { buttons } from "../../src/messages/buttons.ts";
+import { md } from "../../src/messages/markdown.ts";
 import { sameSounding } from "./same-sounding.ts";
 
 const show = (vm: string, about?: string) => ({ label: "Show", about, action: "run", value: vm });

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { createNotices } from "../../src/core/deliver/notices.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { card, md } from "../../src/messages/message.ts";
+import { card } from "../../src/messages/card.ts";
+import { md } from "../../src/messages/markdown.ts";
 import { patiently } from "../../src/redis/redis.ts";
 import { createWeb } from "../../src/slack/web.ts";
 import { postIn } from "../../src/talk/answer.ts";

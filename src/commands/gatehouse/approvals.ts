@@ -1,7 +1,9 @@
 import { plainForm } from "../../text/fold.ts";
 import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
-import { counted, md, name, rowsOverTable, sentence, table } from "../../messages/message.ts";
+import { rowsOverTable, sentence } from "../../messages/card.ts";
+import { counted, md, name } from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { awaitsVoteOf } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";

@@ -1,16 +1,16 @@
 import * as z from "zod";
+import { type Message } from "../../messages/blocks.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
+import { sentence } from "../../messages/card.ts";
 import {
-  type ButtonSpec,
   type Markdown,
-  type Message,
   duration,
   firstFew,
   hintOf,
   lines,
   md,
   name,
-  sentence,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import {
   type NeededApprovals,
   calledIn,

@@ -1,14 +1,7 @@
 import * as z from "zod";
-import {
-  type Markdown,
-  type Message,
-  hintOf,
-  lines,
-  md,
-  name,
-  section,
-  sentence,
-} from "../../messages/message.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { sentence } from "../../messages/card.ts";
+import { type Markdown, hintOf, lines, md, name } from "../../messages/markdown.ts";
 import { noEmergency } from "../../registry/emergency.ts";
 import { fold } from "../../text/fold.ts";
 import {

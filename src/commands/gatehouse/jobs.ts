@@ -1,15 +1,11 @@
 import { utcWords } from "../../text/time-words.ts";
 import type { KnownBlock } from "@slack/types";
 import * as z from "zod";
-import {
-  buttons,
-  md,
-  name,
-  rowsOverTable,
-  section,
-  sentence,
-  table,
-} from "../../messages/message.ts";
+import { section } from "../../messages/blocks.ts";
+import { buttons } from "../../messages/buttons.ts";
+import { rowsOverTable, sentence } from "../../messages/card.ts";
+import { md, name } from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import { askerIn } from "../../core/request/open-seats.ts";
 import { needsOf, voteRefusal } from "../../core/permit/approval-rule.ts";
 import { calledName, defineCommand, requestable } from "../../registry/define.ts";

@@ -1,14 +1,6 @@
 import * as z from "zod";
-import {
-  firstFew,
-  hintOf,
-  type Markdown,
-  md,
-  name,
-  plain,
-  when,
-  card,
-} from "../../messages/message.ts";
+import { card } from "../../messages/card.ts";
+import { firstFew, hintOf, type Markdown, md, name, plain, when } from "../../messages/markdown.ts";
 import { unmatchedIn } from "../../core/permit/access.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { defineCommand } from "../../registry/define.ts";

@@ -1,17 +1,9 @@
 import * as z from "zod";
 import { shortFingerprint } from "../../core/permit/fingerprint.ts";
 import { UserError } from "../../errors.ts";
-import {
-  type Markdown,
-  type Message,
-  context,
-  lines,
-  md,
-  name,
-  section,
-  sentence,
-  when,
-} from "../../messages/message.ts";
+import { type Message, context, section } from "../../messages/blocks.ts";
+import { sentence } from "../../messages/card.ts";
+import { type Markdown, lines, md, name, when } from "../../messages/markdown.ts";
 import { needsInWords } from "../../core/permit/approval-rule.ts";
 import { type Target, defineCommand, target } from "../../registry/define.ts";
 import { recentRequests } from "../../core/request/lists.ts";

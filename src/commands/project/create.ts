@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { NewProject } from "../../fleet/compute/compute.ts";
-import { firstFew, type Markdown, md } from "../../messages/message.ts";
+import { firstFew, type Markdown, md } from "../../messages/markdown.ts";
 import { wholeNumber, defineCommand } from "../../registry/define.ts";
 
 const types = ["TEE_VM", "GIT_DEPLOY", "CONTAINER"] as const;

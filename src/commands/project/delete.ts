@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { counted, firstFew, md } from "../../messages/message.ts";
+import { counted, firstFew, md } from "../../messages/markdown.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { notChangeable } from "../effects.ts";
 

@@ -1,7 +1,11 @@
 import { fold } from "../../text/fold.ts";
 import * as z from "zod";
 import { byTrouble, countByStatus, statusSign } from "../../fleet/inventory/known.ts";
-import { buttons, context, lines, md, name, sentence, table } from "../../messages/message.ts";
+import { context } from "../../messages/blocks.ts";
+import { buttons } from "../../messages/buttons.ts";
+import { sentence } from "../../messages/card.ts";
+import { lines, md, name } from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import { defineCommand } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../context.ts";
 import { inventoryAge } from "../inventory-age.ts";

@@ -6,21 +6,11 @@ import {
   mayHaveVms,
   type Project,
 } from "../../fleet/compute/compute.ts";
-import {
-  counted,
-  md,
-  name,
-  plain,
-  when,
-  buttons,
-  type ButtonSpec,
-  context,
-  fields,
-  List,
-  section,
-  sentence,
-  table,
-} from "../../messages/message.ts";
+import { context, fields, section } from "../../messages/blocks.ts";
+import { buttons, type ButtonSpec } from "../../messages/buttons.ts";
+import { List, sentence } from "../../messages/card.ts";
+import { counted, md, name, plain, when } from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import { target, defineCommand, dottedName, isChange, runButton } from "../../registry/define.ts";
 import { showOneOf } from "../../registry/command-buttons.ts";
 import type { ReadContext } from "../context.ts";

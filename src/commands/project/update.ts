@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Project } from "../../fleet/compute/compute.ts";
-import { md, name as named } from "../../messages/message.ts";
+import { md, name as named } from "../../messages/markdown.ts";
 import { target, wholeNumber, defineCommand } from "../../registry/define.ts";
 import { hasSpecs, keepsSpecs, notChangeable, specsChanged } from "../effects.ts";
 

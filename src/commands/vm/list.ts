@@ -8,22 +8,12 @@ import {
   redFirst,
   signed,
 } from "../../fleet/inventory/known.ts";
-import {
-  List,
-  buttons,
-  context,
-  counted,
-  csv,
-  lines,
-  md,
-  name,
-  plain,
-  section,
-  sentence,
-  shortened,
-  table,
-  card,
-} from "../../messages/message.ts";
+import { context, section } from "../../messages/blocks.ts";
+import { buttons } from "../../messages/buttons.ts";
+import { List, sentence, card } from "../../messages/card.ts";
+import { csv } from "../../messages/csv.ts";
+import { counted, lines, md, name, plain, shortened } from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import { type Answer, defineCommand, fileFlag, runButton, target } from "../../registry/define.ts";
 import { plainForm } from "../../text/fold.ts";
 import { compareNames } from "../../text/compare-names.ts";

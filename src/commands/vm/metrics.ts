@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { shortNumber, usageCharts, usageWords, valuesNow } from "../../fleet/charts/chart.ts";
-import { type ButtonSpec, dotted, md, name, card } from "../../messages/message.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
+import { card } from "../../messages/card.ts";
+import { dotted, md, name } from "../../messages/markdown.ts";
 import { changesThatHelp, situationOf } from "../../core/cards/offered-change.ts";
 import { targetButton } from "../../core/cards/target-button.ts";
 import { type Target, target, defineCommand, runButton } from "../../registry/define.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { isSettledVmStatus, type Specs, statusFacts } from "../../fleet/compute/compute.ts";
-import { type Markdown, md } from "../../messages/message.ts";
+import { type Markdown, md } from "../../messages/markdown.ts";
 import { targets, wholeNumber, defineCommand, type DialogFacts } from "../../registry/define.ts";
 import { keepsSpecs, hasSpecs, onlyIn, specsChanged } from "../effects.ts";
 

@@ -3,21 +3,20 @@ import { ComputeError, type Vm, statusFacts, unreadable } from "../../fleet/comp
 import { short } from "../../attestation/pins.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { failsWords, statusSign } from "../../fleet/inventory/known.ts";
+import { type Message, fields } from "../../messages/blocks.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
+import { card } from "../../messages/card.ts";
 import {
-  type ButtonSpec,
   type Markdown,
-  type Message,
   dayAndTime,
   dotted,
   duration,
-  fields,
   lines,
   md,
   name,
   plain,
   when,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import {
   type Command,

@@ -1,22 +1,20 @@
 import type { KnownBlock } from "@slack/types";
 import { shortFingerprint } from "../permit/fingerprint.ts";
+import { context, section } from "../../messages/blocks.ts";
+import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
+import { maxNews } from "../../messages/card.ts";
 import {
-  type ButtonSpec,
   Markdown,
   atTime,
-  buttons,
-  context,
   duration,
   lines,
-  maxNews,
   md,
   name,
   plain,
   plainWords,
-  section,
   when,
   dayAndTime,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { joined, maxNamed, needsInWords, numbers } from "../permit/approval-rule.ts";
 import {
   type ChangeCommand,

@@ -1,4 +1,4 @@
-import { type Markdown, atTime, md, name } from "../../messages/message.ts";
+import { type Markdown, atTime, md, name } from "../../messages/markdown.ts";
 import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { sentAtOf } from "../request/stored-request.ts";

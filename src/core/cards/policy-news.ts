@@ -1,14 +1,7 @@
 import { notSet, type PolicyChange, whatChanged } from "../../config/changing-policy.ts";
-import {
-  type Message,
-  section,
-  channelLink,
-  lines,
-  Markdown,
-  md,
-  name,
-  card,
-} from "../../messages/message.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { channelLink, lines, Markdown, md, name } from "../../messages/markdown.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { openIt } from "./asking.ts";
 

@@ -1,27 +1,21 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
+import { type Message, context, section } from "../../messages/blocks.ts";
+import { type ButtonSpec, menu } from "../../messages/buttons.ts";
+import { lineList, sentence, card, withParts } from "../../messages/card.ts";
+import { howToOpen } from "../../messages/channel-errors.ts";
 import {
-  type ButtonSpec,
   Markdown,
-  type Message,
   channelLink,
-  context,
   dotted,
   firstFew,
-  howToOpen,
-  lineList,
   lines,
   md,
   mention,
-  menu,
   name,
-  section,
-  sentence,
   when,
   dayAndTime,
-  card,
-  withParts,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { type Confirming, askOnce, canSkipApprovals, interruption } from "../permit/refusal.ts";
 import { boardOf } from "../../redis/board.ts";
 import {

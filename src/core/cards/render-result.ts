@@ -1,7 +1,7 @@
 import { statusFacts } from "../../fleet/compute/compute.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { sentence, card } from "../../messages/card.ts";
 import {
-  type Message,
-  sentence,
   hintOf,
   duration,
   withFullStop,
@@ -11,8 +11,7 @@ import {
   mention,
   name,
   when,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import {
   type ChangeCommand,

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
-import { lines, type Markdown, md, name, when } from "../../messages/message.ts";
+import { lines, type Markdown, md, name, when } from "../../messages/markdown.ts";
 import {
   calledName,
   type ChangeCommand,

@@ -1,4 +1,4 @@
-import type { ButtonSpec } from "../../messages/message.ts";
+import type { ButtonSpec } from "../../messages/buttons.ts";
 import {
   type Command,
   type Target,

@@ -1,6 +1,6 @@
 import { recordedText } from "../../audit/render.ts";
 import { type AuditEntry, actIdIn } from "../../audit/trail.ts";
-import { Markdown, listed, md, name } from "../../messages/message.ts";
+import { Markdown, listed, md, name } from "../../messages/markdown.ts";
 import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
 import { undoneBy } from "../request/origin.ts";
 import { type RequestRecord, isReviewed } from "../request/record.ts";

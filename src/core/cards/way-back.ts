@@ -1,4 +1,4 @@
-import { type ButtonSpec } from "../../messages/message.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
 import { type ChangeCommand, dottedName, runButton } from "../../registry/define.ts";
 import { withTarget } from "../../registry/invocation.ts";
 import { beforeOf } from "../request/stage.ts";

@@ -13,7 +13,7 @@ import type { Appraisal } from "../../attestation/appraise.ts";
 import type { Appraiser } from "../../attestation/appraiser.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { Markdown, md, name } from "../../messages/message.ts";
+import { Markdown, md, name } from "../../messages/markdown.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { ownerOf } from "../permit/refusal.ts";
 import { rightsOver } from "../permit/access.ts";

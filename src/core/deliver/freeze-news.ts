@@ -1,4 +1,6 @@
-import { type Markdown, type Message, md, name, sentence } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { sentence } from "../../messages/card.ts";
+import { type Markdown, md, name } from "../../messages/markdown.ts";
 import type { Command } from "../../registry/define.ts";
 import { isChannel } from "../cards/render-result.ts";
 import type { Journal } from "../request/journal.ts";

@@ -1,11 +1,8 @@
 import { hash } from "node:crypto";
-import {
-  type ButtonSpec,
-  Markdown,
-  type Message,
-  answered,
-  buttonsOf,
-} from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
+import { answered, buttonsOf } from "../../messages/card.ts";
+import { Markdown } from "../../messages/markdown.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import {
   type Fields,

@@ -1,7 +1,8 @@
 import { asText, inFewWords } from "../../fleet/charts/in-words.ts";
 import { usualPace } from "../../config/policy-schema.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message, asPost } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { asPost } from "../../messages/card.ts";
 import type { Outbox } from "../../redis/outbox.ts";
 import type { shownIn } from "../../redis/shown.ts";
 import { textAt } from "../../slack/json.ts";

@@ -1,4 +1,4 @@
-import { plain } from "../../messages/message.ts";
+import { plain } from "../../messages/markdown.ts";
 import { textAt } from "../../slack/json.ts";
 import { whyOf } from "../../slack/web-answer.ts";
 import type { Web } from "../../slack/web.ts";

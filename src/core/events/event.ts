@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../../audit/trail.ts";
-import type { ButtonSpec, Markdown } from "../../messages/message.ts";
+import type { ButtonSpec } from "../../messages/buttons.ts";
+import type { Markdown } from "../../messages/markdown.ts";
 import { recordedVm, tellRecord } from "../cards/tell-record.ts";
 import type { Sight } from "../permit/sight.ts";
 

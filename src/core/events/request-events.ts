@@ -1,6 +1,6 @@
 import { recordedText } from "../../audit/render.ts";
 import type { AuditEntry } from "../../audit/trail.ts";
-import { md, when } from "../../messages/message.ts";
+import { md, when } from "../../messages/markdown.ts";
 import { batches } from "../../redis/batches.ts";
 import { showRequest } from "../../registry/command-buttons.ts";
 import type { ChangeCommand } from "../../registry/define.ts";

@@ -1,5 +1,7 @@
 import { ComputeError } from "../../fleet/compute/compute.ts";
-import { type Message, md, name, card } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { md, name } from "../../messages/markdown.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Seen } from "../../registry/define.ts";
 import { callOf, noSetbacks } from "../request/stage.ts";

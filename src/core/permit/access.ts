@@ -1,5 +1,5 @@
 import type { Access, Policy } from "../../config/policy-file.ts";
-import { firstFew } from "../../messages/message.ts";
+import { firstFew } from "../../messages/markdown.ts";
 import type { Command, CommandClass } from "../../registry/define.ts";
 import type { Person } from "../../registry/invocation.ts";
 import { fold } from "../../text/fold.ts";

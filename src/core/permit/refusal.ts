@@ -1,5 +1,5 @@
 import type { Policy } from "../../config/policy-file.ts";
-import type { ButtonSpec } from "../../messages/message.ts";
+import type { ButtonSpec } from "../../messages/buttons.ts";
 import {
   calledName,
   type CommandClass,

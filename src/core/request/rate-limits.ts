@@ -1,6 +1,6 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
-import { counted, duration } from "../../messages/message.ts";
+import { counted, duration } from "../../messages/markdown.ts";
 import {
   type Keys,
   type RedisClient,

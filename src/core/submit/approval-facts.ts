@@ -1,6 +1,6 @@
 import type { Vm } from "../../fleet/compute/compute.ts";
 import type { KnownSnapshot } from "../../fleet/inventory/snapshots.ts";
-import { duration } from "../../messages/message.ts";
+import { duration } from "../../messages/markdown.ts";
 import type { Seen } from "../../registry/define.ts";
 import { type Approval, statusWhenRequested } from "../request/record.ts";
 import { type StoredRequest, sentAtOf } from "../request/stored-request.ts";

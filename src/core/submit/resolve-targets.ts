@@ -1,7 +1,7 @@
 import type { Vm } from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import type { Inventory, KnownProject, KnownVm } from "../../fleet/inventory/inventory.ts";
-import { duration, firstFew } from "../../messages/message.ts";
+import { duration, firstFew } from "../../messages/markdown.ts";
 import { type Asker, type Viewing, checkAsking } from "../permit/permit.ts";
 import { type Command, type Target, calledName, targetArgument } from "../../registry/define.ts";
 import {

@@ -2,7 +2,7 @@ import { recordedText } from "../../audit/render.ts";
 import type { AuditEntry } from "../../audit/trail.ts";
 import type { SeenTarget } from "../../core/permit/sight.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { type Markdown, counted, dayAndTime, listed, md, name } from "../../messages/message.ts";
+import { type Markdown, counted, dayAndTime, listed, md, name } from "../../messages/markdown.ts";
 import type { Event, EventSource } from "../../core/events/event.ts";
 import type { Alerts, StoredAlert } from "./alerts.ts";
 import { type ShownAlert, detailsOf } from "./alert-group.ts";

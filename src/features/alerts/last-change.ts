@@ -1,6 +1,6 @@
 import { changeWords } from "../../core/cards/since-request.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
-import type { Markdown } from "../../messages/message.ts";
+import type { Markdown } from "../../messages/markdown.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 
 /** The last change of a VM that was made with Gatehouse. */

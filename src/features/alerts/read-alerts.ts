@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import * as z from "zod";
-import { plain } from "../../messages/message.ts";
+import { plain } from "../../messages/markdown.ts";
 import { parseIsoTime } from "../../text/parse-time.ts";
 import type { AlertSource } from "./sources.ts";
 

@@ -1,29 +1,22 @@
 import type { Policy } from "../../config/policy-file.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { buttons, type ButtonSpec, fitsMenu, linkButton } from "../../messages/buttons.ts";
+import { list, type List, sentence, card } from "../../messages/card.ts";
+import { limits } from "../../messages/limits.ts";
 import {
-  buttons,
-  type ButtonSpec,
   channelLink,
   counted,
   firstFew,
   dotted,
   duration,
-  fitsMenu,
-  limits,
   lines,
-  linkButton,
-  list,
-  type List,
   Markdown,
   md,
-  type Message,
   name,
-  sentence,
   plainWords,
-  section,
   when,
   dayAndTime,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { askOnce, isToConfirm } from "../../core/permit/refusal.ts";
 import {
   calledName,

@@ -1,15 +1,7 @@
 import { frozenWords } from "../../core/cards/asking.ts";
-import {
-  counted,
-  lines,
-  list,
-  type Markdown,
-  md,
-  type Message,
-  sentence,
-  section,
-  card,
-} from "../../messages/message.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { list, sentence, card } from "../../messages/card.ts";
+import { counted, lines, type Markdown, md } from "../../messages/markdown.ts";
 import { detailsOf, isFiring, type StoredAlert } from "./alerts.ts";
 import {
   calledOf,

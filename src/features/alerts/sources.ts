@@ -11,7 +11,7 @@ import {
   some,
   teamName,
 } from "../../config/policy-values.ts";
-import { counted } from "../../messages/message.ts";
+import { counted } from "../../messages/markdown.ts";
 import { isGlob } from "../../text/glob.ts";
 
 /** The formats of alerts that Gatehouse reads. */

@@ -2,7 +2,7 @@ import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { atTime, counted, md, name, timeNear } from "../../messages/message.ts";
+import { atTime, counted, md, name, timeNear } from "../../messages/markdown.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
 import type { SeenTarget, Sight } from "../../core/permit/sight.ts";

@@ -1,15 +1,10 @@
 import { hash } from "node:crypto";
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
-import {
-  type ButtonSpec,
-  channelLink,
-  limits,
-  lines,
-  md,
-  plain,
-  section,
-} from "../../messages/message.ts";
+import { section } from "../../messages/blocks.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
+import { limits } from "../../messages/limits.ts";
+import { channelLink, lines, md, plain } from "../../messages/markdown.ts";
 import { namesInWords } from "../../core/permit/access.ts";
 import type { LackedRight } from "../../core/permit/permit.ts";
 import { originKey } from "../../core/request/origin.ts";

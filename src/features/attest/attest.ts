@@ -12,15 +12,9 @@ import {
 import { openSigningKey } from "../../audit/signing-key.ts";
 import { createTrail } from "../../audit/trail.ts";
 import { UserError, messageOf } from "../../errors.ts";
-import {
-  type ButtonSpec,
-  type Markdown,
-  atTime,
-  lines,
-  md,
-  name,
-  sentence,
-} from "../../messages/message.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
+import { sentence } from "../../messages/card.ts";
+import { type Markdown, atTime, lines, md, name } from "../../messages/markdown.ts";
 import {
   type Answer,
   type Target,

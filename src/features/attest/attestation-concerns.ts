@@ -1,5 +1,5 @@
 import { isAttestedAfter } from "../../core/deliver/after-result.ts";
-import { type Markdown, md, when } from "../../messages/message.ts";
+import { type Markdown, md, when } from "../../messages/markdown.ts";
 import { type DriftRecord, type DriftRecords, isMissing } from "../../monitor/drift-records.ts";
 import type { ConcernPart } from "../concern-part.ts";
 

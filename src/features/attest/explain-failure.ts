@@ -4,7 +4,7 @@ import { deedWords } from "../../core/cards/deed-words.ts";
 import { wayBack } from "../../core/cards/way-back.ts";
 import { isAlready } from "../../core/request/stage.ts";
 import { sentAtOf } from "../../core/request/stored-request.ts";
-import { hintOf, md, name, atTime, timeNear } from "../../messages/message.ts";
+import { hintOf, md, name, atTime, timeNear } from "../../messages/markdown.ts";
 import { type DriftRecord, type Lack, isMissing } from "../../monitor/drift-records.ts";
 import { dottedName, evidenceReader, isPin, runButton } from "../../registry/define.ts";
 import type { AskedAbout, Cause, Explains, Way } from "../cause.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { pinChange } from "../../attestation/pins.ts";
 import { measurement } from "../../config/policy-values.ts";
-import { md } from "../../messages/message.ts";
+import { md } from "../../messages/markdown.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 import { pinRequest, reason } from "./pins-propose.ts";
 

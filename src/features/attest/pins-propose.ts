@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { pinChange, short } from "../../attestation/pins.ts";
 import { measurement } from "../../config/policy-values.ts";
-import { md } from "../../messages/message.ts";
+import { md } from "../../messages/markdown.ts";
 import { dayNear } from "../../text/time-words.ts";
 import { target, defineCommand } from "../../registry/define.ts";
 

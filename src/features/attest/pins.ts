@@ -1,7 +1,10 @@
 import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
 import { type AcceptedPin, type NamedVm, short, namesOf, pinsFor } from "../../attestation/pins.ts";
-import { md, name, plain, context, listing, sentence, table } from "../../messages/message.ts";
+import { context } from "../../messages/blocks.ts";
+import { listing, sentence } from "../../messages/card.ts";
+import { md, name, plain } from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import type { SeenTarget } from "../../core/permit/sight.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";

@@ -9,20 +9,12 @@ import {
 } from "../../attestation/render-attestation.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import type { AttestationReport, Vm } from "../../fleet/compute/compute.ts";
+import { context, fields, type Message, section } from "../../messages/blocks.ts";
+import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
+import { leastForTable, List, roomBeside, card } from "../../messages/card.ts";
+import { csv } from "../../messages/csv.ts";
 import {
-  type ButtonSpec,
-  buttons,
-  context,
-  fields,
   firstFew,
-  leastForTable,
-  List,
-  type Message,
-  mostInCell,
-  roomBeside,
-  section,
-  table,
-  csv,
   duration,
   hintOf,
   lines,
@@ -31,8 +23,8 @@ import {
   name,
   plain,
   dayAndTime,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
+import { mostInCell, table } from "../../messages/table.ts";
 import { dayMs } from "../../verifier/appraise-evidence.ts";
 import { neededWords } from "../../verifier/reasons.ts";
 import { wayOut } from "./way-out.ts";

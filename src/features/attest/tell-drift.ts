@@ -1,4 +1,4 @@
-import { md, name, dayAndTime, atTime, timeNear } from "../../messages/message.ts";
+import { md, name, dayAndTime, atTime, timeNear } from "../../messages/markdown.ts";
 import {
   createDriftRecords,
   type DriftRecord,

@@ -1,4 +1,4 @@
-import { md, name } from "../../messages/message.ts";
+import { md, name } from "../../messages/markdown.ts";
 import type { EmergencyWords } from "../../registry/emergency.ts";
 
 const flag = name('--break-glass "why"');

@@ -1,4 +1,4 @@
-import type { ButtonSpec } from "../../messages/message.ts";
+import type { ButtonSpec } from "../../messages/buttons.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 
 /** A use of break-glass that another administrator has yet to sign. */

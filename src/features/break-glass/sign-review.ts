@@ -1,16 +1,8 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
-import {
-  type Message,
-  md,
-  mention,
-  name,
-  plain,
-  section,
-  dayAndTime,
-  withFullStop,
-  card,
-} from "../../messages/message.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { md, mention, name, plain, dayAndTime, withFullStop } from "../../messages/markdown.ts";
 import { isSamePerson } from "../../core/permit/approval-rule.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";

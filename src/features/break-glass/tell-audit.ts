@@ -1,4 +1,6 @@
-import { type Message, md, name, when, withFullStop, card } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { md, name, when, withFullStop } from "../../messages/markdown.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { isReviewed } from "../../core/request/record.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";

@@ -1,5 +1,5 @@
 import { readAudit } from "../../audit/trail.ts";
-import { type Markdown, md, name, dayAndTime } from "../../messages/message.ts";
+import { type Markdown, md, name, dayAndTime } from "../../messages/markdown.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Target } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../../audit/trail.ts";
-import { dayAndTime, md, name } from "../../messages/message.ts";
+import { dayAndTime, md, name } from "../../messages/markdown.ts";
 import { type Event, type EventSource, ofSeenVms } from "../../core/events/event.ts";
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { type Appraisal, gateRefusal } from "../../attestation/appraise.ts";
 import { UserError } from "../../errors.ts";
-import { md, name, card } from "../../messages/message.ts";
+import { card } from "../../messages/card.ts";
+import { md, name } from "../../messages/markdown.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { statusFacts } from "../../fleet/compute/compute.ts";
 import {

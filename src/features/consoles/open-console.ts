@@ -1,16 +1,9 @@
 import { console } from "./console.ts";
 import { ComputeError, type ConsoleSession, statusFacts } from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
-import {
-  Markdown,
-  type Message,
-  inert,
-  md,
-  name,
-  section,
-  when,
-  card,
-} from "../../messages/message.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { Markdown, inert, md, name, when } from "../../messages/markdown.ts";
 import { type Permit, permitAsRequest } from "../../core/permit/permit.ts";
 import type { Command, Seen, Target } from "../../registry/define.ts";
 import { type Input, type Person } from "../../registry/invocation.ts";

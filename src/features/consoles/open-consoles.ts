@@ -1,5 +1,5 @@
 import { readAudit } from "../../audit/trail.ts";
-import { md, mention, name, when } from "../../messages/message.ts";
+import { md, mention, name, when } from "../../messages/markdown.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { takesBreakGlass } from "../../registry/define.ts";
 import type { Concern } from "../../talk/contributions.ts";

@@ -1,5 +1,12 @@
 import { isTransitional, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
-import { type Markdown, md, name, atTime, timeNear, withFullStop } from "../../messages/message.ts";
+import {
+  type Markdown,
+  md,
+  name,
+  atTime,
+  timeNear,
+  withFullStop,
+} from "../../messages/markdown.ts";
 import { echoMs } from "../../monitor/status-probe.ts";
 import { type SeenStatus, wasSeenOtherwise } from "../../monitor/status-records.ts";
 import { requestButton } from "../../core/cards/asking.ts";

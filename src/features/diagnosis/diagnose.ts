@@ -2,16 +2,10 @@ import type { Diagnose } from "../../commands/diagnosis.ts";
 import type { ReadContext } from "../../commands/context.ts";
 import { unlessUnreachable } from "../../commands/last-known.ts";
 import { ComputeError, statusFacts, unreachableWords } from "../../fleet/compute/compute.ts";
-import {
-  type ButtonSpec,
-  type Markdown,
-  type Message,
-  context,
-  md,
-  name,
-  timeNear,
-  card,
-} from "../../messages/message.ts";
+import { type Message, context } from "../../messages/blocks.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
+import { card } from "../../messages/card.ts";
+import { type Markdown, md, name, timeNear } from "../../messages/markdown.ts";
 import type { SeenStatus, SeenStatuses } from "../../monitor/status-records.ts";
 import { deedWords, requestWords } from "../../core/cards/deed-words.ts";
 import { isProtected } from "../../core/permit/permit.ts";

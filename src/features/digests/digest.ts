@@ -5,16 +5,10 @@ import { digestsOf } from "./create-digests.ts";
 import { type DigestRule, digestsSection } from "./digests-section.ts";
 import { readSchedule, daysWords, nextSlot, timeOfRule } from "./schedules.ts";
 import { UserError } from "../../errors.ts";
-import {
-  channelLink,
-  lines,
-  type Markdown,
-  md,
-  name,
-  howToOpen,
-  type Message,
-  sentence,
-} from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { sentence } from "../../messages/card.ts";
+import { howToOpen } from "../../messages/channel-errors.ts";
+import { channelLink, lines, type Markdown, md, name } from "../../messages/markdown.ts";
 import { scopeShownTo } from "../../core/permit/access.ts";
 import { momentWords } from "../../text/time-words.ts";
 import { isListed } from "../../core/permit/permit.ts";

@@ -11,7 +11,7 @@ import {
   timeOfDay,
   timezone,
 } from "../../config/policy-values.ts";
-import { counted } from "../../messages/message.ts";
+import { counted } from "../../messages/markdown.ts";
 
 /** The schedule of a channel's digest. */
 const digest = {

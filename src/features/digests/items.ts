@@ -10,7 +10,7 @@ import {
   dayAndTime,
   timeNear,
   withFullStop,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { type judgeMemory, memoryMend } from "../../redis/check.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { signs } from "../../core/cards/render-result.ts";

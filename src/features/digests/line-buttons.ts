@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type ButtonSpec, fitsMenu } from "../../messages/message.ts";
+import { type ButtonSpec, fitsMenu } from "../../messages/buttons.ts";
 
 const button = (label: string, action: string, input: Record<string, unknown>): ButtonSpec => ({
   label,

@@ -1,6 +1,8 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message, channelLink, md, sentence } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { sentence } from "../../messages/card.ts";
+import { channelLink, md } from "../../messages/markdown.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Digests } from "./create-digests.ts";
 import { momentWords } from "../../text/time-words.ts";

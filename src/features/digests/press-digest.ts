@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
-import { type Message, buttons, duration, md, sentence } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { buttons } from "../../messages/buttons.ts";
+import { sentence } from "../../messages/card.ts";
+import { duration, md } from "../../messages/markdown.ts";
 import { viewLimitHere } from "../../commands/view-limit.ts";
 import { scopeShownTo } from "../../core/permit/access.ts";
 import { authorize } from "../../talk/authorize.ts";

@@ -1,13 +1,9 @@
 import { countChart } from "../../fleet/charts/chart.ts";
 import { countByStatus } from "../../fleet/inventory/known.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
+import { context, divider, type Message, section } from "../../messages/blocks.ts";
+import { list, lineList, card } from "../../messages/card.ts";
 import {
-  context,
-  divider,
-  list,
-  lineList,
-  type Message,
-  section,
   counted,
   duration,
   dotted,
@@ -19,8 +15,7 @@ import {
   listed,
   dayAndTime,
   timeNear,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import type { ViewLimit } from "../../commands/view-limit.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import type { HandoverList } from "../digest-part.ts";

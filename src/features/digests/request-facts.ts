@@ -5,7 +5,7 @@ import { stateWords, deciderOf, whyOf, isAlready } from "../../core/request/stag
 import { isUnconfirmed } from "../../core/cards/render-result.ts";
 import { batches } from "../../redis/batches.ts";
 import { undoneBy } from "../../core/request/origin.ts";
-import { counted } from "../../messages/message.ts";
+import { counted } from "../../messages/markdown.ts";
 import { approvalsIn } from "../../core/permit/votes.ts";
 
 const maxOpen = 500;

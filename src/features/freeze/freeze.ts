@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { lines, type Markdown, md, name, sentence } from "../../messages/message.ts";
+import { sentence } from "../../messages/card.ts";
+import { lines, type Markdown, md, name } from "../../messages/markdown.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
 import { plainForm } from "../../text/fold.ts";

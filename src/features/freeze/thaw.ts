@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { md, name, sentence } from "../../messages/message.ts";
+import { sentence } from "../../messages/card.ts";
+import { md, name } from "../../messages/markdown.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../../commands/context.ts";
 import { freezeName } from "../../core/deliver/freeze-news.ts";

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { blocksInWords } from "../../fleet/charts/in-words.ts";
-import { type Block, type Message, section, md } from "../../messages/message.ts";
+import { type Block, type Message, section } from "../../messages/blocks.ts";
+import { md } from "../../messages/markdown.ts";
 import { originOf } from "../../talk/act-origin.ts";
 import {
   type Act,

@@ -3,19 +3,14 @@ import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { failsWords, firstOf, redFirst } from "../../fleet/inventory/known.ts";
 import {
   type Block,
-  type ButtonSpec,
-  type Markdown,
   type Message,
-  buttons,
   context,
   divider,
   header,
-  lines,
-  md,
-  name as quoted,
   section,
-  when,
-} from "../../messages/message.ts";
+} from "../../messages/blocks.ts";
+import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
+import { type Markdown, lines, md, name as quoted, when } from "../../messages/markdown.ts";
 import { mayRun } from "../../core/permit/permit.ts";
 import type { Sight } from "../../core/permit/sight.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";

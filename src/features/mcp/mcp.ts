@@ -11,7 +11,7 @@ import {
 import * as z from "zod";
 import { version } from "../../config/version.ts";
 import { UserError } from "../../errors.ts";
-import { plain } from "../../messages/message.ts";
+import { plain } from "../../messages/markdown.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { at, textAt } from "../../slack/json.ts";
 import { parseJson } from "../../text/parse-json.ts";

@@ -6,7 +6,7 @@ import type { ReadContext } from "../../commands/context.ts";
 import { type ViewLimit, viewLimitHere } from "../../commands/view-limit.ts";
 import { scopeShownTo } from "../../core/permit/access.ts";
 import { UserError } from "../../errors.ts";
-import { counted, dotted, plainWords } from "../../messages/message.ts";
+import { counted, dotted, plainWords } from "../../messages/markdown.ts";
 import { type Answer, defineCommand, fileFlag, rest, wholeNumber } from "../../registry/define.ts";
 import { parseSince } from "../../text/parse-since.ts";
 import { splitZone } from "../../text/zone.ts";

@@ -1,19 +1,8 @@
 import type { ViewLimit } from "../../commands/view-limit.ts";
-import {
-  List,
-  type Markdown,
-  type Message,
-  buttons,
-  context,
-  counted,
-  dayAndTime,
-  lines,
-  md,
-  name,
-  section,
-  sentence,
-  card,
-} from "../../messages/message.ts";
+import { type Message, context, section } from "../../messages/blocks.ts";
+import { buttons } from "../../messages/buttons.ts";
+import { List, sentence, card } from "../../messages/card.ts";
+import { type Markdown, counted, dayAndTime, lines, md, name } from "../../messages/markdown.ts";
 import { runButton } from "../../registry/define.ts";
 import type { EventsSince } from "../../core/events/read-events.ts";
 

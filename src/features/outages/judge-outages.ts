@@ -1,5 +1,5 @@
 import { type Finding, ill, well } from "../../messages/finding.ts";
-import { duration } from "../../messages/message.ts";
+import { duration } from "../../messages/markdown.ts";
 import { type DependencyProbe, partNames } from "../../monitor/dependency-probe.ts";
 import type { OutageStore } from "./outages.ts";
 

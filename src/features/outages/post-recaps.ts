@@ -3,7 +3,7 @@ import { batches } from "../../redis/batches.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
-import type { Message } from "../../messages/message.ts";
+import type { Message } from "../../messages/blocks.ts";
 import type { RefusedInteraction } from "../../monitor/dependency-probe.ts";
 import {
   channelOfTeam,

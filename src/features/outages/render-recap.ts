@@ -1,4 +1,6 @@
 import { type RefusedInteraction, partNames } from "../../monitor/dependency-probe.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { lineList, card } from "../../messages/card.ts";
 import {
   counted,
   dotted,
@@ -7,10 +9,7 @@ import {
   md,
   name,
   timeNear,
-  lineList,
-  type Message,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../registry/define.ts";
 import { type RequestRecord } from "../../core/request/record.ts";
 import { decidedLine, headline, signs, symbolOf } from "../../core/cards/render-result.ts";

@@ -1,5 +1,6 @@
 import { UserError } from "../../errors.ts";
-import { md, plain, section } from "../../messages/message.ts";
+import { section } from "../../messages/blocks.ts";
+import { md, plain } from "../../messages/markdown.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../core/cards/asking.ts";

@@ -7,7 +7,7 @@ import { createOutbox } from "../../redis/outbox.ts";
 import { type RecordMove, createRecords } from "../../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { shownIn } from "../../redis/shown.ts";
-import { plain } from "../../messages/message.ts";
+import { plain } from "../../messages/markdown.ts";
 import { type Command, type Labels, type Target } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import { defineService } from "../../registry/service-key.ts";

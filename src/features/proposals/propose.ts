@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
-import { plain, plainWords } from "../../messages/message.ts";
+import { plain, plainWords } from "../../messages/markdown.ts";
 import { renamed } from "../../core/permit/refusal.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";

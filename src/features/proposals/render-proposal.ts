@@ -1,19 +1,18 @@
 import type { Policy } from "../../config/policy-file.ts";
+import { type Message, context } from "../../messages/blocks.ts";
+import { buttons } from "../../messages/buttons.ts";
+import { card } from "../../messages/card.ts";
 import {
   channelLink,
   lines,
   Markdown,
   md,
   mention,
-  type Message,
   name,
   when,
   dayAndTime,
   withFullStop,
-  card,
-  buttons,
-  context,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { Freeze } from "../../core/request/freeze.ts";

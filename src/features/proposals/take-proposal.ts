@@ -11,7 +11,7 @@ import {
   askedYourself,
 } from "./proposals.ts";
 import { UserError } from "../../errors.ts";
-import { plainWords } from "../../messages/message.ts";
+import { plainWords } from "../../messages/markdown.ts";
 import type { Permit } from "../../core/permit/permit.ts";
 import {
   type ChangeCommand,

@@ -3,7 +3,7 @@ import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { vmOf } from "../../core/submit/resolve-targets.ts";
 import { targetChange } from "../../core/perform/gate.ts";
 import { isTransitional, statusFacts } from "../../fleet/compute/compute.ts";
-import { md, name } from "../../messages/message.ts";
+import { md, name } from "../../messages/markdown.ts";
 import {
   type ChangeCommand,
   type Command,

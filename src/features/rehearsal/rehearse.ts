@@ -6,7 +6,7 @@ import { requestStops } from "../../talk/request-stops.ts";
 import type { Origin } from "../../core/request/origin.ts";
 import { hourlyOf } from "../../core/request/rate-limits.ts";
 import { messageOf } from "../../errors.ts";
-import { counted } from "../../messages/message.ts";
+import { counted } from "../../messages/markdown.ts";
 import { type DialogFacts, calledName, nounOf } from "../../registry/define.ts";
 import { approvalWords, approversOf } from "../../talk/approvers-of.ts";
 import type { Concern, Considered, KnownConcerns } from "../../talk/contributions.ts";

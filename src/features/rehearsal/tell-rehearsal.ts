@@ -1,7 +1,7 @@
 import type { Rehearsed } from "../../commands/context.ts";
 import { frozenWords } from "../../core/cards/asking.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
-import { type Markdown, counted, duration, md, name } from "../../messages/message.ts";
+import { type Markdown, counted, duration, md, name } from "../../messages/markdown.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
 import type { Target } from "../../registry/define.ts";
 import type { Concern } from "../../talk/contributions.ts";

@@ -1,13 +1,6 @@
-import {
-  atTime,
-  duration,
-  firstFew,
-  md,
-  mention,
-  type Message,
-  type Markdown,
-  card,
-} from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { atTime, duration, firstFew, md, mention, type Markdown } from "../../messages/markdown.ts";
 import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { Advice, AlertsOnVm } from "../alert-part.ts";
 import type { sumUp } from "./judge-remedy.ts";

@@ -1,7 +1,7 @@
 import { gateRefusal } from "../../attestation/appraise.ts";
 import { statusFacts } from "../../fleet/compute/compute.ts";
 import { messageOf } from "../../errors.ts";
-import { duration } from "../../messages/message.ts";
+import { duration } from "../../messages/markdown.ts";
 import { permitInRollout } from "../../core/permit/permit.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { withTarget } from "../../registry/invocation.ts";

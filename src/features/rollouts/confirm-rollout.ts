@@ -1,5 +1,5 @@
 import { UserError } from "../../errors.ts";
-import { md, name } from "../../messages/message.ts";
+import { md, name } from "../../messages/markdown.ts";
 import { type Input, withTarget, withoutRolling } from "../../registry/invocation.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import {

@@ -1,18 +1,9 @@
 import type { KnownBlock, ModalView } from "@slack/types";
 import { statusFacts } from "../../fleet/compute/compute.ts";
 import { countByStatus } from "../../fleet/inventory/known.ts";
-import {
-  Markdown,
-  buttons,
-  counted,
-  firstFew,
-  lines,
-  md,
-  name,
-  plain,
-  section,
-  sections,
-} from "../../messages/message.ts";
+import { section, sections } from "../../messages/blocks.ts";
+import { buttons } from "../../messages/buttons.ts";
+import { Markdown, counted, firstFew, lines, md, name, plain } from "../../messages/markdown.ts";
 import { type ChangeCommand, type Target, calledName } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { vmOf } from "../../core/submit/resolve-targets.ts";

@@ -1,6 +1,6 @@
 import { type ListGaps, type Vm, mayHide } from "../../fleet/compute/compute.ts";
 import { UserError, messageOf } from "../../errors.ts";
-import { firstFew, plain } from "../../messages/message.ts";
+import { firstFew, plain } from "../../messages/markdown.ts";
 import { type Asking, needingApproval } from "../../core/permit/permit.ts";
 import type { PolicyRefusal } from "../../core/permit/refusal.ts";
 import {

@@ -1,5 +1,5 @@
 import { UserError } from "../../errors.ts";
-import { type Markdown, md, name, plainWords } from "../../messages/message.ts";
+import { type Markdown, md, name, plainWords } from "../../messages/markdown.ts";
 import { type Permit, needingApproval, permitEach } from "../../core/permit/permit.ts";
 import { type ChangeCommand, calledName } from "../../registry/define.ts";
 import { cancelUnsentOpen } from "./advance-rollout.ts";

@@ -1,13 +1,7 @@
-import {
-  type Message,
-  counted,
-  csv,
-  lines,
-  md,
-  name,
-  plain,
-  card,
-} from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { csv } from "../../messages/csv.ts";
+import { counted, lines, md, name, plain } from "../../messages/markdown.ts";
 import type { Answer, ChangeCommand, Target } from "../../registry/define.ts";
 import { frozenLine } from "../../talk/authorize.ts";
 import { pinnedAmong } from "../../talk/dialog-facts.ts";

@@ -1,11 +1,8 @@
+import { context, type Message, section } from "../../messages/blocks.ts";
+import { buttons, type ButtonSpec } from "../../messages/buttons.ts";
+import { roomBeside, card } from "../../messages/card.ts";
+import { csv } from "../../messages/csv.ts";
 import {
-  buttons,
-  type ButtonSpec,
-  context,
-  type Message,
-  roomBeside,
-  section,
-  table,
   counted,
   duration,
   firstFew,
@@ -14,10 +11,9 @@ import {
   md,
   name,
   when,
-  csv,
   mention,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import { calledName, type ChangeCommand } from "../../registry/define.ts";
 import type { Rolling } from "./rolling.ts";
 import { signs } from "../../core/cards/render-result.ts";

@@ -1,4 +1,4 @@
-import { md, name } from "../../messages/message.ts";
+import { md, name } from "../../messages/markdown.ts";
 import type { Concern } from "../../talk/contributions.ts";
 import type { ConcernPart } from "../concern-part.ts";
 import type { Rollouts } from "./rollouts.ts";

@@ -3,7 +3,7 @@ import { tellRollout } from "../../core/cards/tell-act.ts";
 import type { Sight } from "../../core/permit/sight.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
-import { md, when } from "../../messages/message.ts";
+import { md, when } from "../../messages/markdown.ts";
 import { batches } from "../../redis/batches.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Event, EventSource } from "../../core/events/event.ts";

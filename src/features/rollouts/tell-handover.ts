@@ -1,4 +1,4 @@
-import { listed, md, name } from "../../messages/message.ts";
+import { listed, md, name } from "../../messages/markdown.ts";
 import { type ChangeCommand, nounOf } from "../../registry/define.ts";
 import type { HandoverPart } from "../digest-part.ts";
 import type { StoredRollout } from "./rollout.ts";

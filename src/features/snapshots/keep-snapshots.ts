@@ -1,7 +1,9 @@
 import type { NamedVm } from "../../attestation/pins.ts";
 import type { Vm } from "../../fleet/compute/compute.ts";
 import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
-import { type Message, md, name, card } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { card } from "../../messages/card.ts";
+import { md, name } from "../../messages/markdown.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { RequestRecord } from "../../core/request/record.ts";
 import { beforeOf, callOf } from "../../core/request/stage.ts";

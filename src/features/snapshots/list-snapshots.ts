@@ -1,14 +1,8 @@
 import * as z from "zod";
-import {
-  context,
-  counted,
-  duration,
-  listing,
-  md,
-  name,
-  sentence,
-  table,
-} from "../../messages/message.ts";
+import { context } from "../../messages/blocks.ts";
+import { listing, sentence } from "../../messages/card.ts";
+import { counted, duration, md, name } from "../../messages/markdown.ts";
+import { table } from "../../messages/table.ts";
 import { defineCommand, target } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../../commands/context.ts";
 import { utcWords } from "../../text/time-words.ts";

@@ -1,5 +1,5 @@
 import { type KnownSnapshot, snapshotName } from "../../fleet/inventory/snapshots.ts";
-import { duration } from "../../messages/message.ts";
+import { duration } from "../../messages/markdown.ts";
 import type { GatewayContext, Picker } from "../../talk/gateway-context.ts";
 import { fitting, option } from "../../talk/suggestions.ts";
 import { textAt } from "../../slack/json.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type KnownSnapshot, snapshotName } from "../../fleet/inventory/snapshots.ts";
-import { Markdown, atTime, duration, md, name, timeNear } from "../../messages/message.ts";
+import { Markdown, atTime, duration, md, name, timeNear } from "../../messages/markdown.ts";
 import { type DialogFacts, target, defineCommand } from "../../registry/define.ts";
 import { onlyIn } from "../../commands/effects.ts";
 import { withSnapshotId } from "./resolve-snapshot.ts";

@@ -1,6 +1,6 @@
 import { fold } from "../../text/fold.ts";
 import * as z from "zod";
-import { md, name as code, dayAndTime } from "../../messages/message.ts";
+import { md, name as code, dayAndTime } from "../../messages/markdown.ts";
 import { targetOrSeveral, defineCommand } from "../../registry/define.ts";
 import { unknownStatus } from "../../commands/effects.ts";
 

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
-import { duration, md, listed } from "../../messages/message.ts";
+import { duration, md, listed } from "../../messages/markdown.ts";
 import { dottedName, runButton } from "../../registry/define.ts";
 import { parseTime } from "../../text/parse-time.ts";
 import { snapshots as listSnapshots } from "./list-snapshots.ts";

@@ -1,4 +1,4 @@
-import type { Message } from "../../messages/message.ts";
+import type { Message } from "../../messages/blocks.ts";
 import { createBoards, parseBoard } from "../../redis/board.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import type { Fields, Keys, RedisClient } from "../../redis/redis.ts";

@@ -1,13 +1,6 @@
-import {
-  Markdown,
-  type Message,
-  name as code,
-  counted,
-  list,
-  md,
-  section,
-  card,
-} from "../../messages/message.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { list, card } from "../../messages/card.ts";
+import { Markdown, name as code, counted, md } from "../../messages/markdown.ts";
 import type { NewsLine } from "../../monitor/news.ts";
 
 /** Further lines are only counted. */

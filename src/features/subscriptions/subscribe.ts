@@ -3,19 +3,17 @@ import * as z from "zod";
 import { glob as globShape } from "../../config/policy-values.ts";
 import { type Subscription, subscriptionsOf } from "./subscriptions.ts";
 import { UserError } from "../../errors.ts";
+import { type Message, section } from "../../messages/blocks.ts";
+import { list, sentence } from "../../messages/card.ts";
 import {
   type Markdown,
-  type Message,
   channelLink,
   counted,
   lines,
-  list,
   md,
   name,
-  section,
-  sentence,
   listed,
-} from "../../messages/message.ts";
+} from "../../messages/markdown.ts";
 import { scopeShownTo } from "../../core/permit/access.ts";
 import { compileTargetGlobs } from "../../core/permit/refusal.ts";
 import { defineCommand, rest, runButton } from "../../registry/define.ts";

@@ -1,5 +1,5 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import { Markdown, md } from "../../messages/message.ts";
+import { Markdown, md } from "../../messages/markdown.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";

@@ -1,6 +1,7 @@
 import { clockWords, dayWords, momentWords, zoneWords } from "../../text/time-words.ts";
 import type { Metrics } from "../compute/compute.ts";
-import { duration, plain, type ChartBlock } from "../../messages/message.ts";
+import { type ChartBlock } from "../../messages/blocks.ts";
+import { duration, plain } from "../../messages/markdown.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 

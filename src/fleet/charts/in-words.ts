@@ -1,18 +1,13 @@
 import type { DataTableBlock } from "@slack/types";
 import {
   type Block,
-  counted,
-  lineList,
-  lines,
-  Markdown,
-  md,
   type ChartBlock,
   type Message,
-  plainWords,
   section,
   sections,
-  card,
-} from "../../messages/message.ts";
+} from "../../messages/blocks.ts";
+import { lineList, card } from "../../messages/card.ts";
+import { counted, lines, Markdown, md, plainWords } from "../../messages/markdown.ts";
 import { shortNumber } from "./chart.ts";
 
 /** The message with all its charts and tables as text. Undefined when it has none. */

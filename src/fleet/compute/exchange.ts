@@ -10,7 +10,7 @@ import {
 } from "./compute.ts";
 import { type PagingHeaders, pagingHeaders } from "./paging.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { plain } from "../../messages/message.ts";
+import { plain } from "../../messages/markdown.ts";
 
 export interface Request {
   origin: string;

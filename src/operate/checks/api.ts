@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { callersIn } from "../../config/policy-section.ts";
-import { counted, duration, firstFew } from "../../messages/message.ts";
+import { counted, duration, firstFew } from "../../messages/markdown.ts";
 import { withRedis } from "../../redis/redis.ts";
 import { createJournal } from "../../core/request/journal.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";

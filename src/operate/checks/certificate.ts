@@ -5,7 +5,7 @@ import { isIP, type Socket } from "node:net";
 import { connect as connectTls, type DetailedPeerCertificate } from "node:tls";
 import { type CertificateFlaw, certificateFlaw } from "../../config/authorities.ts";
 import { certificatesIn } from "../../config/compute-tls.ts";
-import { counted } from "../../messages/message.ts";
+import { counted } from "../../messages/markdown.ts";
 import { type Finding, ill, well } from "../../messages/finding.ts";
 
 const handshakeMs = 5_000;

@@ -6,7 +6,7 @@ import { deadlineMs, deadlineSignal, within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { UnreadyReason } from "../../log/telemetry.ts";
-import { counted, duration, firstFew, plain } from "../../messages/message.ts";
+import { counted, duration, firstFew, plain } from "../../messages/markdown.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
 import { judgeMemory, memoryMend, readMemory } from "../../redis/check.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";

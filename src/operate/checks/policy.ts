@@ -4,7 +4,7 @@ import { whyClosed } from "../../slack/find-channel.ts";
 import { policyWarnings } from "../../config/policy-warnings.ts";
 import { couldApprove } from "../../config/seats.ts";
 import { silentLog } from "../../log/log.ts";
-import { firstFew } from "../../messages/message.ts";
+import { firstFew } from "../../messages/markdown.ts";
 import { placesSeen, whoAre } from "../../core/permit/access.ts";
 import { at, listAt, textAt, textsAt } from "../../slack/json.ts";
 import { kindOfUser } from "../../slack/people/kind-of-user.ts";

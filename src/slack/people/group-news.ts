@@ -1,4 +1,6 @@
-import { type Message, firstFew, md, sentence, name as quoted } from "../../messages/message.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { sentence } from "../../messages/card.ts";
+import { firstFew, md, name as quoted } from "../../messages/markdown.ts";
 import { textAt, textsAt } from "../json.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { View } from "@slack/types";
-import type { Message } from "../../messages/message.ts";
+import type { Message } from "../../messages/blocks.ts";
 import type { GivenUp } from "../../queue/interactions.ts";
 import { type InputValue, readView } from "./read-view.ts";
 

@@ -1,5 +1,5 @@
 import type { App, ViewSubmitAction } from "@slack/bolt";
-import { linkFamily } from "../../messages/message.ts";
+import { linkFamily } from "../../messages/buttons.ts";
 import { textAt } from "../json.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Deliveries } from "./deliveries.ts";

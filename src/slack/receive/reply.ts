@@ -1,5 +1,5 @@
 import type { Log } from "../../log/log.ts";
-import type { Message } from "../../messages/message.ts";
+import type { Message } from "../../messages/blocks.ts";
 import { type WebData, textAt } from "../json.ts";
 import { type EphemeralPost, postResponse } from "../response-url.ts";
 import { type WebAnswer, isBecauseOfUs } from "../web-answer.ts";

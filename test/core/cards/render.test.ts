@@ -17,7 +17,8 @@ import {
   noSetbacks,
 } from "../../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
-import { asPost, when } from "../../../src/messages/message.ts";
+import { asPost } from "../../../src/messages/card.ts";
+import { when } from "../../../src/messages/markdown.ts";
 import { renderCard, withResult } from "../../../src/core/cards/render-card.ts";
 import { renderNotice, renderResult } from "../../../src/core/cards/render-result.ts";
 import { buttonsOf, shownText } from "../../commands/shown-text.ts";

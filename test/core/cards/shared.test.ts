@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { asPost, md } from "../../../src/messages/message.ts";
+import { asPost } from "../../../src/messages/card.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import type { Stage } from "../../../src/core/request/stage.ts";
 import {
   type Member,

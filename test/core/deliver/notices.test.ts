@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startMessaging } from "../../support/start-delivery.ts";
-import { buttons, md, sentence } from "../../../src/messages/message.ts";
+import { buttons } from "../../../src/messages/buttons.ts";
+import { sentence } from "../../../src/messages/card.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { createNotices } from "../../../src/core/deliver/notices.ts";
 import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/log/log.ts";
-import { card, sentence, table, md } from "../../../src/messages/message.ts";
+import { card, sentence } from "../../../src/messages/card.ts";
+import { md } from "../../../src/messages/markdown.ts";
+import { table } from "../../../src/messages/table.ts";
 import type { Mark } from "../../../src/core/deliver/rate-limiter.ts";
 import { createPostOnce, type Owed } from "../../../src/core/deliver/post-once.ts";
 

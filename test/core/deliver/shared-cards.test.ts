@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../support/commands.ts";
 import { startDelivery } from "../../support/start-delivery.ts";
-import { md } from "../../../src/messages/message.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { boardOf } from "../../../src/redis/board.ts";
 import { isChange } from "../../../src/registry/define.ts";

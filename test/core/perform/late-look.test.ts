@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message } from "../../../src/messages/message.ts";
+import type { Message } from "../../../src/messages/blocks.ts";
 import { lateLookWork } from "../../../src/core/perform/late-look.ts";
 import { commands } from "../../support/commands.ts";
 import { isChange } from "../../../src/registry/define.ts";

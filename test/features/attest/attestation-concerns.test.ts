@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { stop } from "../../../src/commands/vm/stop.ts";
 import { attestationConcerns } from "../../../src/features/attest/attestation-concerns.ts";
-import { plainWords } from "../../../src/messages/message.ts";
+import { plainWords } from "../../../src/messages/markdown.ts";
 import type { DriftRecord } from "../../../src/monitor/drift-records.ts";
 import { vmTarget } from "../../core/asking.ts";
 

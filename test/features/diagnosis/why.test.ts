@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
 import { type Facts, causesOf } from "../../../src/features/diagnosis/causes.ts";
-import { readable } from "../../../src/messages/message.ts";
+import { readable } from "../../../src/messages/markdown.ts";
 import { requestable } from "../../../src/registry/define.ts";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";

@@ -10,7 +10,9 @@ import type {
 } from "../../../src/fleet/inventory/inventory.ts";
 import { startMessaging } from "../../support/start-delivery.ts";
 import { silentLog } from "../../../src/log/log.ts";
-import { type ButtonSpec, type Message, md } from "../../../src/messages/message.ts";
+import { type Message } from "../../../src/messages/blocks.ts";
+import { type ButtonSpec } from "../../../src/messages/buttons.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { emptyPolicy, type Policy } from "../../../src/config/policy-file.ts";
 import { connectRedis } from "../../../src/redis/redis.ts";
 import type { SeenMessage } from "../../../sandbox/slack/seen.ts";

@@ -1,5 +1,5 @@
 import { createStatusRecords } from "../../../src/monitor/status-records.ts";
-import { md } from "../../../src/messages/message.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { describe, expect, it } from "vitest";
 import { wordsOf } from "../../stories/words.ts";
 import { pendingOf } from "../../support/pending.ts";

@@ -11,7 +11,8 @@ import {
   renderDigest,
 } from "../../../src/features/digests/render-digest.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
-import { type Markdown, type Message, md, name } from "../../../src/messages/message.ts";
+import { type Message } from "../../../src/messages/blocks.ts";
+import { type Markdown, md, name } from "../../../src/messages/markdown.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 import { knownVm } from "../../support/known-vm.ts";
 import { driftPart } from "../../../src/features/attest/tell-drift.ts";

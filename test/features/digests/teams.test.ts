@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { policyVersion } from "../../../src/config/policy-file.ts";
 import { scopeShownTo } from "../../../src/core/permit/access.ts";
 import type { DigestPart, HandoverPart } from "../../../src/features/digest-part.ts";
-import { md } from "../../../src/messages/message.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { wordsOf } from "../../stories/words.ts";
 import { ourTeamId, person, policyOf } from "../../core/permit/sample.ts";
 import { shownText } from "../../commands/shown-text.ts";

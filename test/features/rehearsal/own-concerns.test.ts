@@ -9,7 +9,7 @@ import {
   concernOfPins,
   concernOfStatus,
 } from "../../../src/features/rehearsal/own-concerns.ts";
-import { plainWords } from "../../../src/messages/message.ts";
+import { plainWords } from "../../../src/messages/markdown.ts";
 import type { RequestRecord } from "../../../src/core/request/record.ts";
 import type { Stage } from "../../../src/core/request/stage.ts";
 import type { ChangeCommand, Target } from "../../../src/registry/define.ts";

@@ -4,7 +4,7 @@ import {
   type RehearsalFacts,
   tellRehearsal,
 } from "../../../src/features/rehearsal/tell-rehearsal.ts";
-import { md, plainWords } from "../../../src/messages/message.ts";
+import { md, plainWords } from "../../../src/messages/markdown.ts";
 import type { Concern } from "../../../src/talk/contributions.ts";
 import { vmTarget } from "../../core/asking.ts";
 

@@ -3,7 +3,7 @@ import { commands } from "../../../src/features/index.ts";
 import { parseCommand } from "../../../src/registry/parse.ts";
 import { mayNameSeveral, withoutRolling } from "../../../src/registry/invocation.ts";
 import { rollingOf } from "../../../src/features/rollouts/rolling.ts";
-import { csv } from "../../../src/messages/message.ts";
+import { csv } from "../../../src/messages/csv.ts";
 
 function read(words: string) {
   const parsed = parseCommand(words, commands);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { rolloutConcerns } from "../../../src/features/rollouts/rollout-concerns.ts";
 import type { StoredRollout } from "../../../src/features/rollouts/rollout.ts";
-import { plainWords } from "../../../src/messages/message.ts";
+import { plainWords } from "../../../src/messages/markdown.ts";
 import { vmTarget } from "../../core/asking.ts";
 
 const rollout = {

@@ -1,5 +1,5 @@
 import { renderFeed } from "../../../src/features/subscriptions/render-feed.ts";
-import { md } from "../../../src/messages/message.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { each, judgeLongLists, nameOf } from "../../messages/judge-long-lists.ts";
 import { judgeOnLockedPhone } from "../../messages/locked-phone.ts";
 

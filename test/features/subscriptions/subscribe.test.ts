@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message } from "../../../src/messages/message.ts";
+import type { Message } from "../../../src/messages/blocks.ts";
 import { person, policyOf } from "../../core/permit/sample.ts";
 import { startReading } from "../../commands/reading.ts";
 import { shownText } from "../../commands/shown-text.ts";

@@ -8,14 +8,11 @@ import {
   usageWords,
 } from "../../../src/fleet/charts/chart.ts";
 import { asText, inFewWords, inWords, sparkline } from "../../../src/fleet/charts/in-words.ts";
-import {
-  buttons,
-  type ChartBlock,
-  card,
-  section,
-  table,
-  md,
-} from "../../../src/messages/message.ts";
+import { type ChartBlock, section } from "../../../src/messages/blocks.ts";
+import { buttons } from "../../../src/messages/buttons.ts";
+import { card } from "../../../src/messages/card.ts";
+import { md } from "../../../src/messages/markdown.ts";
+import { table } from "../../../src/messages/table.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 
 const at = Date.parse("2026-11-20T10:00:00Z");

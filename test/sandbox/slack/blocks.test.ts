@@ -1,10 +1,14 @@
 import { describe, expect, it } from "vitest";
-import * as build from "../../../src/messages/message.ts";
-import { md } from "../../../src/messages/message.ts";
+import * as blocksOf from "../../../src/messages/blocks.ts";
+import { buttons } from "../../../src/messages/buttons.ts";
+import { card } from "../../../src/messages/card.ts";
+import { table } from "../../../src/messages/table.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
+const build = { ...blocksOf, buttons, card, table };
 const post = "chat.postMessage";
 const plain = (text: string) => ({ type: "plain_text", text });
 const button = (more = {}) => ({ type: "button", text: plain("Go"), action_id: "go", ...more });

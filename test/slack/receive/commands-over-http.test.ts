@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sentence, Markdown } from "../../../src/messages/message.ts";
+import { sentence } from "../../../src/messages/card.ts";
+import { Markdown } from "../../../src/messages/markdown.ts";
 import { privateRedis } from "../../support/with-redis.ts";
 import { shareGateway, startGateway } from "./start-slack.ts";
 import { until } from "../../support/until.ts";

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { card, md } from "../../../src/messages/message.ts";
+import { card } from "../../../src/messages/card.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { startGateway } from "./start-slack.ts";
 import { until } from "../../support/until.ts";
 

@@ -1,6 +1,7 @@
 import type { View } from "@slack/types";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { card, md } from "../../../src/messages/message.ts";
+import { card } from "../../../src/messages/card.ts";
+import { md } from "../../../src/messages/markdown.ts";
 import { stretchDeadlines } from "../../../src/deadline.ts";
 import { UserError } from "../../../src/errors.ts";
 import type { Handlers, SubmissionResult } from "../../../src/slack/receive/interaction.ts";

@@ -1,0 +1,77 @@
+import type { KnownBlock } from "@slack/types";
+import { type ButtonSpec, button, menuOf } from "./buttons.ts";
+import { limits } from "./limits.ts";
+import { Markdown, escape, lines } from "./markdown.ts";
+import { mrkdwn, plainText } from "./text-objects.ts";
+
+/**
+ * `text` is for notifications and screen readers; `blocks` are shown. The builders below cut
+ * visibly at Slack's limits (https://docs.slack.dev/reference/block-kit/blocks), so that no message
+ * is refused for its size.
+ */
+export interface Message {
+  text: string;
+  blocks: Block[];
+}
+
+export type Block = KnownBlock | ChartBlock;
+
+/**
+ * A chart that Slack draws
+ * (https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block). @slack/types 3.2.0
+ * lacks its type.
+ */
+export interface ChartBlock {
+  type: "data_visualization";
+  title: string;
+  chart: {
+    type: "line" | "bar";
+    /** Each series has a value for each category, in the same order. */
+    series: { name: string; data: { label: string; value: number }[] }[];
+    axis_config: { categories: string[]; x_label?: string; y_label?: string };
+  };
+}
+
+/** A section with one button next to its text, or a menu of several. */
+export function section(text: Markdown, beside?: ButtonSpec | readonly ButtonSpec[]): KnownBlock {
+  const said = { type: "section" as const, text: mrkdwn(text, limits.section) };
+  if (!beside) return said;
+  return { ...said, accessory: "label" in beside ? button(beside) : menuOf(beside) };
+}
+
+/** One row per line, in as few sections as Slack's limit allows. */
+export function sections(rows: readonly Markdown[]): KnownBlock[] {
+  const texts: Markdown[] = [];
+  for (const row of rows) {
+    const longer = lines(texts.at(-1), row);
+    if (longer.value.length <= limits.section) texts.splice(-1, 1, longer);
+    else texts.push(row);
+  }
+  return texts.map((text) => section(text));
+}
+
+/** Pairs of label and value in two columns. Only the first 10 are shown. */
+export function fields(
+  pairs: readonly (readonly [label: string, value: Markdown] | undefined)[],
+): KnownBlock {
+  const shown = pairs.filter((pair) => pair !== undefined).slice(0, 10);
+  return {
+    type: "section",
+    fields: shown.map(([label, value]) =>
+      mrkdwn(new Markdown(`*${escape(label)}*\n${value.value}`), 2000),
+    ),
+  };
+}
+
+export function header(text: string): KnownBlock {
+  return { type: "header", text: plainText(text, limits.header) };
+}
+
+export function context(...texts: readonly Markdown[]): KnownBlock {
+  return {
+    type: "context",
+    elements: texts.slice(0, limits.context).map((text) => mrkdwn(text, limits.section)),
+  };
+}
+
+export const divider: KnownBlock = { type: "divider" };
