@@ -1,7 +1,7 @@
 import { recordedText } from "../audit/render.ts";
 import { type AuditEntry, type AuditFilter, actIdIn, readAudit } from "../audit/trail.ts";
 import { aboutRequest } from "../core/cards/asking.ts";
-import { actIdOf, signOfAct, tellAct, tellGone, tellRollout } from "../core/cards/tell-act.ts";
+import { actIdOf, tellAct, tellGone, tellRollout } from "../core/cards/tell-act.ts";
 import { type Called, tellRecord, tellStep } from "../core/cards/tell-record.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { type Message, section } from "../messages/blocks.ts";
@@ -153,7 +153,7 @@ function wordsOf({ id, entries, requests }: Act, called: Called, context: ReadCo
         { ...first.record, requests: told, ...progressIn(entries, told) },
         command,
       );
-    return md`${signOfAct(first, command)} ${tellAct(first, command)}`;
+    return tellAct(first, command);
   }
   if (begin.record["what"] === "request" && id !== undefined) return tellGone(id, entries);
   return tellRecord((entries.at(-1) ?? begin).record, called);
@@ -166,12 +166,12 @@ function wordsOf({ id, entries, requests }: Act, called: Called, context: ReadCo
 function progressIn(entries: readonly AuditEntry[], requests: readonly StoredRequest[]) {
   const own = entries.flatMap(({ record }) => (record["what"] === "roll" ? [record] : []));
   const total = Number(own.find((record) => typeof record["targets"] === "number")?.["targets"]);
-  const last = own.at(-1)?.["move"];
+  const state = recordedText(own.at(-1)?.["move"]);
   const isOver =
-    last === undefined
+    state === ""
       ? requests.every((request) => request.final)
-      : ["done", "stopped", "failed"].includes(recordedText(last));
-  return { isOver, unbegun: Math.max(0, (total || 0) - requests.length) };
+      : ["done", "stopped", "failed"].includes(state);
+  return { isOver, state, unbegun: Math.max(0, (total || 0) - requests.length) };
 }
 
 /** Opens the steps of an act that has several. */

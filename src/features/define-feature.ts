@@ -13,6 +13,7 @@ import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { ConcernPart } from "./concern-part.ts";
 import type { HomePart } from "./home-part.ts";
 import type { EventSource } from "../core/events/event.ts";
+import type { Events } from "../core/events/read-events.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
@@ -219,6 +220,8 @@ export interface Layers {
   watch: DependencyProbe;
   /** Says why Redis takes no writes now; undefined when it does. */
   redisProblem(): Promise<string | undefined>;
+  /** What happened, from the audit trail. */
+  events: Events;
   /** The time by Redis's clock, by which everything is decided (ms). */
   now(): number;
   /** Repeats a task in this process until it stops. */

@@ -20,8 +20,7 @@ export const digestPlaces = [
   "unknown",
   "review",
   "decision",
-  "change",
-  "over",
+  "event",
   "advice",
 ] as const;
 
@@ -76,10 +75,8 @@ export interface HandoverList {
 
 export interface ReadPart {
   all: readonly LinesOfKind[];
-  /** Requests that its lines tell of, by ID: no other line does. */
+  /** IDs of the events that its lines tell of: no other line does. */
   tellsOf?: ReadonlySet<string>;
-  /** What the line of a request says besides, by its ID. */
-  adds?: ReadonlyMap<string, Markdown>;
   /** VMs that count as failing, whatever their status: by ID, and why. */
   red?: ReadonlyMap<string, string>;
   /** Text after the counts of VMs by status, like `, 🔥 2 with an alert firing`. */

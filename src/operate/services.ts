@@ -18,7 +18,7 @@ import {
   noteOutcome,
 } from "../core/deliver/after-result.ts";
 import { isChannel } from "../core/cards/render-result.ts";
-import { createJournal } from "../core/request/journal.ts";
+import { createJournal, keepEvidence } from "../core/request/journal.ts";
 import { observeTold, observed } from "../core/request/observe-journal.ts";
 import { createPolls } from "../core/request/polls.ts";
 import { askingAbout as askingAboutTarget, changesSince } from "../core/cards/since-request.ts";
@@ -129,6 +129,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands,
     appraiser,
     failure: drift.failure,
+    keep: (id, note) => keepEvidence(id, note, store),
     log,
   });
 

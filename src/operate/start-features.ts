@@ -1,6 +1,7 @@
 import type { Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
 import type { Follow } from "../monitor/news.ts";
+import { createEvents } from "../core/events/read-events.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
@@ -10,9 +11,16 @@ import type { Contributions } from "../talk/gateway-context.ts";
 export type RunningFeatures = ReturnType<typeof startFeatures>;
 
 /** Starts each feature, and combines their contributions. */
-export function startFeatures(features: readonly Feature[], layers: Omit<Layers, "running">) {
+export function startFeatures(
+  features: readonly Feature[],
+  layers: Omit<Layers, "running" | "events">,
+) {
   const running: RunningFeature[] = [];
-  const on = { ...layers, running: () => running };
+  const events = createEvents({
+    ...layers,
+    sources: () => running.flatMap((feature) => feature.events ?? []),
+  });
+  const on = { ...layers, events, running: () => running };
   for (const feature of features) running.push(feature.start?.(on) ?? {});
   const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
     running.flatMap((feature) => part(feature) ?? []);

@@ -25,7 +25,6 @@ vote:approve          -    -       yes     yes        -     -        -   -
 vote:deny             -    -       yes     yes        -     -        -   -
 review:sign           -    -       yes     -          -     -        -   -
 console:open          -    yes     -       -          -     -        -   -
-digest:changes        yes  yes     yes     yes        -     -        -   -
 digest:unsnooze       -    yes     -       -          -     -        -   -
 digest:snooze         -    yes     -       -          -     -        -   -
 menu                  -    yes     -       -          -     -        -   -

@@ -104,12 +104,12 @@ describe.concurrent("after Slack was away", () => {
       expect.stringMatching(
         /^Slack was unavailable [\d:]+ [AP]M UTC–[\d:]+ [AP]M UTC \([^)]+\)\. Meanwhile: 2 requests ran, 1 did not, 1 outcome unknown\.$/,
       ),
-      `❓ Snapshot of web-1: outcome unknown. Check the target, then record what happened on its message · ${ids.get("payments web-1")}`,
+      `❓ olivia asked for the snapshot of payments/web-1 as before-the-storm: outcome unknown (reads show RUNNING, which proves neither outcome). Check it, then record on its message what happened. · ${ids.get("payments web-1")}`,
       expect.stringMatching(
-        /^❌ Restart of staging\/web-1 expired before it started: .*\. Again: \/vm restart staging\/web-1 · r-\w+$/,
+        /^❌ olivia asked for the restart of staging\/web-1, but it expired before it started: .*\. Again: \/vm restart staging\/web-1 · r-\w+$/,
       ),
-      expect.stringMatching(/^✅ Restarted (web-2|db-1) in .* · r-\w+$/),
-      expect.stringMatching(/^✅ Restarted (web-2|db-1) in .* · r-\w+$/),
+      expect.stringMatching(/^✅ olivia restarted (web-2|db-1) in .* · r-\w+$/),
+      expect.stringMatching(/^✅ olivia restarted (web-2|db-1) in .* · r-\w+$/),
     ]);
     expect(wordsOf(status[0] as SeenMessage)).toMatch(/Meanwhile: 2 requests ran\.\n/);
     for (const { record } of requests) expect(timesTold(world, record.id), record.id).toBe(1);

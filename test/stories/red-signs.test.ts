@@ -110,7 +110,7 @@ it("a resize that changed the measurement is red wherever its VM is shown", asyn
   // The audit trail and the night don't stop at the change, which was made.
   const failed = /🔴 web-2 failed attestation: the measurement matches no pin\./;
   expect(await told(vera, "/gatehouse night", failed)).toMatch(
-    /✅ olivia resized web-2[^]*🔴 web-2 failed attestation/,
+    /🔴 olivia resized web-2[^\n]*, but its measurement no longer matches its pin\.[^]*🔴 web-2 failed attestation/,
   );
   await told(ada, "/gatehouse audit web-2", failed);
   const tab = await home(olivia, /Problems/);

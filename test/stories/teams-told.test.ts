@@ -35,7 +35,7 @@ describe("two teams in one Gatehouse", () => {
 
     // A change requested elsewhere, and one where it is subscribed to
     await olivia.types("random", "/vm restart db-1");
-    await hears(olivia, "ops", /Restarted db-1[^]*In payments, requested by olivia/);
+    await hears(olivia, "ops", /✅ olivia restarted db-1 in \d+ s\. In payments\./);
     await olivia.types("ops", "/vm restart web-2");
     await world.settled();
 

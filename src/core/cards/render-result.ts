@@ -251,7 +251,11 @@ function wordsOfCommand({ record, stage }: RequestIn<"done">, command: ChangeCom
  * Returns the sign and the headline. A VM that fails attestation gets no green sign, although the
  * change was made.
  */
-export function outcomeOf(request: StoredRequest, command: ChangeCommand, note?: AfterNote) {
+export function outcomeOf(
+  request: StoredRequest,
+  command: ChangeCommand,
+  note: AfterNote | undefined = request.delivered.evidence,
+) {
   const [sign, text] = [symbolOf(request, command), headline(request, command)];
   if (note?.but === undefined) return { sign, text };
   return { sign: "🔴", text: md`${new Markdown(text.value.replace(/\.$/, ""))}, but ${note.but}.` };

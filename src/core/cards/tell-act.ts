@@ -7,37 +7,38 @@ import { type RequestRecord, isReviewed } from "../request/record.ts";
 import { deciderOf, isAlready, stateWords, whyOf } from "../request/stage.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { detailOf } from "./asking.ts";
-import { endWords, headline, isUnconfirmed, symbolOf } from "./render-result.ts";
+import { endWords, isUnconfirmed, outcomeOf, signs } from "./render-result.ts";
 import { lowerFirst } from "../../text/letter-case.ts";
 import { approvalsIn } from "../permit/votes.ts";
 
 /**
- * A request in one sentence: who did what, or asked for it and how that ended, why, and who approved
- * or signed it. It mentions nobody. `command` is undefined for one that this release doesn't have.
+ * A request in one sentence after the sign of its card: who did what, or asked for it and how that
+ * ended, why, and who approved or signed it. It mentions nobody. `command` is undefined for one that
+ * this release doesn't have.
  */
-export function tellAct(request: StoredRequest, command: ChangeCommand | undefined): Markdown {
+export function tellAct(
+  request: StoredRequest,
+  command: ChangeCommand | undefined,
+  /** Whether what stands beside it asks for the signature that is missing. */
+  { asksForReview = false } = {},
+): Markdown {
   const { record, votes } = request;
-  const alone = record.breakGlass === true ? " without approval (break-glass)" : "";
-  const reason = record.reason ? md`: “${record.reason.replace(/\.$/, "")}”` : md``;
+  const alone = record.breakGlass === true ? " 🚨 without approval (break-glass)" : "";
+  const why = record.reason ? md`“${record.reason.replace(/\.$/, "")}”` : "";
   const yes = approvalsIn(votes).map((vote) => vote.name);
   const approved = yes.length === 0 ? "" : `; approved by ${yes.join(", ")}`;
   const { review } = request.delivered;
-  const unsigned = isReviewed(record) ? "; nobody has signed the review" : "";
+  const unsigned = isReviewed(record) && !asksForReview ? "; nobody has signed the review" : "";
   const signed = review ? `; ${review.by} signed` : unsigned;
   const deed = wasDone(request, command)
-    ? md`${doneWords(request, command)}${alone}${reason}`
-    : md`asked for ${askedWords(request, command)}${alone}${reason}: ${outcomeWords(request)}`;
-  return md`*${record.requester.name}* ${deed}${approved}${signed}.`;
+    ? md`${doneWords(request, command)}${alone}${why && md`: ${why}`}`
+    : md`asked for ${askedWords(request, command)}${alone}${why && md` (${why})`}${outcomeWords(request, command)}`;
+  const sign = command ? outcomeOf(request, command).sign : "•";
+  return md`${sign} *${record.requester.name}* ${deed}${approved}${signed}.`;
 }
 
-/** The sign before it. What ran without approval has its own, however it ended. */
-export function signOfAct(request: StoredRequest, command: ChangeCommand | undefined): string {
-  if (request.record.breakGlass === true) return "🚨";
-  if (request.state === "denied") return "⛔";
-  return command ? symbolOf(request, command) : "•";
-}
-
-function wasDone(
+/** Whether a request made its change, which Gatehouse itself read. */
+export function wasDone(
   request: StoredRequest,
   command: ChangeCommand | undefined,
 ): command is ChangeCommand {
@@ -46,9 +47,9 @@ function wasDone(
   return !deciderOf(stage) && !isAlready(stage) && !isUnconfirmed(request, command);
 }
 
-/** `restarted web-2 in 5 s`: the headline without its capital and its period. */
+/** `restarted web-2 in 5 s`: the outcome without its capital and its period. */
 function doneWords(request: StoredRequest, command: ChangeCommand): Markdown {
-  const line = headline(request, command).value.replace(/\.$/, "");
+  const line = outcomeOf(request, command).text.value.replace(/\.$/, "");
   return new Markdown(lowerFirst(line));
 }
 
@@ -59,11 +60,14 @@ function askedWords({ record }: StoredRequest, command: ChangeCommand | undefine
   return md`the ${nounOf(command)} of ${target}${detailOf(record, command)}${undo}`;
 }
 
-function outcomeWords(request: StoredRequest): Markdown {
+function outcomeWords(request: StoredRequest, command: ChangeCommand | undefined): Markdown {
   const { state, stage } = request;
-  if (request.final) return endWords(request);
+  if (command && request.state === "done" && isUnconfirmed(request, command))
+    return md`: the compute service accepted it, and nothing more can be confirmed`;
   const why = whyOf(stage);
-  return md`${stateWords(state)}${why ? md` (${why})` : ""}`;
+  if (!request.final) return md`: ${stateWords(state)}${why ? md` (${why})` : ""}`;
+  const end = endWords(request).value.replace(/^(?:It|Nobody|Nothing|Someone|Too) /, lowerFirst);
+  return md`${deciderOf(stage) ? ";" : ", but"} ${new Markdown(end)}`;
 }
 
 /** The act that a request belongs to: its own, the rollout's, or that of the request it saves. */
@@ -82,6 +86,19 @@ export interface ToldRollout {
   /** How many targets were refused before they were touched. */
   refused?: number;
   isOver: boolean;
+  /** Its state, where that is known: `paused`. */
+  state?: string;
+}
+
+/** How a rollout stands, at a glance. `isWell`: nothing failed. */
+export function rolloutSign(
+  state: string | undefined,
+  { isOver, isWell }: { isOver: boolean; isWell: boolean },
+): string {
+  if (state === "failed" || state === "stopped") return signs.failed;
+  if (state === "paused") return "⏸️";
+  if (!isOver) return signs.open;
+  return isWell ? signs.done : signs.partly;
 }
 
 /**
@@ -99,7 +116,7 @@ export function tellRollout(rollout: ToldRollout, command: ChangeCommand | undef
   const isWell = counts.length === 1 && requests.every(({ state }) => state === "done");
   const what = command?.say.doing.toLowerCase() ?? rollout.command;
   const names = [...requests.map(({ record }) => record.target.name), ...unbegunNames];
-  const sign = isOver ? (isWell ? "✅" : "⚠️") : "⏳";
+  const sign = rolloutSign(rollout.state, { isOver, isWell });
   const rolls = isOver ? "rolled" : "is rolling";
   return md`${sign} *${requester.name}* ${rolls} out ${what} ${listed(names, 3)}: ${counts.join(", ")}.`;
 }

@@ -88,7 +88,8 @@ const mostNotes = 1_000;
 
 /**
  * Creates the function that returns the note about attestation for a result. It checks a VM once,
- * right after the change has ended, however often the result is rendered until it can be posted. A
+ * right after the change has ended, and keeps the note, so that whatever tells of the request tells one
+ * end, however often and wherever it is rendered. A
  * report that isn't there yet is called missing; it is never assumed.
  */
 export function createAttestationNote(options: {
@@ -99,6 +100,8 @@ export function createAttestationNote(options: {
   commands: readonly Command[];
   /** Tells why, and since when (ms), a VM is known to fail attestation. */
   failure?: (vmId: string) => Promise<{ reason: string; since: number } | undefined>;
+  /** Keeps a note with its request. Resolves with the one that counts, which another process may have kept first. */
+  keep(requestId: string, note: AfterNote): Promise<AfterNote>;
   log: Log;
 }): (request: StoredRequest, command: ChangeCommand) => Promise<AfterNote | undefined> {
   const notes = new Map<string, Promise<AfterNote | undefined>>();
@@ -106,11 +109,18 @@ export function createAttestationNote(options: {
     // A change that wasn't applied may take effect late, and is checked then.
     if (request.state !== "done" || isAlready(request.stage)) return Promise.resolve(undefined);
     const { id } = request.record;
-    const note = notes.get(id) ?? checkVm(request, command);
+    const { evidence } = request.delivered;
+    if (evidence !== undefined) return Promise.resolve(evidence);
+    const note = notes.get(id) ?? noteOn(request, command);
     if (notes.size >= mostNotes) notes.clear();
     notes.set(id, note);
     return note;
   };
+
+  async function noteOn(request: StoredRequest, command: ChangeCommand) {
+    const note = await checkVm(request, command);
+    return note && options.keep(request.record.id, note).catch(() => note);
+  }
 
   async function checkVm(
     request: StoredRequest,

@@ -10,18 +10,39 @@ export interface Event {
    * Identifies the event. Where several sources tell the same event, the last one counts.
    */
   id: string;
+  kind: EventKind;
   /** When it happened, or began to (ms). */
   at: number;
+  /** When it was over (ms). Undefined while it goes on. */
+  endedAt: number | undefined;
   /** One sentence that stands alone, after a sign. */
   text: Markdown;
   /** Says which statuses were read, and when. */
   proof?: Markdown | undefined;
   button?: ButtonSpec | undefined;
+  /** Lets events that differ only in their target be told in one sentence. */
+  deed?: Deed;
   /**
    * IDs of its records, in order. Empty where they tell of something that the reader may not see,
    * too. The event is then in no file.
    */
   records: readonly string[];
+}
+
+export interface EventKind {
+  /** Singular and plural, for counts. */
+  words: readonly [singular: string, plural: string];
+  /**
+   * `decision`: whoever is in charge reads each one. `routine`: several may be told together.
+   * `detail`: only who reads everything reads it.
+   */
+  weight: "decision" | "routine" | "detail";
+}
+
+/** A change like others: `✅ *olivia* restarted `, and its target. */
+export interface Deed {
+  begin: Markdown;
+  target: string;
 }
 
 /** Tells events of its own kinds. */
@@ -43,18 +64,27 @@ export function ofSeenVms(entries: readonly AuditEntry[], { vms, only }: Sight) 
   return only(Promise.resolve(named), ({ vm }) => vm);
 }
 
-/** Tells each record about one VM as an event, under the name that the VM has now. */
-export const vmEvents = (name: string, kind: string): EventSource => ({
+/**
+ * Tells each record of one kind about one VM as an event, under the name that the VM has now.
+ * `isTrouble`: whether the record says that trouble began, which goes on until the VM's next record.
+ */
+export const vmEvents = (
+  name: string,
+  what: string,
+  kind: EventKind,
+  isTrouble: (record: AuditEntry["record"]) => boolean,
+): EventSource => ({
   name,
-  what: [kind],
+  what: [what],
   async read(entries, about) {
     const seen = await ofSeenVms(entries, about);
-    return seen.map(({ id, at, record, vm }) => {
+    return seen.map(({ id, at, record, vm }, n) => {
       const text = tellRecord(
         { ...record, target: vm.id },
         { person: (person) => person, vm: () => vm.name },
       );
-      return { id, at, text, records: [id] };
+      const next = seen.slice(n + 1).find((later) => later.vm.id === vm.id);
+      return { id, kind, at, endedAt: isTrouble(record) ? next?.at : at, text, records: [id] };
     });
   },
 });

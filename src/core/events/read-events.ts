@@ -62,15 +62,23 @@ export function createEvents(options: EventsOptions) {
   ];
 
   return {
-    /** Everything since a time (ms) that a scope sees. */
-    async since(since: number, scope: Scope | undefined): Promise<EventsSince> {
+    /** Everything since a time (ms) that a scope sees of the targets that globs name. */
+    async since(
+      since: number,
+      scope: Scope | undefined,
+      targets?: readonly string[],
+    ): Promise<EventsSince> {
       // The sources of features come last, because they know more of the same event.
       const sources = [...own, ...options.sources()];
       const kinds = [...new Set(sources.flatMap(({ what }) => what))];
       const { entries, isCut } = await recordsSince(since, kinds);
       await inventory.upToDate();
-      const sight = sightOf(inventory, scope);
-      const about = { vms: await sight.vms(), seesAll: scope === undefined, only: sight.only };
+      const sight = sightOf(inventory, scope, targets);
+      const about = {
+        vms: await sight.vms(),
+        seesAll: scope === undefined && targets === undefined,
+        only: sight.only,
+      };
       const unread: string[] = [];
       const read = sources.map(async ({ name, what, read: readSource }) => {
         const ofKinds = entries.filter(({ record }) => what.includes(recordedText(record["what"])));

@@ -6,15 +6,59 @@ import { showRequest } from "../../registry/command-buttons.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { clockWords } from "../../text/time-words.ts";
 import { aboutRequest } from "../cards/asking.ts";
-import { proofOf } from "../cards/render-result.ts";
-import { actIdOf, signOfAct, tellAct, tellGone, tellRollout } from "../cards/tell-act.ts";
+import { outcomeOf, proofOf, signs } from "../cards/render-result.ts";
+import { actIdOf, tellAct, tellGone, tellRollout, wasDone } from "../cards/tell-act.ts";
+import { approvalsIn } from "../permit/votes.ts";
+import { lowerFirst } from "../../text/letter-case.ts";
 import type { Journal } from "../request/journal.ts";
-import { callOf, isAlready } from "../request/stage.ts";
+import { callOf, deciderOf, isAlready } from "../request/stage.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
-import type { Event, EventSource } from "./event.ts";
+import type { Deed, Event, EventKind, EventSource } from "./event.ts";
 
 /** Records about a request, all with its ID. */
-const kinds = ["request", "review-signed", "alarm", "late-effect"];
+const recordKinds = ["request", "review-signed", "alarm", "late-effect"];
+
+/** The kinds of requests. Each request is of the first that fits. */
+const kinds = {
+  emergency: { words: ["break-glass use", "break-glass uses"], weight: "decision" },
+  recorded: {
+    words: ["outcome recorded by a person", "outcomes recorded by a person"],
+    weight: "decision",
+  },
+  turnedAway: { words: ["request not approved", "requests not approved"], weight: "decision" },
+  guarded: {
+    words: ["restore, deletion, or approved change", "restores, deletions, and approved changes"],
+    weight: "decision",
+  },
+  failed: { words: ["failed change", "failed changes"], weight: "decision" },
+  unconfirmed: { words: ["unconfirmed change", "unconfirmed changes"], weight: "decision" },
+  change: { words: ["change", "changes"], weight: "routine" },
+  unmade: {
+    words: ["request that changed nothing", "requests that changed nothing"],
+    weight: "detail",
+  },
+} as const satisfies Record<string, EventKind>;
+
+export const rolloutKind: EventKind = { words: ["rollout", "rollouts"], weight: "decision" };
+
+function kindOf(request: StoredRequest, command: ChangeCommand | undefined): EventKind {
+  const { record, state, stage, votes } = request;
+  if (record.breakGlass === true) return kinds.emergency;
+  if (deciderOf(stage) !== undefined && state !== "cancelled") return kinds.recorded;
+  if (state === "denied" || (state === "expired" && record.approval)) return kinds.turnedAway;
+  if (state === "failed") return kinds.failed;
+  if (state !== "done") return kinds.unmade;
+  if (command?.class === "destroy" || approvalsIn(votes).length > 0) return kinds.guarded;
+  if (!wasDone(request, command)) return kinds.unconfirmed;
+  // A red sign must not disappear among green ones.
+  return outcomeOf(request, command).sign === signs.done ? kinds.change : kinds.failed;
+}
+
+/** `✅ *olivia* restarted `, of a change that went well. */
+const deedOf = ({ record }: StoredRequest, { say }: ChangeCommand): Deed => ({
+  begin: md`${signs.done} *${record.requester.name}* ${lowerFirst(say.done)}`,
+  target: record.target.name,
+});
 
 /** An event for each request, with its safety snapshot, or for each rollout. */
 export function requestEvents(on: {
@@ -38,9 +82,13 @@ export function requestEvents(on: {
   function eventOf(request: StoredRequest): Omit<Event, "id" | "records"> {
     const { record, final, changedAt } = request;
     const command = commandOf(request);
+    const kind = kindOf(request, command);
     return {
+      kind,
       at: happenedAt(request),
-      text: md`${signOfAct(request, command)} ${tellAct(request, command)}`,
+      endedAt: final ? changedAt : undefined,
+      text: tellAct(request, command),
+      ...(kind === kinds.change && command ? { deed: deedOf(request, command) } : {}),
       proof: md`${proofOf(request)}${final ? md` Ended ${when(changedAt)}.` : ""}`,
       button: showRequest(record.id, `${aboutRequest(record)}, ${timeOf(record.createdAt)}`),
     };
@@ -55,7 +103,9 @@ export function requestEvents(on: {
     const { requester, command } = first.record;
     const isOver = requests.every(({ final }) => final);
     return {
+      kind: rolloutKind,
       at: Math.min(...requests.map(happenedAt)),
+      endedAt: isOver ? last : undefined,
       text: tellRollout({ requester, command, requests, isOver }, commandOf(first)),
       proof: isOver ? md`Ended ${when(last)}.` : undefined,
     };
@@ -63,13 +113,13 @@ export function requestEvents(on: {
 
   return {
     name: "requests",
-    what: kinds,
+    what: recordKinds,
     async read(entries, sight) {
       const all = await sight.only(requestsOf(entries), ({ record }) => record.target);
       const oldest = Math.min(...all.map(({ record }) => record.createdAt));
       // A request that was made earlier has earlier records, too.
       const isWhole = oldest >= (entries[0]?.at ?? oldest);
-      const read = isWhole ? entries : await recordsSince(oldest, kinds);
+      const read = isWhole ? entries : await recordsSince(oldest, recordKinds);
       const parents = new Map(all.map((request) => [request.record.id, actIdOf(request)]));
       const recordsOf = Map.groupBy(read, (entry) => parents.get(requestIdOf(entry)));
       const shown = all.filter(
@@ -103,7 +153,18 @@ function goneEvents(
   const gone = entries.filter((entry) => !kept.has(requestIdOf(entry)));
   return [...Map.groupBy(gone, requestIdOf)].flatMap(([id, some]) => {
     const [first] = some;
-    return first ? [{ id, at: first.at, text: tellGone(id, some), records: idsOf(some) }] : [];
+    if (!first) return [];
+    const text = tellGone(id, some);
+    return [
+      {
+        id,
+        kind: kinds.unmade,
+        at: first.at,
+        endedAt: some.at(-1)?.at,
+        text,
+        records: idsOf(some),
+      },
+    ];
   });
 }
 

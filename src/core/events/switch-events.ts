@@ -1,8 +1,10 @@
 import { recordedText } from "../../audit/render.ts";
 import { tellRecord } from "../cards/tell-record.ts";
-import { type EventSource, namesIn } from "./event.ts";
+import { type EventKind, type EventSource, namesIn } from "./event.ts";
 
-/** Freezes and thaws. Everybody sees them. */
+const kind: EventKind = { words: ["freeze or thaw", "freezes and thaws"], weight: "decision" };
+
+/** Freezes and thaws. Everybody sees them. A freeze goes on until the next thaw. */
 export const switchEvents = (personName: (id: string) => Promise<string>): EventSource => ({
   name: "freezes",
   what: ["freeze", "thaw"],
@@ -12,12 +14,12 @@ export const switchEvents = (personName: (id: string) => Promise<string>): Event
       byOf(ended),
     ]);
     const person = await namesIn(people, personName);
-    return entries.map(({ id, at, record }) => ({
-      id,
-      at,
-      text: tellRecord(record, { person, vm: (vm) => vm }),
-      records: [id],
-    }));
+    const isThaw = ({ what }: { what?: unknown }) => what === "thaw";
+    return entries.map(({ id, at, record }, n) => {
+      const thaw = entries.slice(n).find((later) => isThaw(later.record));
+      const text = tellRecord(record, { person, vm: (vm) => vm });
+      return { id, kind, at, endedAt: thaw?.at, text, records: [id] };
+    });
   },
 });
 

@@ -1,3 +1,4 @@
+import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { hash, randomBytes } from "node:crypto";
 import type { KeptPin } from "../../attestation/pins.ts";
 import { replicasIn } from "../../redis/check.ts";
@@ -364,6 +365,23 @@ export async function keepSignature(
   const isFirst = await store.outbox.mark(id, "review", "", JSON.stringify(signature));
   await redraw([id], store);
   return isFirst ? signature : ((await store.get(id))?.delivered.review ?? signature);
+}
+
+/**
+ * Keeps what the evidence showed after a change, so that every message of every process tells the
+ * same end. Resolves with the note that counts: this one, or the first.
+ */
+export async function keepEvidence(
+  id: string,
+  { line, ...more }: AfterNote,
+  store: Pick<Journal, "get" | "outbox">,
+): Promise<AfterNote> {
+  const note = { line, ...more };
+  const stored = await store.get(id);
+  if (stored === undefined) return note;
+  const text = JSON.stringify({ line: line.value, ...more });
+  if (await store.outbox.mark(id, "evidence", "", text)) return note;
+  return (await store.get(id))?.delivered.evidence ?? note;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { AfterNote } from "../../attestation/render-attestation.ts";
+import { Markdown } from "../../messages/markdown.ts";
 import type { Vote } from "../permit/votes.ts";
 import { type Fields, fieldsNamed } from "../../redis/redis.ts";
 import { placeIn, shownIn } from "../../redis/shown.ts";
@@ -56,6 +58,8 @@ export interface Delivered {
   isAlone?: boolean;
   /** Who signed the review of its break-glass. */
   review?: ReviewSignature | undefined;
+  /** What the evidence showed after the change. */
+  evidence?: AfterNote | undefined;
 }
 
 export interface ReviewSignature {
@@ -120,8 +124,14 @@ function parseFields(fields: Fields): StoredRequest | undefined {
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,
       review: fields["review"] ? (JSON.parse(fields["review"]) as ReviewSignature) : undefined,
+      evidence: fields["evidence"] ? readEvidence(fields["evidence"]) : undefined,
     },
   } as StoredRequest;
+}
+
+function readEvidence(text: string): AfterNote {
+  const { line, ...more } = JSON.parse(text) as Omit<AfterNote, "line"> & { line: string };
+  return { line: new Markdown(line), ...more };
 }
 
 function withReason(vote: Vote, denial: string | undefined): Vote {

@@ -3,9 +3,11 @@ import type { AuditEntry } from "../../audit/trail.ts";
 import type { SeenTarget } from "../../core/permit/sight.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { type Markdown, counted, dayAndTime, listed, md, name } from "../../messages/markdown.ts";
-import type { Event, EventSource } from "../../core/events/event.ts";
+import type { Event, EventKind, EventSource } from "../../core/events/event.ts";
 import type { Alerts, StoredAlert } from "./alerts.ts";
 import { type ShownAlert, detailsOf } from "./alert-group.ts";
+
+const kind: EventKind = { words: ["alert ended", "alerts ended"], weight: "decision" };
 
 /** Each time that a group of alerts fired, as far as the reader sees their VMs. */
 export const alertEvents = (alerts: Pick<Alerts, "getMany">): EventSource => ({
@@ -25,6 +27,8 @@ export const alertEvents = (alerts: Pick<Alerts, "getMany">): EventSource => ({
         const isNewest = n === firings.length - 1;
         return {
           id: `${group.id} ${firing.records[0] ?? ""}`,
+          kind,
+          endedAt: firing.endedAt,
           at: isNewest ? beganAt(firing, told, firings[n - 1]?.endedAt) : firing.at,
           text: groupWords(group, told, seen, isNewest ? undefined : firing.endedAt),
           // The records count all alerts of the group.

@@ -130,13 +130,6 @@ export interface FiringAlert {
   quietSince?: number | undefined;
 }
 
-/** An alert that its source says has ended. */
-export interface EndedAlert extends FiringAlert {
-  endedAt: number;
-  /** False when its source doesn't say when it ended: `endedAt` is then when that arrived. */
-  isEndTold: boolean;
-}
-
 /** Translates a delivery to what exists now. */
 export interface Meaning {
   /** The VM that a label names; undefined unless it names exactly one. */
@@ -464,31 +457,6 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     async placeOf(alert: StoredAlert) {
       const overview = boardOf(alert.delivered);
       return overview ? placeIn((await outbox.get(overview))["card"]) : alert.delivered.card;
-    },
-
-    /** Alerts of these groups that ended after a time (ms), for digests. */
-    async endedSince(ids: readonly string[], at: number): Promise<readonly EndedAlert[]> {
-      const groups = await getMany(ids);
-      return groups.flatMap(({ id, record: { group, vms }, state, changedAt }) =>
-        detailsOf(group).flatMap(({ name, vm: label, since, endedAt, isEndTold }) => {
-          const { id: vmId, project } = vms.find((vm) => vm.label === label) ?? {};
-          const isNew = endedAt && (endedAt > at || (state === "ended" && changedAt > at));
-          return isNew
-            ? [
-                {
-                  key: `${id} ${name} ${label}`,
-                  name,
-                  label,
-                  vmId,
-                  project,
-                  since,
-                  endedAt,
-                  isEndTold,
-                },
-              ]
-            : [];
-        }),
-      );
     },
 
     /** Alerts that fire now, for digests and the Home tab. */

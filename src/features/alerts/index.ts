@@ -72,7 +72,7 @@ export const alerts = defineFeature({
       ],
       home: alertsAtHome(groups),
       explains: alertsExplain(groups),
-      digest: alertsInDigests({ alerts: groups, redis, key }),
+      digest: alertsInDigests(groups),
       events: alertEvents(groups),
       async untold() {
         const untold = await groups.untold();

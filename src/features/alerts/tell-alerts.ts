@@ -1,16 +1,11 @@
-import { type AuditEntry, readAudit } from "../../audit/trail.ts";
 import type { DigestPart, Line } from "../digest-part.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { atTime, counted, md, name, timeNear } from "../../messages/markdown.ts";
-import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { Alerts, EndedAlert, FiringAlert } from "./alerts.ts";
+import { md, name, timeNear } from "../../messages/markdown.ts";
+import type { Alerts, FiringAlert } from "./alerts.ts";
 import type { SeenTarget, Sight } from "../../core/permit/sight.ts";
 import type { Explains } from "../cause.ts";
 import type { HomePart } from "../home-part.ts";
-
-/** Enough for the deliveries of a busy day. Older ones aren't read. */
-const mostRecords = 1_000;
 
 type OnVm<Alert> = Alert & { vm: KnownVm | undefined };
 
@@ -54,57 +49,25 @@ function firingLine(firing: OnVm<FiringAlert>, now: number): Line {
   return { key, text, button: vm && showVm(vm) };
 }
 
-function endedLine(ended: OnVm<EndedAlert>, now: number): Line {
-  const { key, name: alert, label, vm, since, endedAt, isEndTold } = ended;
-  const by = isEndTold ? "" : "by ";
-  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${by}${atTime(endedAt, now)}; it had fired since ${timeNear(since, now)}.`;
-  return { key, text, button: vm && showVm(vm) };
-}
-
-/** The lines of digests: alerts that fire, and alerts that ended since the last digest. */
-export function alertsInDigests(on: {
-  alerts: Pick<Alerts, "firing" | "endedSince">;
-  redis: RedisClient;
-  key: Keys;
-}): DigestPart {
-  const { alerts, redis, key } = on;
-  const groupOf = ({ record: { alert } }: AuditEntry) => (typeof alert === "string" ? [alert] : []);
-
-  return {
-    name: "alerts",
-    async read({ since, now, ...sight }) {
-      const told = { what: ["alert"], after: since, most: mostRecords };
-      const [firing, { entries, isMore = false }] = await Promise.all([
-        alerts.firing(),
-        readAudit({ redis, key, ...told }),
-      ]);
-      const ended = await alerts.endedSince([...new Set(entries.flatMap(groupOf))], since);
-      // An alert that fires again is told once, as firing.
-      const again = new Set(firing.map((alert) => alert.key));
-      const over = ended.filter((alert) => !again.has(alert.key));
-      const shown = await alertsOn(sight, firing);
-      const many = new Set(shown.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;
-      return {
-        all: [
-          {
-            kind: "firing",
-            words: ["alert firing", "alerts firing"],
-            place: "alarm",
-            lines: shown.map((alert) => firingLine(alert, now)),
-          },
-          {
-            kind: "ended",
-            words: ["alert ended", "alerts ended"],
-            place: "over",
-            lines: (await alertsOn(sight, over)).map((alert) => endedLine(alert, now)),
-          },
-        ],
-        cut: isMore ? `the newest ${counted(mostRecords, "record")} of alerts` : undefined,
-        counts: many === 0 ? "" : `, 🔥 ${many} with an alert firing`,
-      };
-    },
-  };
-}
+/** The lines of digests: alerts that fire. */
+export const alertsInDigests = (alerts: Pick<Alerts, "firing">): DigestPart => ({
+  name: "alerts",
+  async read({ now, ...sight }) {
+    const shown = await alertsOn(sight, await alerts.firing());
+    const many = new Set(shown.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;
+    return {
+      all: [
+        {
+          kind: "firing",
+          words: ["alert firing", "alerts firing"],
+          place: "alarm",
+          lines: shown.map((alert) => firingLine(alert, now)),
+        },
+      ],
+      counts: many === 0 ? "" : `, 🔥 ${many} with an alert firing`,
+    };
+  },
+});
 
 /** Firing alerts on the Home tab, the newest first. */
 export const alertsAtHome =

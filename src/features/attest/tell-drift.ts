@@ -1,4 +1,4 @@
-import { md, name, dayAndTime, atTime, timeNear } from "../../messages/markdown.ts";
+import { md, name, dayAndTime, timeNear } from "../../messages/markdown.ts";
 import {
   createDriftRecords,
   type DriftRecord,
@@ -13,27 +13,24 @@ import type { HomePart } from "../home-part.ts";
 import { attestFirst, attestVm } from "./attest-button.ts";
 
 /**
- * The lines of digests about pinned VMs that fail or failed attestation, and about what keeps VMs
- * from being verified now or soon.
+ * The lines of digests about pinned VMs that fail attestation, and about what keeps VMs from being
+ * verified now or soon.
  */
 export const driftInDigests = (
   records: Pick<ReturnType<typeof createDriftRecords>, "readRecords">,
 ): DigestPart => ({
   name: "attestation",
-  async read({ vms, since, now }) {
+  async read({ vms, now }) {
     const known = [...(await records.readRecords(vms.map(({ id }) => id))).values()];
     return driftPart(
       known.toSorted((a, b) => a.since - b.since),
-      { since, now },
+      now,
     );
   },
 });
 
-/** Lines for these records. Recoveries after `since` are reported (ms). */
-export function driftPart(
-  records: readonly DriftRecord[],
-  { since, now }: { since: number; now: number },
-): ReadPart {
+/** Lines for these records. */
+export function driftPart(records: readonly DriftRecord[], now: number): ReadPart {
   const red = records.flatMap(({ vm, mark, reason }) =>
     mark === "" ? [] : [[vm.id, reason] as const],
   );
@@ -44,7 +41,7 @@ export function driftPart(
         kind: "drift",
         place: "trouble",
         words: ["failed attestation", "failed attestations"],
-        lines: driftLines(records, { since, now }),
+        lines: driftLines(records, now),
       },
       {
         kind: "unverified",
@@ -56,18 +53,14 @@ export function driftPart(
   };
 }
 
-/** Failures, and those that ended since the last digest (`by.since`). */
-function driftLines(records: readonly DriftRecord[], by: { since: number; now: number }): Line[] {
-  return records.flatMap(({ vm, since, reason, mark, recoveredAt = 0 }) => {
-    const what = md`*${vm.name}* in ${vm.projectName}: attestation`;
-    const line = { key: `${vm.id}:${mark}:${since}`, button: attestVm(vm) };
-    if (mark !== "")
-      return [
-        { ...line, text: md`🔴 ${what} has failed since ${timeNear(since, by.now)}: ${reason}.` },
-      ];
-    if (recoveredAt <= by.since) return [];
-    return [{ ...line, text: md`🟢 ${what} had failed; resolved ${atTime(recoveredAt, by.now)}.` }];
-  });
+function driftLines(records: readonly DriftRecord[], now: number): Line[] {
+  return records
+    .filter(({ mark }) => mark !== "")
+    .map(({ vm, since, reason, mark }) => ({
+      key: `${vm.id}:${mark}:${since}`,
+      text: md`🔴 *${vm.name}* in ${vm.projectName}: attestation has failed since ${timeNear(since, now)}: ${reason}.`,
+      button: attestVm(vm),
+    }));
 }
 
 /**

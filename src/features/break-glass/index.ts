@@ -13,7 +13,7 @@ import { reviewsInDigests } from "./tell-reviews.ts";
  */
 export const breakGlass = defineFeature({
   name: "break-glass",
-  needs: ["store", "changes", "tellAudit", "redis", "key", "personName"],
+  needs: ["store", "changes", "tellAudit", "redis", "key"],
   start(on) {
     const { store, changes, tellAudit } = on;
     const reviews = createReviews(on.redis, on.key);

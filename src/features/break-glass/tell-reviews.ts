@@ -1,9 +1,7 @@
-import { readAudit } from "../../audit/trail.ts";
+import { tellAct } from "../../core/cards/tell-act.ts";
 import { type Markdown, md, name, dayAndTime } from "../../messages/markdown.ts";
-import type { Keys, RedisClient } from "../../redis/redis.ts";
-import type { Target } from "../../registry/define.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import { isAlready, stateWords } from "../../core/request/stage.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import type { DigestPart, ReadPart } from "../digest-part.ts";
 import { type Review, type Reviews, asksForReview, signReviewButton } from "./reviews.ts";
@@ -12,90 +10,51 @@ import { type Review, type Reviews, asksForReview, signReviewButton } from "./re
 export interface UnsignedReview extends Pick<Review, "request" | "command" | "target" | "at"> {
   /** Undefined when the request is no longer kept. */
   on: Target | undefined;
-  /** The name of the requester. */
-  by?: string | undefined;
-  reason?: string;
-  /** In words, of a request that ended since the last digest. */
-  outcome?: string | undefined;
+  text: Markdown;
 }
 
-/** Who signed the review of a request. */
-export interface SignedReview {
-  request: string;
-  by: string;
-  at: number;
-}
-
-/** Signatures of a busy day; older ones aren't read. */
-const maxRecords = 1_000;
-
-/** Asks in each digest for the reviews that nobody has signed, and says of other uses who signed theirs. */
+/** Asks in each digest for the reviews that nobody has signed. */
 export function reviewsInDigests(on: {
-  redis: RedisClient;
-  key: Keys;
   store: Pick<Journal, "getMany">;
+  changes: readonly ChangeCommand[];
   reviews: Pick<Reviews, "unsigned">;
-  personName(userId: string): Promise<string>;
 }): DigestPart {
-  async function unsignedSince(since: number): Promise<UnsignedReview[]> {
+  async function unsigned(): Promise<UnsignedReview[]> {
     const all = await on.reviews.unsigned();
     const requests = await on.store.getMany(all.map(({ request }) => request));
     const made = new Map(requests.map((request) => [request.record.id, request]));
     return all.map(({ by: _id, ...review }) => {
       const request = made.get(review.request);
-      const { target, requester } = request?.record ?? {};
-      const outcome = request && outcomeSince(request, since);
-      return { ...review, on: target, by: requester?.name, outcome };
+      const text = request ? requestWords(request, on.changes) : goneWords(review);
+      return { ...review, on: request?.record.target, text };
     });
-  }
-
-  async function signedSince(since: number): Promise<SignedReview[]> {
-    const { redis, key, personName } = on;
-    const what = ["review-signed"];
-    const { entries } = await readAudit({ redis, key, what, after: since, most: maxRecords });
-    const signed = entries.map(async ({ at, record: { request, who } }) => ({
-      request: String(request),
-      by: await personName(String(who)),
-      at,
-    }));
-    return Promise.all(signed);
   }
 
   return {
     name: "break-glass reviews",
-    async read({ only, since }) {
-      const unsigned = only(unsignedSince(since), (review) => review.on);
-      return reviewLines(await unsigned, await signedSince(since));
-    },
+    read: async ({ only }) => reviewLines(await only(unsigned(), (review) => review.on)),
   };
 }
 
-function outcomeSince({ final, changedAt, state, stage }: StoredRequest, since: number) {
-  return final && changedAt > since && !isAlready(stage) ? stateWords(state) : undefined;
-}
-
 /** Pure. */
-export function reviewLines(
-  unsigned: readonly UnsignedReview[],
-  signed: readonly SignedReview[],
-): ReadPart {
-  const lines = unsigned.map((review) => ({
-    key: review.request,
-    text: md`🚨 ${unapprovedWords(review)} ${asksForReview}`,
-    button: signReviewButton(review.request, `${review.command} ${review.target}`),
+export function reviewLines(unsigned: readonly UnsignedReview[]): ReadPart {
+  const lines = unsigned.map(({ request, command, target, text }) => ({
+    key: request,
+    text: md`${text} ${asksForReview}`,
+    button: signReviewButton(request, `${command} ${target}`),
   }));
   const words = ["review to sign", "reviews to sign"] as const;
   return {
     all: [{ kind: "review", words, place: "review", isLasting: true, lines }],
     tellsOf: new Set(unsigned.map(({ request }) => request)),
-    adds: new Map(
-      signed.map(({ request, by, at }) => [request, md`Review signed by ${by} ${dayAndTime(at)}.`]),
-    ),
   };
 }
 
-function unapprovedWords({ command, target, at, by, reason, outcome }: UnsignedReview): Markdown {
-  const why = reason ? md`: “${reason}”` : "";
-  const ended = outcome === undefined ? "" : ` Outcome: ${outcome}.`;
-  return md`*${command}* ${name(target)} ran without approval ${dayAndTime(at)}${by ? `, requested by ${by}` : ""}${why}.${ended}`;
+function requestWords(request: StoredRequest, changes: readonly ChangeCommand[]): Markdown {
+  const { command, createdAt } = request.record;
+  const known = changes.find((one) => one.name === command);
+  return md`${dayAndTime(createdAt)} ${tellAct(request, known, { asksForReview: true })}`;
 }
+
+const goneWords = ({ command, target, at, reason }: Omit<Review, "by">): Markdown =>
+  md`${dayAndTime(at)} 🚨 *${command}* ${name(target)} ran without approval${reason ? md`: “${reason}”` : ""}.`;

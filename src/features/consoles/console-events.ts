@@ -1,10 +1,17 @@
 import type { AuditEntry } from "../../audit/trail.ts";
 import { dayAndTime, md, name } from "../../messages/markdown.ts";
-import { type Event, type EventSource, ofSeenVms } from "../../core/events/event.ts";
+import {
+  type Event,
+  type EventKind,
+  type EventSource,
+  ofSeenVms,
+} from "../../core/events/event.ts";
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
 const isOpening = ({ record }: AuditEntry) => record["what"] === "console-opening";
+
+const kind: EventKind = { words: ["console", "consoles"], weight: "decision" };
 
 /** Consoles that were opened, and by whom. */
 export function consoleEvents(personName: (id: string) => Promise<string>): EventSource {
@@ -23,11 +30,18 @@ export function consoleEvents(personName: (id: string) => Promise<string>): Even
           const end = typeof until === "number" ? md`, until ${dayAndTime(until)}` : "";
           const text = md`🖥️ *${by}* opened a console on ${name(vm.name)}${end}.`;
           const before = begun.get(textOf(opening));
-          return { id, at, text, records: [...(before === undefined ? [] : [before]), id] };
+          return {
+            id,
+            kind,
+            at,
+            endedAt: at,
+            text,
+            records: [...(before === undefined ? [] : [before]), id],
+          };
         }
         if (what !== "console-opening" || answered.has(textOf(opening))) return undefined;
         const text = md`🖥️ *${by}* asked for a console on ${name(vm.name)}. Whether it opened is unknown.`;
-        return { id, at, text, records: [id] };
+        return { id, kind, at, endedAt: at, text, records: [id] };
       });
       return (await Promise.all(acts)).filter((act) => act !== undefined);
     },

@@ -10,13 +10,13 @@ import { scopeOfChannel } from "../../core/permit/access.ts";
 import { sightOf } from "../../core/permit/sight.ts";
 import { judgeMemory, readMemory } from "../../redis/check.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
+import type { Events } from "../../core/events/read-events.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
 import type { DigestPart, HandoverPart } from "../digest-part.ts";
-import { createSwitchReader } from "./switches.ts";
 import { type DigestFacts, itemsOf } from "./items.ts";
-import { type ReadHandover, renderChanges, renderDigest, renderHandover } from "./render-digest.ts";
-import type { RequestFact, RequestSource } from "./request-facts.ts";
+import { type ReadHandover, renderDigest, renderHandover } from "./render-digest.ts";
+import type { OpenRequest, ReadOpenRequests } from "./open-requests.ts";
 import { type Slot, createSchedules, seriesOf } from "./schedules.ts";
 import { createSnoozes } from "./snoozes.ts";
 import { createStatusRecords } from "../../monitor/status-records.ts";
@@ -36,7 +36,8 @@ interface DigestsOptions {
   config: Pick<Config, "policy">;
   /** The full inventory, not limited to a view. */
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
-  requests: RequestSource;
+  openRequests: ReadOpenRequests;
+  events: Pick<Events, "since">;
   /** The parts that features contribute. */
   parts?(): readonly DigestPart[];
   /** What features tell whoever takes the shift. */
@@ -45,8 +46,6 @@ interface DigestsOptions {
   store?: Pick<Journal, "freezeState">;
   /** Called when people turn a digest on or off. */
   schedulesChanged?: () => Promise<unknown>;
-  /** Resolves the name of a person by their user ID. */
-  personName?: (id: string) => Promise<string>;
   log: Log;
   now(): number;
 }
@@ -62,13 +61,12 @@ const refreshMs = 15_000;
 const onTimeMs = 5 * 60_000;
 
 export function createDigests(options: DigestsOptions) {
-  const { redis, key, config, inventory, requests, log, now } = options;
+  const { redis, key, config, inventory, openRequests, log, now } = options;
   const schedules = createSchedules(redis, key, config, options.schedulesChanged);
   const snoozes = createSnoozes(redis, key);
   /** For each series, the time up to which its last digest reported changes (ms). */
   const toldUntil = key("digest-told");
   const statuses = createStatusRecords(redis, key);
-  const switchesSince = createSwitchReader(options);
 
   /**
    * Reads the facts of a digest. A part that can't be read is named in the digest; the others are
@@ -99,15 +97,14 @@ export function createDigests(options: DigestsOptions) {
       }
     }
     const seen = targets && orUnread("VMs", sight.inventory.vms());
-    const aboutTarget = ({ target }: RequestFact) => target;
+    const aboutTarget = ({ target }: OpenRequest) => target;
     const seesAll = scope === undefined && targets === undefined;
-    const [state, vms, open, ended, frozen, switches, memory] = await Promise.all([
+    const [state, vms, open, happened, frozen, memory] = await Promise.all([
       orUnread("how old the list of VMs is", sight.inventory.state()),
       orUnread("VMs", sight.vms()),
-      orUnread("open requests", sight.only(requests.open(onCut), aboutTarget)),
-      orUnread("what changed", sight.only(requests.endedSince(since, onCut), aboutTarget)),
+      orUnread("open requests", sight.only(openRequests(onCut), aboutTarget)),
+      orUnread("what happened", options.events.since(since, scope, targets)),
       orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
-      orUnread("freezes", switchesSince(since)),
       seesAll ? orUnread("how full Redis is", readMemory(redis)) : undefined,
     ]);
     const troubled = (vms ?? []).filter(
@@ -124,10 +121,13 @@ export function createDigests(options: DigestsOptions) {
       since,
       vms,
       parts: read,
-      cut: [...cut, ...read.flatMap((part) => part.cut ?? [])],
+      cut: [
+        ...cut,
+        ...(happened?.isCut === true ? ["the newest records of what happened"] : []),
+        ...read.flatMap((part) => part.cut ?? []),
+      ],
       frozen,
       memory: memory && judgeMemory(memory),
-      switches,
       seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),
       refreshedAt: state?.refreshedAt,
@@ -135,8 +135,8 @@ export function createDigests(options: DigestsOptions) {
       unreadProjects: state?.unread ?? [],
       gaps: state?.gaps,
       open,
-      ended,
-      unread,
+      events: happened?.events,
+      unread: [...unread, ...(happened?.unread ?? [])],
       stuckAfterMs: timing.settleDeadlineMs,
     };
   }
@@ -166,17 +166,6 @@ export function createDigests(options: DigestsOptions) {
       const ms = now() - slot.at;
       const late = ms > onTimeMs ? { ms, dueAt } : undefined;
       return renderDigest(found, { title: `Digest, ${dueAt}`, about, snoozed, late });
-    },
-    /** Builds the list of everything within the scope that ended after `since` (ms). */
-    async changes(
-      since: number,
-      scope: Scope | undefined,
-      limit: ViewLimit | undefined,
-    ): Promise<Message> {
-      const { only } = sightOf(inventory, scope, undefined);
-      const cut: string[] = [];
-      const ended = requests.endedSince(since, (part) => cut.push(part));
-      return renderChanges(await only(ended, ({ target }) => target), { cut, limit });
     },
     /** Builds a handover of what the scope sees. `left` is the note of the person who leaves. */
     async handover(

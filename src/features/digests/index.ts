@@ -7,7 +7,7 @@ import { digest } from "./digest.ts";
 import { digestsSection } from "./digests-section.ts";
 import { createPostDue } from "./post-due.ts";
 import { pressesOfDigests } from "./press-digest.ts";
-import { requestsForDigest } from "./request-facts.ts";
+import { openRequestsIn } from "./open-requests.ts";
 import { cronOf, scheduleName } from "./schedules.ts";
 
 /**
@@ -29,10 +29,9 @@ export const digests = defineFeature({
     "redis",
     "key",
     "inventory",
-    "changes",
     "store",
     "announce",
-    "personName",
+    "events",
     "schedulesChanged",
     "running",
     "at",
@@ -43,7 +42,7 @@ export const digests = defineFeature({
     const { timing } = config.policy;
     const all = createDigests({
       ...on,
-      requests: requestsForDigest(store, on.changes),
+      openRequests: openRequestsIn(store),
       parts: () => on.running().flatMap((feature) => feature.digest ?? []),
       handoverParts: () => on.running().flatMap((feature) => feature.handover ?? []),
       now,

@@ -12,6 +12,7 @@ import {
   withFullStop,
 } from "../../messages/markdown.ts";
 import { type judgeMemory, memoryMend } from "../../redis/check.ts";
+import type { Event } from "../../core/events/event.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import { showRequest, showVm } from "../../registry/command-buttons.ts";
@@ -22,9 +23,7 @@ import {
   type LinesOfKind,
   type ReadPart,
 } from "../digest-part.ts";
-import type { SwitchFact } from "./switches.ts";
-import type { RequestFact } from "./request-facts.ts";
-import { showChanges } from "./line-buttons.ts";
+import type { OpenRequest } from "./open-requests.ts";
 
 /**
  * The facts of a digest. A part that couldn't be read is undefined and named in `unread`; it is
@@ -41,8 +40,8 @@ export interface DigestFacts {
   frozen?: Freeze | undefined;
   /** How full Redis is; only where the digest is about everything. */
   memory?: ReturnType<typeof judgeMemory> | undefined;
-  /** Newest first. */
-  switches?: readonly SwitchFact[] | undefined;
+  /** What happened, in order. */
+  events?: readonly Event[] | undefined;
   /** How many the channel sees, where this is about some of them. */
   seen?: number | undefined;
   /** When a VM with a problem entered its status, by ID (ms). */
@@ -52,8 +51,7 @@ export interface DigestFacts {
   unreadProjects: readonly string[];
   /** What the compute service gave only in part, as text. */
   gaps?: readonly string[] | undefined;
-  open?: readonly RequestFact[] | undefined;
-  ended?: readonly RequestFact[] | undefined;
+  open?: readonly OpenRequest[] | undefined;
   unread: readonly string[];
   /** What was read only in part, like `the newest 1,000 requests`. */
   cut?: readonly string[] | undefined;
@@ -103,12 +101,6 @@ const ownKinds = {
         button: showRequest(id, aboutOf({ command, target })),
       })),
   },
-  emergency: {
-    place: "decision",
-    words: ["break-glass use", "break-glass uses"],
-    isLasting: true,
-    lines: emergencyLines,
-  },
   approval: {
     place: "decision",
     words: ["waiting for approval", "waiting for approval"],
@@ -121,31 +113,6 @@ const ownKinds = {
         return [{ key: id, text, button: showRequest(id, aboutOf({ command, target }), "Show") }];
       }),
   },
-  switch: {
-    place: "change",
-    words: ["freeze or thaw", "freezes and thaws"],
-    isLasting: true,
-    lines: switchLines,
-  },
-  recorded: {
-    place: "change",
-    words: ["outcome recorded by a person", "outcomes recorded by a person"],
-    isLasting: true,
-    lines: recordedLines,
-  },
-  guarded: {
-    place: "change",
-    words: ["restore, deletion, or approved change", "restores, deletions, and approved changes"],
-    isLasting: true,
-    lines: guardedLines,
-  },
-  turnedAway: {
-    place: "change",
-    words: ["request not approved", "requests not approved"],
-    isLasting: true,
-    lines: turnedAwayLines,
-  },
-  change: { place: "change", words: ["change", "changes"], isLasting: true, lines: changeLines },
 } as const satisfies Record<string, OwnKind>;
 
 export interface Item extends Line, KindOfLine {
@@ -156,26 +123,21 @@ export interface Item extends Line, KindOfLine {
 /** All lines, the most urgent first. Within one place, lines of features come last. */
 export function itemsOf(facts: DigestFacts): Item[] {
   const { parts = [] } = facts;
-  const adds = new Map(parts.flatMap((part) => [...(part.adds ?? [])]));
-  const withMore = (line: Line): Line => {
-    const more = adds.get(line.key);
-    return more ? { ...line, text: md`${line.text} ${more}` } : line;
-  };
   const own = Object.entries<OwnKind>(ownKinds).map(([kind, { lines, ...how }]): LinesOfKind => ({
     kind,
-    lines: lines(facts).map(withMore),
+    lines: lines(facts),
     ...how,
   }));
   const all = [...own, ...parts.flatMap((part) => part.all)];
-  return digestPlaces
-    .flatMap((place) => all.filter((one) => one.place === place))
-    .flatMap(({ lines, isLasting = false, ...how }) =>
-      lines.map((line) => ({ ...line, ...how, isLasting })),
-    );
+  const items = all.flatMap(({ lines, isLasting = false, ...how }) =>
+    lines.map((line): Item => ({ ...line, ...how, isLasting })),
+  );
+  const told = [...items, ...eventItems(facts)];
+  return digestPlaces.flatMap((place) => told.filter((item) => item.place === place));
 }
 
 /** What a button about a request is about. */
-const aboutOf = ({ command, target }: Pick<RequestFact, "command" | "target">) =>
+const aboutOf = ({ command, target }: Pick<OpenRequest, "command" | "target">) =>
   `${command} ${target.name}`;
 const quoted = (reason: string | undefined) => (reason ? md`: “${reason}”` : md``);
 const lastRead = ({ unreadProjects }: DigestFacts, { projectName }: KnownVm) =>
@@ -200,7 +162,7 @@ function stuckLines(facts: DigestFacts): Line[] {
   });
 }
 
-function oldestFirst({ open = [] }: DigestFacts, state: string): RequestFact[] {
+function oldestFirst({ open = [] }: DigestFacts, state: string): OpenRequest[] {
   const inState = open.filter((request) => request.state === state);
   return inState.toSorted((a, b) => a.createdAt - b.createdAt);
 }
@@ -212,148 +174,38 @@ function frozenLine({ by, reason, at }: Freeze, now: number): Line {
   return { key: String(at), text, button: undefined };
 }
 
-/** Freezes and thaws that are over. The present freeze has its own line. */
-function switchLines({ switches = [], frozen }: DigestFacts): Line[] {
-  const thawed = switches.findIndex(({ is }) => is === "thaw");
-  const over = frozen ? (thawed < 0 ? [] : switches.slice(thawed)) : switches;
-  return over.map(({ is, by, reason, at }) => ({
-    key: `${is} ${at}`,
-    text:
-      is === "freeze"
-        ? withFullStop(md`🧊 ${by} froze all changes ${dayAndTime(at)}${quoted(reason)}`)
-        : md`🧊 ${by} allowed changes again ${dayAndTime(at)}.`,
-    button: undefined,
-  }));
-}
-
-/** Each ended request is told once, by the first of these that it is. */
-function partOf({ ended = [], parts: read = [] }: DigestFacts) {
-  const told = new Set(read.flatMap(({ tellsOf = [] }) => [...tellsOf]));
-  const isMade = ({ state }: RequestFact) => state === "done" || state === "failed";
-  const isRecorded = ({ decidedBy, state }: RequestFact) =>
-    decidedBy !== undefined && state !== "cancelled";
-  const parts = Map.groupBy(ended, (request) => {
-    const { id, isBreakGlass, isDestructive, approvedBy = [], approval, state } = request;
-    if (told.has(id)) return "none";
-    if (isBreakGlass) return "emergency";
-    if (isRecorded(request)) return "recorded";
-    if (state === "denied" || (state === "expired" && approval)) return "turned-away";
-    if (state === "done" && (isDestructive || approvedBy.length > 0)) return "guarded";
-    return isMade(request) ? "change" : "none";
-  });
-  return (part: "emergency" | "recorded" | "turned-away" | "guarded" | "change") =>
-    parts.get(part) ?? [];
-}
-
-const approvedWords = ({ approvedBy = [] }: Pick<RequestFact, "approvedBy">) =>
-  approvedBy.length === 0 ? md`` : md`; approved by ${approvedBy.join(", ")}`;
-
-/** Says what was done, like `Restored `db-1` from nightly`, or how it ended instead. */
-export function deedWords(request: RequestFact): Markdown {
-  const { state, done, command, target, stateWords, detail, isUndo, why } = request;
-  const what = md`${name(target.name)}${detail ? ` ${detail}` : ""}${isUndo ? " (undo)" : ""}`;
-  if (state === "done") return md`*${done}* ${what}`;
-  const is = stateWords === "failed" ? "failed" : `ended: ${stateWords}`;
-  return md`*${command}* ${what} ${is}${why ? md` (${why})` : ""}`;
-}
-
-function emergencyWords(request: RequestFact): Markdown {
-  const { requester, changedAt, reason } = request;
-  return withFullStop(
-    md`${deedWords(request)} without approval (break-glass) ${dayAndTime(changedAt)}, requested by ${requester}${quoted(reason)}`,
+/** What is over since the last digest, each as the night tells it. */
+function eventItems({ events = [], parts = [], since }: DigestFacts): Item[] {
+  const toldElsewhere = new Set(parts.flatMap(({ tellsOf = [] }) => [...tellsOf]));
+  const over = events.filter(
+    ({ id, endedAt, kind: { weight } }) =>
+      endedAt !== undefined && endedAt > since && weight !== "detail" && !toldElsewhere.has(id),
   );
+  // What differs only in its target is told where the last of it happened.
+  const groups = Map.groupBy(over, ({ id, deed }) => deed?.begin.value ?? id);
+  return [...groups.values()]
+    .flatMap((group) => {
+      const last = group.at(-1);
+      return last ? { event: last, targets: group.map(({ deed }) => deed?.target ?? "") } : [];
+    })
+    .toSorted((one, other) => one.event.at - other.event.at)
+    .map(({ event, targets }): Item => ({
+      key: event.id,
+      kind: event.kind.words[1],
+      words: event.kind.words,
+      place: "event",
+      isLasting: true,
+      count: targets.length,
+      text: targets.length > 1 ? togetherWords(event, targets) : aloneWords(event),
+      button: targets.length > 1 ? undefined : event.button,
+    }));
 }
 
-function emergencyLines(facts: DigestFacts): Line[] {
-  return partOf(facts)("emergency").map((request) => ({
-    key: request.id,
-    text: md`🚨 ${emergencyWords(request)}`,
-    button: showRequest(request.id, aboutOf(request)),
-  }));
-}
+const aloneWords = ({ at, text }: Event): Markdown => md`${dayAndTime(at)} ${text}`;
 
-function recordedLines(facts: DigestFacts): Line[] {
-  return partOf(facts)("recorded").map((request) => {
-    const { id, command, target, requester, decidedBy, state, changedAt } = request;
-    const happened = state === "not-applied" ? "did not happen" : "happened";
-    return {
-      key: id,
-      text: withFullStop(
-        md`✍️ *${command}* ${name(target.name)}, requested by ${requester}: ${decidedBy?.name ?? ""} recorded ${dayAndTime(changedAt)} that it ${happened}${quoted(decidedBy?.reason)}`,
-      ),
-      button: showRequest(id, aboutOf({ command, target })),
-    };
-  });
-}
-
-function guardedLines(facts: DigestFacts): Line[] {
-  return partOf(facts)("guarded").map((request) => {
-    const { id, command, target, requester, changedAt } = request;
-    return {
-      key: id,
-      text: md`✏️ ${deedWords(request)} · ${requester}, ${dayAndTime(changedAt)}${approvedWords(request)}.`,
-      button: showRequest(id, aboutOf({ command, target })),
-    };
-  });
-}
-
-function turnedAwayLines(facts: DigestFacts): Line[] {
-  return partOf(facts)("turned-away").map(
-    ({ id, command, target, requester, state, denied, changedAt, why }) => {
-      const how =
-        state === "denied"
-          ? md`${denied?.name ?? "someone"} denied it ${dayAndTime(changedAt)}${quoted(denied?.reason)}`
-          : md`${why ?? "nobody approved it in time"}, expired ${dayAndTime(changedAt)}`;
-      return {
-        key: id,
-        text: withFullStop(
-          md`⛔ *${command}* ${name(target.name)}, requested by ${requester}: ${how}`,
-        ),
-        button: showRequest(id, aboutOf({ command, target })),
-      };
-    },
-  );
-}
-
-/** Each failure has a line; all successes share one. */
-function changeLines(facts: DigestFacts): Line[] {
-  const ended = partOf(facts)("change");
-  const failed = ended.filter(({ state }) => state === "failed");
-  const done = ended.filter(({ state }) => state === "done");
-  const failures = failed.map((request) => {
-    const { id, command, target, requester, changedAt, why } = request;
-    const because = why ? md`: ${why}` : "";
-    return {
-      key: id,
-      text: md`${signs.failed} *${command}* ${name(target.name)} failed ${dayAndTime(changedAt)}, requested by ${requester}${approvedWords(request)}${because}.`,
-      button: showRequest(id, aboutOf({ command, target })),
-    };
-  });
-  if (done.length === 0) return failures;
-  const text = md`✏️ ${doneWords(done)}`;
-  const details = showChanges(facts.since);
-  return [...failures, { key: "done", count: done.length, text, button: details }];
-}
-
-/** The most groups, by command and person, that one line names. */
-const maxGroups = 3;
-
-function doneWords(requests: readonly RequestFact[]): Markdown {
-  const groups = Map.groupBy(requests, ({ done, requester }) => `${done} ${requester}`);
-  const more = groups.size - maxGroups;
-  const all = [...groups.values()]
-    .slice(0, maxGroups)
-    .map(groupWords)
-    .reduce((said, one) => md`${said}; ${one}`);
-  return more > 0 ? md`${all} and ${more} more` : all;
-}
-
-/** One group, like `Restarted web-1, web-3 · olivia, 07:00`. */
-function groupWords(group: readonly RequestFact[]): Markdown {
-  const [newest] = group;
-  if (!newest) return md``;
-  const names = [...new Set(group.map(({ target }) => target.name))];
-  const times = names.length === group.length ? "" : `, ${group.length} times`;
-  const last = group.length === 1 ? "" : "last ";
-  return md`${newest.done} ${listed(names)} · ${newest.requester}${times}, ${last}${dayAndTime(newest.changedAt)}`;
+/** `11:54 AM ✅ olivia restarted web-1, web-3, 4 times.` */
+function togetherWords({ at, deed }: Event, targets: readonly string[]): Markdown {
+  const names = [...new Set(targets)];
+  const times = names.length === targets.length ? "" : `, ${targets.length} times`;
+  return md`${dayAndTime(at)} ${deed?.begin ?? ""} ${listed(names)}${times}.`;
 }

@@ -10,7 +10,6 @@ const button = (label: string, action: string, input: Record<string, unknown>): 
 const snoozeAction = "digest:snooze";
 const unsnoozeAction = "digest:unsnooze";
 
-export const showChanges = (since: number) => button("Details", "digest:changes", { since });
 export const unsnoozeAll = button("Un-snooze all", unsnoozeAction, {});
 export const unsnooze = (line: string) => button("Un-snooze", unsnoozeAction, { line });
 

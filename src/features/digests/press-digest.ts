@@ -4,10 +4,8 @@ import { type Message } from "../../messages/blocks.ts";
 import { buttons } from "../../messages/buttons.ts";
 import { sentence } from "../../messages/card.ts";
 import { duration, md } from "../../messages/markdown.ts";
-import { viewLimitHere } from "../../commands/view-limit.ts";
-import { scopeShownTo } from "../../core/permit/access.ts";
 import { authorize } from "../../talk/authorize.ts";
-import { type Act, type PressHandler, outdated, personOf } from "../../talk/gateway-context.ts";
+import { type Act, type PressHandler, personOf } from "../../talk/gateway-context.ts";
 import { say } from "../../slack/error-reply.ts";
 import type { Press } from "../../slack/receive/interaction.ts";
 import type { Digests } from "./create-digests.ts";
@@ -22,28 +20,9 @@ const unsnoozing = z.object({ line: line.exactOptional() });
 
 export function pressesOfDigests(digests: Digests): Readonly<Record<string, PressHandler>> {
   return {
-    "digest:changes": showChanges,
     "digest:snooze": onDigest(snoozing, snooze),
     "digest:unsnooze": onDigest(unsnoozing, unsnooze),
   };
-
-  /** Shows the changes that a digest only counts, to people who may list requests. */
-  async function showChanges(
-    act: Act<Press>,
-    { since }: Parameters<PressHandler>[1],
-  ): Promise<void> {
-    const { interaction, reply, gateway } = act;
-    const { channelId } = interaction;
-    const command = gateway.commands.find((one) => one.kind === "read" && one.listsRequests);
-    if (!command) throw outdated();
-    const person = await personOf(act);
-    await authorize({ command, person, channelId }, gateway);
-    const scope = scopeShownTo(person, channelId, gateway.policy, gateway.ourTeamId);
-    const from = typeof since === "number" ? since : gateway.now();
-    const { policy, ourTeamId } = gateway;
-    const limit = viewLimitHere({ person, channelId, policy, ourTeamId, isShared: false });
-    await reply.privately(await digests.changes(from, scope, limit));
-  }
 
   async function snooze(
     { line: about, hours }: z.output<typeof snoozing>,

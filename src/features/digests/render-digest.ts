@@ -2,7 +2,7 @@ import { countChart } from "../../fleet/charts/chart.ts";
 import { countByStatus } from "../../fleet/inventory/known.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { context, divider, type Message, section } from "../../messages/blocks.ts";
-import { list, lineList, card } from "../../messages/card.ts";
+import { list, card } from "../../messages/card.ts";
 import {
   counted,
   duration,
@@ -17,10 +17,8 @@ import {
   timeNear,
 } from "../../messages/markdown.ts";
 import type { ViewLimit } from "../../commands/view-limit.ts";
-import { signs } from "../../core/cards/render-result.ts";
 import type { HandoverList } from "../digest-part.ts";
-import { type DigestFacts, type Item, deedWords, itemsOf } from "./items.ts";
-import type { RequestFact } from "./request-facts.ts";
+import { type DigestFacts, type Item, itemsOf } from "./items.ts";
 import { besideLine, lineOf, unsnoozeAll } from "./line-buttons.ts";
 
 interface DigestFrame {
@@ -109,11 +107,14 @@ const byKind = (items: readonly Item[]) => [...Map.groupBy(items, ({ kind }) => 
 function chosen(items: readonly Item[]): Item[] {
   const all = byKind(items);
   let room = maxLines - all.length;
-  return all.flatMap(([, some]) => {
-    const more = Math.min(some.length - 1, maxOfKind - 1, room);
-    room -= more;
-    return some.slice(0, 1 + more);
-  });
+  const shown = new Set(
+    all.flatMap(([, some]) => {
+      const more = Math.min(some.length - 1, maxOfKind - 1, room);
+      room -= more;
+      return some.slice(0, 1 + more);
+    }),
+  );
+  return items.filter((item) => shown.has(item));
 }
 
 /** Counts by kind, like `2 VMs in ERROR, 1 waiting for approval`. */
@@ -244,25 +245,4 @@ export function renderHandover(
     about,
     rest: limit?.rest,
   });
-}
-
-/** Renders a list of everything that was done, and says what it leaves out. */
-export function renderChanges(
-  ended: readonly RequestFact[],
-  { cut = [], limit }: { cut?: readonly string[]; limit?: ViewLimit | undefined } = {},
-): Message {
-  const done = ended.filter(({ state }) => state === "done" || state === "failed");
-  const within = limit?.within ?? "";
-  const missing = lines(cut.length > 0 && md`⚠️ Only ${cut.join(", ")} were read.`, limit?.rest);
-  const meta = [missing];
-  if (done.length === 0)
-    return card({ title: md`No change${within} is on record for that time.`, meta });
-  const title = md`*${counted(done.length, "change")}*${within}, newest first`;
-  const rows = done.map((request) => {
-    const { requester, changedAt, id, isBreakGlass } = request;
-    const alone = isBreakGlass ? md` without approval (break-glass)` : md``;
-    const sign = request.state === "failed" ? `${signs.failed} ` : "";
-    return md`• ${dayAndTime(changedAt)} · ${sign}${deedWords(request)}${alone} · ${requester} · ${name(id)}`;
-  });
-  return card({ title, body: [lineList(rows)], meta });
 }

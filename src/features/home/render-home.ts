@@ -254,7 +254,6 @@ async function row(request: StoredRequest, gateway: GatewayContext): Promise<Mar
   const at = when(changedAt, "{date_short_pretty} {time}");
   if (!command) return md`• ${record.command} ${quoted(calledName(record.target))}, ${at}`;
   if (!request.final) return md`⏳ ${deedLine(record, command)}: ${stateWords(state)}, since ${at}`;
-  const note = await gateway.attestationNote(request, command);
-  const { sign, text } = outcomeOf(request, command, note);
+  const { sign, text } = outcomeOf(request, command);
   return md`${sign} ${text} ${at}`;
 }

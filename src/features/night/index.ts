@@ -1,5 +1,5 @@
 import { defineFeature } from "../define-feature.ts";
-import { createEvents, eventsOf } from "../../core/events/read-events.ts";
+import { eventsOf } from "../../core/events/read-events.ts";
 import { night } from "./night.ts";
 import { nightButton } from "./render-night.ts";
 
@@ -10,18 +10,12 @@ import { nightButton } from "./render-night.ts";
 export const nights = defineFeature({
   name: "night",
   commands: [night],
-  needs: ["redis", "key", "inventory", "store", "changes", "personName", "running", "log"],
-  start(on) {
-    const all = createEvents({
-      ...on,
-      sources: () => on.running().flatMap((feature) => feature.events ?? []),
-    });
-    return {
-      services: [eventsOf.providedBy(all)],
-      digest: {
-        name: "the night",
-        read: async ({ since }) => ({ all: [], buttons: [nightButton("The night", since)] }),
-      },
-    };
-  },
+  needs: ["events"],
+  start: ({ events }) => ({
+    services: [eventsOf.providedBy(events)],
+    digest: {
+      name: "the night",
+      read: async ({ since }) => ({ all: [], buttons: [nightButton("The night", since)] }),
+    },
+  }),
 });

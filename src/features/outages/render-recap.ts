@@ -12,11 +12,11 @@ import {
 } from "../../messages/markdown.ts";
 import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../registry/define.ts";
 import { type RequestRecord } from "../../core/request/record.ts";
-import { decidedLine, headline, signs, symbolOf } from "../../core/cards/render-result.ts";
+import { signs } from "../../core/cards/render-result.ts";
+import { tellAct } from "../../core/cards/tell-act.ts";
 import type { Past } from "./outages.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
-import { stateWords, deciderOf } from "../../core/request/stage.ts";
-import { whyOf } from "../../core/request/stage.ts";
+import { deciderOf } from "../../core/request/stage.ts";
 
 /** Further lines are only counted. */
 const maxLines = 15;
@@ -120,28 +120,17 @@ function kindsOf(told: readonly { is: Outcome; isRefused: boolean }[]): string {
 }
 
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
-  const { record, state, final, stage } = request;
-  const why = whyOf(stage);
-  const id = name(record.id);
+  const { record, state, stage } = request;
   const command = commands.find((one) => one.name === record.command);
-  if (!command)
-    return md`• ${record.command} of ${name(record.target.name)}: ${stateWords(state)} · ${id}`;
-  const what = md`${command.say.verb} of ${name(record.target.name)}`;
-  const is = outcomeOf(request);
+  const outcome = outcomeOf(request);
   // Offer a retry only if no person decided against the request.
-  const isWanted = is === "did-not" && state !== "denied" && deciderOf(stage) === undefined;
-  const again = isWanted ? md` Again: ${name(retype(command, record))}` : "";
-  const said: Partial<Record<Outcome, Markdown>> = {
-    unknown: md`${what}: outcome unknown. Check the target, then record what happened on its message`,
-    asking: md`${what} waits for approval`,
-    "under-way": md`${what} is still in progress${why ? md`: ${why}` : ""}`,
-  };
-  const words = said[is] ?? md`${headline(request, command)}${again}`;
-  const who = dotted(
-    record.breakGlass === true && md`🚨 break-glass by ${record.requester.name}`,
-    final && decidedLine(request),
-  );
-  return dotted(md`${symbolOf(request, command)} ${words}`, who, id);
+  const isWanted =
+    command && outcome === "did-not" && state !== "denied" && deciderOf(stage) === undefined;
+  const next =
+    outcome === "unknown"
+      ? md` Check it, then record on its message what happened.`
+      : isWanted && md` Again: ${name(retype(command, record))}`;
+  return dotted(md`${tellAct(request, command)}${next || ""}`, name(record.id));
 }
 
 function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteraction): Markdown {

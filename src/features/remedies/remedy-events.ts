@@ -1,6 +1,11 @@
 import { recordedText } from "../../audit/render.ts";
-import { type EventSource, namesIn, ofSeenVms } from "../../core/events/event.ts";
+import { type EventKind, type EventSource, namesIn, ofSeenVms } from "../../core/events/event.ts";
 import { tellRecord } from "../../core/cards/tell-record.ts";
+
+const kind: EventKind = {
+  words: ["change judged by its alert", "changes judged by their alerts"],
+  weight: "decision",
+};
 
 /** Whether changes ended the alerts that they were to end: the newest judgment of each. */
 export const remedyEvents = (personName: (id: string) => Promise<string>): EventSource => ({
@@ -18,7 +23,8 @@ export const remedyEvents = (personName: (id: string) => Promise<string>): Event
       if (last === undefined) return [];
       const { at, record, vm } = last;
       const text = tellRecord({ ...record, target: vm }, { person, vm: (id) => id });
-      return { id: `remedy ${request}`, at, text, records: same.map(({ id }) => id) };
+      const records = same.map(({ id }) => id);
+      return { id: `remedy ${request}`, kind, at, endedAt: at, text, records };
     });
   },
 });

@@ -17,6 +17,7 @@ import { table } from "../../messages/table.ts";
 import { calledName, type ChangeCommand } from "../../registry/define.ts";
 import type { Rolling } from "./rolling.ts";
 import { signs } from "../../core/cards/render-result.ts";
+import { rolloutSign } from "../../core/cards/tell-act.ts";
 import { type StoredRollout, mayTryAgain, nameAt, type Outcome, untried } from "./rollout.ts";
 
 /** Renders the card of a rollout, which is edited in place and mentions nobody. */
@@ -181,11 +182,8 @@ function optionWords({ maxUnavailable, canary, stopOnFailure }: Rolling, total: 
   return [atOnce, canary ? "canary first" : "", `stops after ${stop}`].filter(Boolean).join(" · ");
 }
 
-function signOf({ state, progress }: StoredRollout): string {
-  if (state === "done") return progress.failed > 0 ? signs.partly : signs.done;
-  if (state === "failed" || state === "stopped") return signs.failed;
-  return state === "paused" ? "⏸️" : signs.open;
-}
+const signOf = ({ state, final, progress }: StoredRollout): string =>
+  rolloutSign(state, { isOver: final, isWell: progress.failed === 0 });
 
 const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
 

@@ -7,6 +7,7 @@ import { md, when } from "../../messages/markdown.ts";
 import { batches } from "../../redis/batches.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Event, EventSource } from "../../core/events/event.ts";
+import { rolloutKind } from "../../core/events/request-events.ts";
 import type { StoredRollout } from "./rollout.ts";
 import type { Rollouts } from "./rollouts.ts";
 
@@ -57,9 +58,11 @@ async function actOf(
   const why = state === "running" ? undefined : progress.why;
   return {
     id: record.id,
+    kind: rolloutKind,
     at: progress.startedAt ?? record.createdAt,
+    endedAt: final ? changedAt : undefined,
     text: tellRollout(
-      { ...told, isOver: final },
+      { ...told, isOver: final, state },
       changes.find(({ name }) => name === command),
     ),
     proof: md`${final ? md`Ended ${when(changedAt)}` : md`Under way`}${seen.size === targets.length && why ? md`: ${why}` : ""}.`,

@@ -3,7 +3,7 @@ import { Markdown, md } from "../../messages/markdown.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
-import { outcomeOf } from "../../core/cards/render-result.ts";
+import { tellAct } from "../../core/cards/tell-act.ts";
 import { showRequest } from "../../registry/command-buttons.ts";
 import type { Follow } from "../../monitor/news.ts";
 import type { NewsLine } from "../../monitor/news.ts";
@@ -34,11 +34,10 @@ export async function tellElsewhere(
   await to.follow([{ event: "changes", key: record.id, about, line, saidIn }]);
 }
 
-/** The line, like `✅ Restarted web-2 in 34 s. In payments, requested by olivia.` */
+/** The line, like `✅ olivia restarted web-2 in 34 s. In payments.` */
 function madeLine(request: StoredRequest, command: ChangeCommand, note?: AfterNote): Markdown {
-  const { target, requester } = request.record;
+  const { target } = request.record;
   const isInProject = target.kind === "vm" && target.projectName !== undefined;
-  const asked = isInProject ? md`In ${target.projectName}, requested` : md`Requested`;
-  const { sign, text } = outcomeOf(request, command, note);
-  return md`${sign} ${text} ${asked} by ${requester.name}.`;
+  const told = { ...request, delivered: { ...request.delivered, evidence: note } };
+  return md`${tellAct(told, command)}${isInProject ? md` In ${target.projectName}.` : ""}`;
 }

@@ -42,6 +42,7 @@ async function noteOn(
     } as unknown as Appraiser,
     config: { policy },
     commands,
+    keep: async (_id, kept) => kept,
     log: silentLog(),
   });
   const request = {
@@ -51,6 +52,7 @@ async function noteOn(
     },
     stage: { ...stageOf("done"), after: vm },
     state: "done",
+    delivered: { said: {} },
   } as unknown as StoredRequest;
   for (const state of toldBefore)
     expect(await note({ ...request, state, stage: stageOf(state) } as StoredRequest, restart)).toBe(

@@ -38,6 +38,29 @@ export const press = (
     channel: pending?.channel ?? "ops",
   });
 
+/**
+ * Presses a button again until the app took a press, as people do where Slack says that it couldn't
+ * deliver one: a socket whose client's clock stepped takes the pong for late, and is opened anew.
+ */
+export async function pressUntilTaken(
+  stage: Stage,
+  who: string,
+  pending: Pending | undefined,
+): Promise<void> {
+  if ((await press(stage, who, pending)).acked) return;
+  await looking(
+    async () => {
+      const { acked } = await press(stage, who, pending).catch(() => cardWithoutButton);
+      return acked || undefined;
+    },
+    15_000,
+    async () => "a press should be taken",
+  );
+}
+
+/** Shows that an earlier press was taken, although nobody heard so. */
+const cardWithoutButton = { acked: true };
+
 /** Presses a button that may be gone, or on a card that this person may not see. Whether there was one to press. */
 export const tryPress = (...press_: Parameters<typeof press>): Promise<boolean> =>
   press(...press_).then(

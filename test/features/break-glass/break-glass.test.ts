@@ -192,7 +192,8 @@ describe("break-glass", () => {
     await hears(amir, "ops", /^Handover[^]*\[Sign review\][^]*Shared by olivia/);
     await amir.presses("Sign review", { in: digest.ts, channel: "ops" });
     await signs(amir, "staging was empty");
-    const signed = "ran without approval[^\\n]*\\n✅ Signed by amir: “staging was empty”";
+    const signed =
+      "without approval \\(break-glass\\): “it leaks”\\.\\n✅ Signed by amir: “staging was empty”";
     for (const title of ["Digest", "Handover"]) {
       const shown = await hears(amir, "ops", new RegExp(`^${title}[^]*${signed}`));
       expect(wordsOf(shown)).not.toContain("[Sign review]");

@@ -1,7 +1,8 @@
 import { inject } from "vitest";
 import { createDigests, type Digests } from "../../../src/features/digests/create-digests.ts";
 import type { DigestPart, HandoverPart } from "../../../src/features/digest-part.ts";
-import type { RequestSource } from "../../../src/features/digests/request-facts.ts";
+import type { Events } from "../../../src/core/events/read-events.ts";
+import type { ReadOpenRequests } from "../../../src/features/digests/open-requests.ts";
 import type {
   Inventory,
   InventoryState,
@@ -20,9 +21,12 @@ import { createNotices } from "../../../src/core/deliver/notices.ts";
 import { createPostDue } from "../../../src/features/digests/post-due.ts";
 import type { DigestRule } from "../../../src/features/digests/digests-section.ts";
 
-export const noRequests: RequestSource = {
-  open: async () => [],
-  endedSince: async () => [],
+/** Nothing is open, and nothing happened. */
+export const quiet = {
+  openRequests: (async () => []) satisfies ReadOpenRequests as ReadOpenRequests,
+  events: {
+    since: async (since) => ({ events: [], since, isCut: false, unread: [] }),
+  } satisfies Pick<Events, "since"> as Pick<Events, "since">,
 };
 
 /** A button that one person answers for all, as a feature adds it. */
@@ -58,7 +62,8 @@ export interface Scene {
   vms: readonly KnownVm[];
   state: Partial<InventoryState>;
   rules: DigestRule[];
-  requests: RequestSource;
+  openRequests: ReadOpenRequests;
+  events: Pick<Events, "since">;
   parts: readonly DigestPart[];
   handoverParts: readonly HandoverPart[];
   policy: Policy;
@@ -121,7 +126,7 @@ export async function startScene(scene: Partial<Scene> = {}) {
     vms: [],
     state: {},
     rules: [],
-    requests: noRequests,
+    ...quiet,
     parts: [],
     handoverParts: [],
     policy: emptyPolicy(),
@@ -146,7 +151,8 @@ export async function startScene(scene: Partial<Scene> = {}) {
       key,
       config: { policy: withDigests(set.policy, set.rules) },
       inventory: inventoryOf(set),
-      requests: set.requests,
+      openRequests: () => set.openRequests(),
+      events: { since: (...about) => set.events.since(...about) },
       parts: () => set.parts,
       handoverParts: () => set.handoverParts,
       log,

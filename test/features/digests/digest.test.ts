@@ -13,7 +13,7 @@ describe("/gatehouse digest", () => {
     await world.ended();
     await world.olivia.types("ops", "/gatehouse digest now");
     const digest = await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
-    expect(wordsOf(digest)).toMatch(/Restarted web-2 · olivia/);
+    expect(wordsOf(digest)).toMatch(/✅ olivia restarted web-2 in \d+ s\./);
     expect(wordsOf(digest)).toContain("[chart: VMs by status: RUNNING 5, STOPPED 2, ERROR 1]");
     const line = (said: SeenMessage) =>
       said.blocks.find((block) => JSON.stringify(block).includes("*train-7*"))?.block_id ?? "";
@@ -34,8 +34,8 @@ describe("/gatehouse digest", () => {
     expect(wordsOf(next)).not.toContain("train-7");
     await world.olivia.presses("Un-snooze all", { in: next.ts });
     await hears(world.olivia, "ops", /shows every line again/);
-    await world.vera.presses("Details", { in: next.ts });
-    await hears(world.vera, "ops", /1 change, newest first[^]*· Restarted web-2 · olivia/);
+    await world.vera.presses("The night", { in: next.ts });
+    await hears(world.vera, "ops", /The night since[^]*✅ olivia restarted web-2 in \d+ s\./);
   });
 
   it("doesn't claim a snapshot that the service accepted without an ID", async () => {
@@ -43,9 +43,11 @@ describe("/gatehouse digest", () => {
     await world.olivia.types("ops", "/vm snapshot web-2");
     await world.ended("vm snapshot");
     await world.olivia.types("ops", "/gatehouse digest now");
-    const digest = await hears(world.vera, "ops", /Snapshot accepted/);
-    expect(wordsOf(digest)).toMatch(/Snapshot accepted, not confirmed: web-2 · olivia/);
-    expect(wordsOf(digest)).not.toContain("Took");
+    const digest = await hears(world.vera, "ops", /Digest[^]*the snapshot of web-2/);
+    expect(wordsOf(digest)).toMatch(
+      /⚠️ olivia asked for the snapshot of web-2 as \S+: the compute service accepted it, and nothing more can be confirmed\./,
+    );
+    expect(wordsOf(digest)).not.toMatch(/took a snapshot/i);
   });
 
   it("is turned on and off per channel, for other channels by administrators", async () => {

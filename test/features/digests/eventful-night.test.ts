@@ -43,13 +43,17 @@ describe("the digest of an eventful night", () => {
     const handover = wordsOf(await hears(olivia, "ops", /Handover/));
     for (const said of [digest, handover]) {
       expect(said).toMatch(
-        /🚨 vm restore db-1 ran without approval .*, requested by ada: “the index is corrupt”\. Outcome: done\. Another administrator or approver must sign the review\./,
+        /✅ ada restored db-1 from nightly in \d+ s 🚨 without approval \(break-glass\): “the index is corrupt”\. Another administrator or approver must sign the review\./,
       );
-      expect(said).toMatch(/✏️ Restored db-1 from nightly · olivia, .*; approved by amir\./);
-      expect(said).toMatch(/⛔ project delete staging, requested by olivia: amir denied it \w{3} /);
-      expect(said).toMatch(/🧊 ada froze all changes \w{3} .*: “storage is failing”\./);
-      expect(said).toMatch(/🧊 ada allowed changes again \w{3} /);
-      expect(said).toMatch(/✅ HighCpu on web-2 in payments ended .*; it had fired since /);
+      expect(said).toMatch(
+        /✅ olivia restored db-1 from nightly in \d+ s: “for the test”; approved by amir\./,
+      );
+      expect(said).toMatch(
+        /❌ olivia asked for the deletion of staging \(“for the test”\), but amir denied it\./,
+      );
+      expect(said).toMatch(/🧊 ada froze all changes: “storage is failing”\./);
+      expect(said).toMatch(/🧊 ada allowed changes again, which ended the freeze by ada/);
+      expect(said).toMatch(/✅ HighCpu on web-2 ended \w{3} [^\n]*, says prometheus\./);
     }
     await ada.types("ops", "/gatehouse freeze again");
     await hears(ada, "ops", /ada froze all changes: again/);

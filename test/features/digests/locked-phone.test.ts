@@ -15,7 +15,6 @@ const digestOf = (about: About) =>
       stale: false,
       unreadProjects: [],
       open: [],
-      ended: [],
       unread: [],
       stuckAfterMs: 1,
     },

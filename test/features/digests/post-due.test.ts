@@ -3,7 +3,7 @@ import { md } from "../../../src/messages/markdown.ts";
 import { describe, expect, it } from "vitest";
 import { wordsOf } from "../../stories/words.ts";
 import { pendingOf } from "../../support/pending.ts";
-import { noRequests, parcelsToSign, signParcel, startScene } from "./digest-processes.ts";
+import { parcelsToSign, signParcel, startScene } from "./digest-processes.ts";
 import { until } from "../../support/until.ts";
 import { knownVm } from "../../support/known-vm.ts";
 import { lineOf } from "../../../src/features/digests/line-buttons.ts";
@@ -254,7 +254,6 @@ describe("snoozing a line", () => {
     await using scene = await startScene({
       now: ms("2026-11-20T08:00Z"),
       vms: [knownVm("db-1", "ERROR"), knownVm("db-2", "ERROR")],
-      requests: { ...noRequests },
     });
     const { digests } = await scene.start();
     const line = lineOf({ kind: "error", key: "vm-db-1" });

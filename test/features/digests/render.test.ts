@@ -4,16 +4,13 @@ import { itemsOf } from "../../../src/features/digests/items.ts";
 import type { LinesOfKind } from "../../../src/features/digest-part.ts";
 import type { DriftRecord } from "../../../src/monitor/drift-records.ts";
 import type { DigestFacts } from "../../../src/features/digests/items.ts";
-import type { RequestFact } from "../../../src/features/digests/request-facts.ts";
-import {
-  renderChanges,
-  renderHandover,
-  renderDigest,
-} from "../../../src/features/digests/render-digest.ts";
+import type { Event } from "../../../src/core/events/event.ts";
+import type { OpenRequest } from "../../../src/features/digests/open-requests.ts";
+import { renderHandover, renderDigest } from "../../../src/features/digests/render-digest.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { type Message } from "../../../src/messages/blocks.ts";
 import { type Markdown, md, name } from "../../../src/messages/markdown.ts";
-import { complaintsOf, shownText } from "../../commands/shown-text.ts";
+import { complaintsOf } from "../../commands/shown-text.ts";
 import { knownVm } from "../../support/known-vm.ts";
 import { driftPart } from "../../../src/features/attest/tell-drift.ts";
 
@@ -32,31 +29,49 @@ function facts(some: Partial<DigestFacts> = {}): DigestFacts {
     stale: false,
     unreadProjects: [],
     open: [],
-    ended: [],
+    events: [],
     unread: [],
     stuckAfterMs: 15 * minute,
     ...some,
   };
 }
 
-const request = (id: string, some: Partial<RequestFact> = {}): RequestFact => ({
+const request = (id: string, some: Partial<OpenRequest> = {}): OpenRequest => ({
   id,
   command: "vm restart",
-  done: "Restarted",
   target: { kind: "vm", id: "vm-web-1", name: "web-1", projectId: "p-shop", status: "RUNNING" },
   requester: "olivia",
-  state: "done",
-  stateWords: some.state === "accepted" ? "running" : (some.state ?? "done"),
+  state: "accepted",
+  stateWords: some.state === "accepted" ? "running" : (some.state ?? "running"),
   createdAt: now - 2 * hour,
   changedAt: now - hour,
-  isBreakGlass: false,
-  why: undefined,
   approval: undefined,
   ...some,
 });
 
-const drifting = (records: readonly DriftRecord[]) =>
-  driftPart(records, { since: now - 24 * hour, now });
+/** Something that happened an hour ago. */
+const event = (text: string, some: Partial<Event> = {}): Event => ({
+  id: text,
+  kind: { words: ["judgment", "judgments"], weight: "decision" },
+  at: now - hour,
+  endedAt: now - hour,
+  text: md`${text}`,
+  records: [],
+  ...some,
+});
+
+const changes = { words: ["change", "changes"], weight: "routine" } as const;
+const failures = { words: ["failed change", "failed changes"], weight: "decision" } as const;
+
+/** A change of a VM that went well. */
+const change = (target: string, deed = "olivia restarted", some: Partial<Event> = {}): Event =>
+  event(`✅ ${deed} ${target} in 4 s.`, {
+    kind: changes,
+    deed: { begin: md`✅ ${deed}`, target },
+    ...some,
+  });
+
+const drifting = (records: readonly DriftRecord[]) => driftPart(records, now);
 
 /** As a feature adds them. */
 const letters: LinesOfKind = {
@@ -134,11 +149,14 @@ describe("a digest", () => {
             approval: { yes: 1, required: 2, expiresAt: now + hour },
           }),
         ],
-        ended: [
-          request("r-dddddddddd"),
-          request("r-eeeeeeeeee", { target: { ...request("x").target, name: "web-3" } }),
-          request("r-ffffffffff", { requester: "amir", command: "vm resize", done: "Resized" }),
-          request("r-gggggggggg", { state: "failed", why: "the VM is in ERROR" }),
+        events: [
+          change("web-1", undefined, { at: now - 3 * hour }),
+          event("❌ Restart of web-4 failed.", { kind: failures, at: now - 2 * hour }),
+          change("web-3", undefined),
+          change("web-1", "amir resized"),
+          event("⏳ olivia is restarting web-5.", { endedAt: undefined }),
+          event("✅ It ended before the last digest.", { endedAt: now - 30 * hour }),
+          event("⚪ Nothing came of it.", { kind: { words: ["x", "y"], weight: "detail" } }),
         ],
         parts: [drifting([drift]), { all: [parcels, letters] }],
       }),
@@ -155,12 +173,13 @@ describe("a digest", () => {
       "❓ *vm restart* `web-1`, requested by olivia: outcome unknown since 7:00 AM UTC. Someone must record it.",
       "✉️ A letter to sign.",
       "✋ *vm restore* `web-1`, requested by olivia, has 1 of 2 approvals, until 9:00 AM UTC.",
-      "❌ *vm restart* `web-1` failed Nov 20, 7:00 AM UTC, requested by olivia: the VM is in ERROR.",
-      "✏️ Restarted `web-1`, `web-3` · olivia, last Nov 20, 7:00 AM UTC; Resized `web-1` · amir, Nov 20, 7:00 AM UTC",
+      "Nov 20, 6:00 AM UTC ❌ Restart of web-4 failed.",
+      "Nov 20, 7:00 AM UTC ✅ olivia restarted `web-1`, `web-3`.",
+      "Nov 20, 7:00 AM UTC ✅ amir resized web-1 in 4 s.",
       "📦 A parcel for `db-1`.",
     ]);
     expect(message.text).toBe(
-      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 letter, 1 waiting for approval, 4 changes, 1 parcel",
+      "Digest: 1 VM in ERROR, 1 VM stuck, 1 failed attestation, 1 unknown outcome, 1 letter, 1 waiting for approval, 1 failed change, 3 changes, 1 parcel",
     );
     // Each line is a row with a button beside it, or a menu if it can be snoozed.
     const beside = message.blocks.flatMap((block) => {
@@ -180,8 +199,6 @@ describe("a digest", () => {
       "run:gatehouse.why",
       "letter:sign",
       "run:gatehouse.why",
-      "run:gatehouse.why",
-      "digest:changes",
       `Parcels of db-1 · ${snoozes}`,
     ]);
     expect(message.blocks.filter(({ type }) => type === "actions")).toEqual([]);
@@ -197,26 +214,11 @@ describe("a digest", () => {
     );
   });
 
-  it("says how many VMs it is about, draws no chart with two bars, and marks what ran without approval", () => {
-    const ended = [
-      request("r-dddddddddd"),
-      request("r-eeeeeeeeee", { isBreakGlass: true }),
-      request("r-ffffffffff", { isBreakGlass: true, state: "failed" }),
-    ];
+  it("says how many VMs it is about, and draws no chart with two bars", () => {
     const vms = [knownVm("web-1"), knownVm("web-2", "ERROR")];
-    const message = renderDigest(facts({ vms, seen: 12, ended }), frame);
+    const message = renderDigest(facts({ vms, seen: 12 }), frame);
     expect(words(message)).toContain("2 of your 12 VMs: 1 ERROR, 1 RUNNING.");
     expect(chartIn(message)).toBeUndefined();
-    expect(words(message)).toContain("✏️ Restarted `web-1` · olivia, Nov 20, 7:00 AM UTC");
-    expect(words(message)).toContain(
-      "🚨 *Restarted* `web-1` without approval (break-glass) Nov 20, 7:00 AM UTC, requested by olivia.",
-    );
-    expect(words(message)).toContain(
-      "🚨 *vm restart* `web-1` failed without approval (break-glass) Nov 20, 7:00 AM UTC, requested by olivia.",
-    );
-    expect(shownText(renderChanges(ended))).toContain(
-      "*Restarted* `web-1` without approval (break-glass) · olivia · `r-eeeeeeeeee`",
-    );
   });
 
   it("keeps the button of a line whose VM has an ID too long for a menu", () => {
@@ -227,36 +229,20 @@ describe("a digest", () => {
     });
   });
 
-  it("shows all changes behind one line", () => {
-    const ended = [
-      request("r-dddddddddd"),
-      request("r-gggggggggg", { state: "failed", why: "it broke" }),
-      request("r-hhhhhhhhhh", { state: "cancelled" }),
-    ];
-    const time = "<!date^1795158000^{date_short_pretty} {time}|Nov 20, 7:00 AM UTC>";
-    expect(shownText(renderChanges(ended))).toBe(
-      [
-        "*2 changes*, newest first",
-        `• ${time} · *Restarted* \`web-1\` · olivia · \`r-dddddddddd\``,
-        `• ${time} · ❌ *vm restart* \`web-1\` failed (it broke) · olivia · \`r-gggggggggg\``,
-      ].join("\n"),
-    );
-  });
-
   it("stays within Slack's limits, counts the rest, and hides no kind behind another", () => {
     const many = Array.from({ length: 5000 }, (_, n) => knownVm(`web-${n}`, "ERROR"));
     const message = renderDigest(
       facts({
         vms: many,
         open: Array.from({ length: 30 }, (_, n) => request(`r-${n}`, { state: "unknown" })),
-        ended: [request("r-dddddddddd")],
+        events: [change("web-1")],
         unreadProjects: ["other"],
       }),
       frame,
     );
     expect(message.blocks.length).toBeLessThanOrEqual(49);
     expect(words(message)).toContain("… and 4,994 VMs in ERROR, 24 unknown outcomes more.");
-    expect(words(message)).toContain("Restarted");
+    expect(words(message)).toContain("restarted web-1");
   });
 
   it("names what could not be read and invents no zeros", () => {
@@ -297,106 +283,45 @@ describe("a digest", () => {
 });
 
 describe("a fact that the person in charge must know", () => {
-  const db = { ...request("x").target, id: "vm-db-1", name: "db-1" };
-  const approval = { yes: 1, required: 1, expiresAt: now };
-  const restore = {
-    command: "vm restore",
-    done: "Restored",
-    target: db,
-    detail: "from nightly",
-    isDestructive: true,
-    reason: "corrupt index",
-  };
+  const frozen = event("🧊 ada froze all changes.", { at: now - 4 * hour });
+  const judged = event("✅ HighCpu ended after it.", { at: now - 2 * hour });
   const many = Array.from({ length: 40 }, (_, n) =>
-    request(`r-many${n}`, { state: "failed", why: "it is in ERROR" }),
+    event(`❌ Restart of web-${n} failed.`, { kind: failures, at: now - 3 * hour + n }),
   );
-  const some: Partial<DigestFacts> = {
-    ended: [
-      ...many,
-      request("r-emergency", { ...restore, isBreakGlass: true }),
-      request("r-guarded", { ...restore, approval, approvedBy: ["amir", "bea"] }),
-      request("r-denied", {
-        ...restore,
-        approval,
-        state: "denied",
-        denied: { name: "amir", reason: "not on a Friday" },
-      }),
-      request("r-expired", {
-        ...restore,
-        approval,
-        state: "expired",
-        why: "nobody approved it in time",
-      }),
-      request("r-recorded", { decidedBy: { name: "ada", reason: "seen in the console" } }),
-      request("r-recorded-not", { state: "not-applied", decidedBy: { name: "ada" } }),
-      request("r-canceled", { state: "cancelled", decidedBy: { name: "olivia" } }),
-    ],
-    switches: [
-      { is: "thaw", by: "ada", reason: "", at: now - 2 * hour },
-      { is: "freeze", by: "Gatehouse", reason: "the key was refused", at: now - 3 * hour },
-    ],
-    parts: [
-      {
-        all: [
-          {
-            kind: "parcel",
-            words: ["parcel", "parcels"],
-            place: "over",
-            lines: [{ key: "a", text: md`📦 A parcel came.`, button: undefined }],
-          },
-        ],
-        adds: new Map([["r-emergency", md`It was noted.`]]),
-      },
-    ],
-  };
-  const expected = [
-    "🚨 *Restored* `db-1` from nightly without approval (break-glass) Nov 20, 7:00 AM UTC, requested by olivia: “corrupt index”. It was noted.",
-    "🧊 ada allowed changes again Nov 20, 6:00 AM UTC.",
-    "🧊 Gatehouse froze all changes Nov 20, 5:00 AM UTC: “the key was refused”.",
-    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded Nov 20, 7:00 AM UTC that it happened: “seen in the console”.",
-    "✍️ *vm restart* `web-1`, requested by olivia: ada recorded Nov 20, 7:00 AM UTC that it did not happen.",
-    "✏️ *Restored* `db-1` from nightly · olivia, Nov 20, 7:00 AM UTC; approved by amir, bea.",
-    "⛔ *vm restore* `db-1`, requested by olivia: amir denied it Nov 20, 7:00 AM UTC: “not on a Friday”.",
-    "⛔ *vm restore* `db-1`, requested by olivia: nobody approved it in time, expired Nov 20, 7:00 AM UTC.",
-    "📦 A parcel came.",
-  ];
+  const events = [frozen, ...many, judged];
 
-  it("has a line of its own however much else happened, in a digest and in a handover", () => {
+  it("has a line of its own however much else happened, in the order in which it happened, in a digest and in a handover", () => {
     for (const message of [
-      renderDigest(facts(some), frame),
-      renderHandover(facts(some), [], { left: { by: "olivia", text: "" } }),
+      renderDigest(facts({ events }), frame),
+      renderHandover(facts({ events }), [], { left: { by: "olivia", text: "" } }),
     ]) {
-      for (const line of expected) expect(words(message)).toContain(line);
-      expect(words(message)).toMatch(/… and \d+ changes more\./);
-      expect(words(message)).not.toContain("canceled");
+      expect(words(message)).toMatch(
+        /4:00 AM UTC 🧊 ada froze all changes\.[^]*❌ Restart of web-0 failed\.[^]*6:00 AM UTC ✅ HighCpu ended after it\./,
+      );
+      expect(words(message)).toMatch(/… and \d+ failed changes more\./);
     }
-    expect(renderDigest(facts(some), frame).text).toMatch(
-      /^Digest: 1 break-glass use, 2 freezes and thaws, 2 outcomes recorded by a person, 1 restore, /,
+    expect(renderDigest(facts({ events }), frame).text).toBe(
+      "Digest: 2 judgments, 40 failed changes",
     );
   });
 
-  it("is told of a request once, where the line of a feature tells of it", () => {
-    const ended = [
-      request("r-emergency", { ...restore, isBreakGlass: true }),
-      request("r-guarded", restore),
-    ];
-    const parts = [{ all: [letters], tellsOf: new Set(["r-emergency"]) }];
-    const told = words(renderDigest(facts({ ended, parts }), frame));
+  it("is told once, where the line of a feature tells of it", () => {
+    const parts = [{ all: [letters], tellsOf: new Set([judged.id]) }];
+    const told = words(renderDigest(facts({ events: [frozen, judged], parts }), frame));
     expect(told).toContain("A letter to sign.");
-    expect(told).not.toContain("without approval");
-    expect(told.split("*Restored* `db-1`")).toHaveLength(2);
+    expect(told).toContain("ada froze");
+    expect(told).not.toContain("HighCpu");
   });
 
   it("begins with the present freeze, by whom, since when, and why, and doesn't repeat its start", () => {
-    const frozen = { by: "ada", reason: "storage", at: now - hour };
-    const switches = [
-      { is: "freeze" as const, by: "ada", reason: "storage", at: now - hour },
-      { is: "thaw" as const, by: "bea", reason: "", at: now - 4 * hour },
-    ];
-    const message = renderDigest(facts({ frozen, switches }), frame);
-    const lines = words(message);
+    const present = { by: "ada", reason: "storage", at: now - hour };
+    const lines = words(
+      renderDigest(
+        facts({ frozen: present, events: [{ ...frozen, endedAt: undefined }, judged] }),
+        frame,
+      ),
+    );
     expect(lines).toContain("🧊 *All changes are frozen* by ada since 7:00 AM UTC: “storage”.");
-    expect(lines).toContain("🧊 bea allowed changes again Nov 20, 4:00 AM UTC.");
     expect(lines).not.toContain("ada froze");
   });
 

@@ -8,7 +8,7 @@ import { md } from "../../../src/messages/markdown.ts";
 import { wordsOf } from "../../stories/words.ts";
 import { ourTeamId, person, policyOf } from "../../core/permit/sample.ts";
 import { shownText } from "../../commands/shown-text.ts";
-import { noRequests, startScene } from "./digest-processes.ts";
+import { startScene } from "./digest-processes.ts";
 import { knownVm } from "../../support/known-vm.ts";
 import { twoTeams } from "./team-policy.ts";
 
@@ -19,25 +19,18 @@ const vms = [
   knownVm("shop-web", "ERROR", "shop"),
 ];
 const targetOf = (vm: (typeof vms)[number]) => ({ kind: "vm" as const, ...vm });
-const facts = vms.map((vm) => ({
-  id: `r-${vm.name}`,
-  command: "vm restart",
-  done: "Restarted",
-  target: targetOf(vm),
-  requester: `who-asked-for-${vm.name}`,
-  state: "done" as const,
-  stateWords: "done",
-  createdAt: 1,
-  changedAt: Date.parse("2026-11-20T08:30Z"),
-  isBreakGlass: false,
-  why: undefined,
-  approval: undefined,
-}));
-const requests = {
-  ...noRequests,
-  open: async () => facts.map((fact) => ({ ...fact, state: "unknown" as const })),
-  endedSince: async () => facts,
-};
+const openRequests = async () =>
+  vms.map((vm) => ({
+    id: `r-${vm.name}`,
+    command: "vm restart",
+    target: targetOf(vm),
+    requester: `who-asked-for-${vm.name}`,
+    state: "unknown" as const,
+    stateWords: "unknown",
+    createdAt: 1,
+    changedAt: Date.parse("2026-11-20T08:30Z"),
+    approval: undefined,
+  }));
 /** Tells of each VM that the digest speaks of. */
 const letters: DigestPart = {
   name: "letters",
@@ -67,7 +60,7 @@ async function startTeams() {
   return startScene({
     now: at("2026-11-20T08:00Z"),
     vms,
-    requests,
+    openRequests,
     parts: [letters],
     handoverParts: [parcels],
     policy: twoTeams,
@@ -114,8 +107,6 @@ describe("digests with teams", () => {
     expect(await handed("U0SEA", "C01OPS")).toEqual([]);
     expect(await handed("U9ADMIN", "C01OPS")).toEqual(["pay-web", "db-pay"]);
     expect(await handed("U0PAY", "D0PAY")).toEqual(["pay-web", "db-pay", "shop-web"]);
-    const scope = scopeShownTo(person("U0SEA"), "C07VENDOR", twoTeams, ourTeamId);
-    expect(namesIn(shownText(await digests.changes(0, scope, undefined)))).toEqual(["sea-web"]);
   });
 
   it("leave out a request whose target's name belongs to another team now", async () => {

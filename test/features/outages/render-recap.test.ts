@@ -65,8 +65,12 @@ describe("a recap", () => {
       { ...restored("db-2", { approval }), votes: [vote as never] },
     ];
     const said = shown(outage, all, [], changes);
-    expect(said).toMatch(/✅ Restored `db-1` from s-1 .* · 🚨 break-glass by olivia · `r-db-1`/);
-    expect(said).toMatch(/✅ Restored `db-2` from s-1 .* · Approved by amir\. · `r-db-2`/);
+    expect(said).toMatch(
+      /✅ \*olivia\* restored `db-1` from s-1 .* 🚨 without approval \(break-glass\); nobody has signed the review\. · `r-db-1`/,
+    );
+    expect(said).toMatch(
+      /✅ \*olivia\* restored `db-2` from s-1 .*; approved by amir\. · `r-db-2`/,
+    );
     expect(said).toContain("… and 17 more");
   });
 
@@ -93,15 +97,15 @@ describe("a recap", () => {
     ];
     expect(shown(outage, all, refused, changes).split("\n")).toEqual([
       "*Slack was unavailable* 2:10 AM UTC–2:41 AM UTC (31 min). Meanwhile: 1 request ran, 1 failed, 4 did not, 1 outcome unknown, 1 still in progress, 1 still waiting for approval.",
-      "❓ Restart of `c`: outcome unknown. Check the target, then record what happened on its message · `r-c`",
-      expect.stringMatching(/^❌ Restart of `g` failed: the compute service reports/),
-      "❌ Restart of `b` expired before it started: it could not begin in time. Again: `/vm restart payments/b` · `r-b`",
-      expect.stringMatching(/^❌ Restart of `d` was denied.* · `r-d`$/),
+      "❓ *olivia* asked for the restart of `c`: outcome unknown. Check it, then record on its message what happened. · `r-c`",
+      "❌ *olivia* asked for the restart of `g`, but it failed: the compute service reports gone. · `r-g`",
+      "❌ *olivia* asked for the restart of `b`, but it expired before it started: it could not begin in time. Again: `/vm restart payments/b` · `r-b`",
+      "❌ *olivia* asked for the restart of `d`, but someone denied it. · `r-d`",
       "❌ `/vm stop ˋxˋ &lt;!here&gt;` from amir was refused: nothing was done.",
       "❌ A button or form from `U0B` was refused: nothing was done.",
-      "⏳ Restart of `e` is still in progress: the service can't be reached · `r-e`",
-      "⏳ Restart of `f` waits for approval · `r-f`",
-      expect.stringMatching(/^✅ Restarted `a`.* · `r-a`$/),
+      "⏳ *olivia* asked for the restart of `e`: waiting to start (the service can't be reached). · `r-e`",
+      "⏳ *olivia* asked for the restart of `f`: waiting for approval. · `r-f`",
+      "✅ *olivia* restarted `a` in 5 s. · `r-a`",
     ]);
   });
 

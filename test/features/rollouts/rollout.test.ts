@@ -358,11 +358,11 @@ describe("Pause, Resume and Stop", () => {
     await world.olivia.types("nightly", "/gatehouse night 1h");
     const underWay = wordsOf(await fleet.hears(/The night since/));
     expect(underWay).toMatch(
-      /⏳ olivia is rolling out restarting nightly-0, nightly-1, nightly-2 and 1 more: 1 done, 1 running, 2 not begun yet\.\nUnder way: paused by olivia\./,
+      /⏸️ olivia is rolling out restarting nightly-0, nightly-1, nightly-2 and 1 more: 1 done, 1 running, 2 not begun yet\.\nUnder way: paused by olivia\./,
     );
     await world.ada.types("nightly", "/gatehouse audit");
     expect(wordsOf(await hears(world.ada, "nightly", /Audit trail/))).toMatch(
-      /⏳ olivia is rolling out restarting nightly-0, nightly-1: 1 done, 1 running, 2 not begun yet\./,
+      /⏸️ olivia is rolling out restarting nightly-0, nightly-1: 1 done, 1 running, 2 not begun yet\./,
     );
     await world.olivia.types("nightly", "/gatehouse digest handover");
     await fleet.hears(

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { pendingApprovals, press, tryPress, voting } from "../../people/approvals.ts";
+import { pendingApprovals, pressUntilTaken, tryPress, voting } from "../../people/approvals.ts";
 import { askEach, fresh, judged, onStage, type Row, type Story } from "../row.ts";
 import type { Stage } from "../../stage/stage.ts";
 import { untilClocksDiffer } from "../../stage/readiness.ts";
@@ -57,7 +57,8 @@ export const clockStepRows: Row[] = [
         const [after] = await stage.redis.time();
         await untilClocksDiffer(stage, stage.bots.length);
         const isThere = await tryPress(stage, "amir", pending);
-        const meanwhile = await askEach(stage, take, others);
+        // Slack tells whoever typed what it couldn't deliver
+        const meanwhile = (await askEach(stage, take, others)).filter(({ acked }) => acked);
         for (const { target } of meanwhile)
           await stage.until((one) => one.target === target && one.state === "authorized");
         const isMeanwhile = (one: { target: string }) =>
@@ -73,7 +74,7 @@ export const clockStepRows: Row[] = [
         const later = (await pendingApprovals(stage, 1)).find(
           ({ target }) => target === asked?.target,
         );
-        await press(stage, "amir", later);
+        await pressUntilTaken(stage, "amir", later);
         const journal = await stage.quiet(45_000);
         const stateOf = (target?: string) => journal.find((one) => one.target === target)?.state;
         const verdict = await stage.check();
@@ -92,7 +93,10 @@ export const clockStepRows: Row[] = [
               `nothing that was asked for meanwhile was begun (${held.join(" ")})`,
               held.every((state) => state === "authorized"),
             ],
-            ["it was done afterwards", meanwhile.every(({ target }) => stateOf(target) === "done")],
+            [
+              "it was done afterwards",
+              meanwhile.length > 0 && meanwhile.every(({ target }) => stateOf(target) === "done"),
+            ],
             [
               `one that was asked for after it is done (${stateOf(asked?.target)})`,
               stateOf(asked?.target) === "done",
@@ -121,7 +125,10 @@ export const clockStepRows: Row[] = [
         stage.faults += 1;
         await untilClocksDiffer(stage, stage.bots.length);
         const meanwhile: Awaited<ReturnType<typeof askEach>> = [];
-        for (let n = 0; n < 3; n++) meanwhile.push(...(await askEach(stage, take, kinds)));
+        for (let n = 0; n < 3; n++) {
+          const asked = await askEach(stage, take, kinds);
+          meanwhile.push(...asked.filter(({ acked }) => acked));
+        }
         for (const { target } of meanwhile)
           await stage.until((one) => one.target === target && one.state === "authorized");
         await clock.set(0);
