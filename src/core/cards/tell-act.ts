@@ -106,7 +106,8 @@ export function rolloutSign(
  * `command` is undefined for one that this release doesn't have.
  */
 export function tellRollout(rollout: ToldRollout, command: ChangeCommand | undefined): Markdown {
-  const { requester, requests, unbegun = 0, unbegunNames = [], refused = 0, isOver } = rollout;
+  const requests = rollout.requests.toSorted((a, b) => a.record.createdAt - b.record.createdAt);
+  const { requester, unbegun = 0, unbegunNames = [], refused = 0, isOver } = rollout;
   const states = [...Map.groupBy(requests, ({ state }) => stateWords(state))];
   const counts = [
     ...states.map(([words, some]) => `${some.length} ${words}`),

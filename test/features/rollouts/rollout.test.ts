@@ -373,7 +373,7 @@ describe("Pause, Resume and Stop", () => {
     await fleet.end();
     await world.olivia.types("nightly", "/gatehouse night 1h");
     await fleet.hears(
-      /⚠️ olivia rolled out restarting [^]*2 done, 2 never began\.\nEnded [^]*: stopped by olivia\./,
+      /❌ olivia rolled out restarting [^]*2 done, 2 never began\.\nEnded [^]*: stopped by olivia\./,
     );
   });
 
