@@ -32,10 +32,10 @@ export async function answer(
   const asset = await assetAt(pathname);
   if (asset) return sendText(response, 200, asset.body, asset.type);
 
+  if (pathname === "/events") return sendEvents(parts, response);
   const person = personIn(parts, searchParams);
   if (!person) return sendJson(response, 404, { error: "There is no such person in the sandbox." });
   if (pathname === "/seen") return sendJson(response, 200, person.sees());
-  if (pathname === "/events") return sendEvents(parts, response);
   const file = /^\/files\/([^/]+)$/.exec(pathname)?.[1];
   if (file !== undefined) return sendFile(person.sees(), decodeURIComponent(file), response);
   return sendText(response, 404, "Not found.");

@@ -34,6 +34,19 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(page.errors).toEqual([]);
   });
 
+  it("works in eight tabs at once, one for each person, and tells all of them the news", async () => {
+    await using world = await startPageWorld();
+    await using tabs = new AsyncDisposableStack();
+    const pages: SandboxPage[] = [];
+    for (let n = 0; n < 8; n += 1) {
+      const as = n % 2 === 0 ? "olivia" : "amir";
+      pages.push(tabs.use(await browser.open(world.url, { as, channel: "ops" })));
+    }
+    await pages.at(-1)?.type("from the eighth tab");
+    for (const page of pages) await page.message("from the eighth tab").waitFor();
+    expect(pages.flatMap(({ errors }) => errors)).toEqual([]);
+  });
+
   it("asks before a button that wants it, and tells the story in the thread", async () => {
     await using world = await startPageWorld();
     await using page = await browser.open(world.url, { as: "olivia", channel: "ops" });

@@ -1,6 +1,7 @@
 import type { Around } from "../../around.ts";
 import type { Seen } from "../../../slack/seen.ts";
 import type { Answer, Do } from "../elements/surface.ts";
+import type { StreamNews } from "./stream.ts";
 
 /** The page's line to its server: what this person sees now, and what they do. */
 export interface Connection {
@@ -20,7 +21,6 @@ export function connect(spec: {
   lost: (is: boolean) => void;
 }): Connection {
   let as: string | undefined;
-  let events: EventSource | undefined;
   let looking = false;
   let again = false;
   const underWay = new Set<Promise<unknown>>();
@@ -48,14 +48,13 @@ export function connect(spec: {
       looking = false;
     }
   };
-  const listen = () => {
-    events?.close();
-    events = new EventSource(`/events?as=${encodeURIComponent(as ?? "")}`);
-    events.addEventListener("open", () => spec.lost(false));
-    events.addEventListener("error", () => spec.lost(true));
-    events.addEventListener("around", ({ data }) => spec.around(JSON.parse(data)));
-    events.addEventListener("changed", () => void look());
-  };
+  const { port } = new SharedWorker("/panes/stream.ts", { type: "module" });
+  port.addEventListener("message", ({ data: news }: MessageEvent<StreamNews>) => {
+    if (news.is === "around") spec.around(JSON.parse(news.data));
+    else if (news.is === "changed") void look();
+    else spec.lost(news.is === "lost");
+  });
+  port.start();
   const post = async (path: string, words: object): Promise<Answer | undefined> => {
     try {
       const answer = await fetch(path, {
@@ -74,7 +73,6 @@ export function connect(spec: {
   return {
     be: (next) => {
       as = next;
-      listen();
       void look();
     },
     do: (action, words) => {
