@@ -23,7 +23,7 @@ export const servicesPolicy = `services:
     channel: C01OPS
 `;
 export const apiPolicy = `sources:
-  prometheus: { format: alertmanager, vm: [vm] }
+  prometheus: { format: alertmanager, vm: [vm], notify: { critical: ["S01ONCALL"] } }
 ${servicesPolicy}`;
 
 /** Sends what Alertmanager sends when this VM's alert begins (ISO 8601), or has ended. Rejects unless it was taken. */

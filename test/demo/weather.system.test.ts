@@ -134,6 +134,10 @@ describe("the weather of the page", () => {
   it("fires an alert, whose message has buttons, and ends it", async () => {
     await turn("alert", true);
     await said("Restart…");
+    // Whoever is on call hears of it on a locked phone
+    await until(() => world.slack.seenBy("olivia").inbox.at(-1)?.text).toBe(
+      "🔥 HighCpu on web-2: CPU of web-2 above 95% for 5 min",
+    );
     const metricsSaid = async () => {
       await types("/vm metrics web-2 15m");
       return JSON.stringify(world.slack.seenBy("olivia").channels);
