@@ -468,14 +468,21 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
     expect(page.errors).toEqual([]);
   });
 
-  it("lays the icons of a message over no words where fingers touch", async () => {
+  it.each([
+    ["where fingers touch", true],
+    ["in a window as narrow as a phone", false],
+  ])("lays the icons of a message over no words %s", async (_, touch) => {
     await using world = await startPageWorld();
     const amir = world.slack.person("amir");
-    for (const words of ["a message", "as long as a line of a phone may be, and longer"])
-      await amir.types("ops", words);
-    const finger = { as: "olivia", channel: "ops", phone: true, touch: true };
-    await using page = await browser.open(world.url, finger);
-    await page.message("longer").waitFor();
+    const long = "as long as a line of a phone may be, and longer than that by many words";
+    for (const words of [long, `${long}, a second time`]) await amir.types("ops", words);
+    await using page = await browser.open(world.url, {
+      as: "olivia",
+      channel: "ops",
+      phone: true,
+      touch,
+    });
+    await page.message("second time").waitFor();
     const covered = await page.tab.locator(".message").evaluateAll((messages) =>
       messages.flatMap((message) => {
         const tools = message.querySelector(".tools")?.getBoundingClientRect();
@@ -484,14 +491,19 @@ describe.skipIf(chromium === undefined)("the sandbox in a browser", () => {
           Math.min(right, tools.right) > Math.max(left, tools.left) &&
           Math.min(bottom, tools.bottom) > Math.max(top, tools.top);
         const words = document.createRange();
-        return [...message.querySelectorAll(".author, time, .words")].flatMap((node) => {
-          words.selectNodeContents(node);
-          return [...words.getClientRects()].some(isCovered) ? [node.textContent] : [];
-        });
+        // Of the message before it, too
+        return [...document.querySelectorAll(".author, .message header time, .words")].flatMap(
+          (node) => {
+            words.selectNodeContents(node);
+            return [...words.getClientRects()].some(isCovered) ? [node.textContent] : [];
+          },
+        );
       }),
     );
     expect(covered).toEqual([]);
-    await page.message("longer").getByRole("button", { name: "More about this message" }).click();
+    await page.message("second time").hover();
+    const more = { name: "More about this message" };
+    await page.message("second time").getByRole("button", more).click();
     await page.tab.getByRole("menuitem", { name: "Reply in thread" }).waitFor();
     expect(page.errors).toEqual([]);
   });
