@@ -21,7 +21,7 @@ const confirm = { title: "Restart web-2?", text: "It is interrupted.", confirm: 
 const samples = [{ timestamp: "2026-01-01T00:00:00Z", value: 1 }];
 
 /** One example of each kind of message that Gatehouse builds. */
-function kinds(
+export function kindsOfMessages(
   commands: readonly Command[],
 ): readonly (readonly [called: string, rendered: Rendered])[] {
   const text = md`*web-2* is RUNNING`;
@@ -63,7 +63,7 @@ export async function askAboutMessages(
   { slack }: Config,
   commands: readonly Command[],
 ): Promise<readonly Finding[]> {
-  const asked = kinds(commands).map(async ([called, rendered]): Promise<Finding> => {
+  const asked = kindsOfMessages(commands).map(async ([called, rendered]): Promise<Finding> => {
     const said = await validateBlocks(slack.apiUrl, rendered);
     if (said.is === "valid") return well(`${called}: Slack takes them`);
     if (said.is === "invalid") {

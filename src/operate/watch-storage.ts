@@ -24,7 +24,7 @@ export function createStorageWatch(on: {
     const hour = Math.floor((await on.now()) / 3_600_000);
     if (found === undefined) {
       on.log.info("redis.kept-again", {});
-      await on.tell("audit", `redis-kept-${hour}`, keptNews);
+      await on.tell("audit", `redis-kept-${hour}`, keptNews());
     } else {
       on.log.error("redis.volatile", { why: found });
       await on.tell("audit", `redis-volatile-${hour}`, volatileNews(found));
@@ -33,9 +33,10 @@ export function createStorageWatch(on: {
   };
 }
 
-const keptNews = sentence(md`✅ *Redis keeps everything again.* Changes are sent again.`);
+export const keptNews = () =>
+  sentence(md`✅ *Redis keeps everything again.* Changes are sent again.`);
 
-function volatileNews(why: string): Message {
+export function volatileNews(why: string): Message {
   const said = md`⚠️ *Redis may forget what was sent, so no change is sent.* Requests wait until it is fixed.`;
   return card({ title: said, lines: [hintOf(plain(why, 400))] });
 }

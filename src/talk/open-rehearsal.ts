@@ -22,7 +22,10 @@ export async function openRehearsal(asked: Rehearsing, act: Act<Press>): Promise
   if (!(await openView(title, make, act))) throw tooSlow();
 }
 
-function rehearsalView({ deed, approval, frozen, lines: told }: Rehearsed, now: number): ModalView {
+export function rehearsalView(
+  { deed, approval, frozen, lines: told }: Rehearsed,
+  now: number,
+): ModalView {
   return modal(title, [
     section(lines(md`*${deed}*`, frozen, approval, ...told)),
     context(

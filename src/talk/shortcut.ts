@@ -30,7 +30,7 @@ export async function shortcut(act: Act<Shortcut>): Promise<void> {
 
 const maxShown = 20;
 
-function vmTable(vms: readonly KnownVm[]): Message {
+export function vmTable(vms: readonly KnownVm[]): Message {
   if (vms.length === 0)
     return say(
       md`That message names no known VM.`,

@@ -108,7 +108,7 @@ async function castVote(
 
 export const denialCallback = "denial";
 
-function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalView {
+export function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalView {
   const { requester, id } = record;
   const what = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
   const label = `Why? ${requester.name} reads it in the thread.`;

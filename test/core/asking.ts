@@ -3,23 +3,16 @@ import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import type { Input, Person } from "../../src/registry/invocation.ts";
 import type { ChangeCommand, Target } from "../../src/registry/define.ts";
-import {
-  type Call,
-  type Reads,
-  type Stage,
-  type StageIn,
-  type State,
-  callOf,
-  isFinal,
-  noReads,
-  noSetbacks,
-} from "../../src/core/request/stage.ts";
+import { type State, callOf } from "../../src/core/request/stage.ts";
+import { called, vmTarget } from "../../demo/cards/requests.ts";
 import type { RequestIn, StoredRequest } from "../../src/core/request/stored-request.ts";
 import { type Journal, type Moved, newNonce } from "../../src/core/request/journal.ts";
 import type { Origin } from "../../src/core/request/origin.ts";
 import { submit, type Details } from "../../src/core/submit/submit.ts";
 import { policyOf } from "./permit/sample.ts";
 import { permitFor, type WantedApprovals } from "../support/permits.ts";
+
+export { type Rest, called, stageOf, storedIn, vmTarget } from "../../demo/cards/requests.ts";
 
 export const ourTeamId = "T0OURS";
 
@@ -39,18 +32,6 @@ export function member(id: string, over: Partial<Person> = {}): Person {
     name: id.slice(2).toLowerCase(),
     kind: "member",
     groups: [],
-    ...over,
-  };
-}
-
-export function vmTarget(name: string, over: Partial<Target> = {}): Target {
-  return {
-    kind: "vm",
-    id: `vm-payments-${name}`,
-    name,
-    projectId: "prj-payments",
-    projectName: "payments",
-    status: "RUNNING",
     ...over,
   };
 }
@@ -119,58 +100,6 @@ export async function movedBy<To extends State>(
   const moved = await moving;
   if (moved.is !== "moved") throw new Error(`it was not moved: ${moved.is}`);
   return moved.request;
-}
-
-/** The facts of a stage whose call was claimed. */
-export function called(call: Partial<Call> = {}, reads: Reads = noReads) {
-  return { call: { sentAt: 0, ...call }, reads, setbacks: noSetbacks };
-}
-
-/** A stage for each state, with the fewest facts that it can have. */
-const least: { readonly [In in State]: StageIn<In> } = {
-  draft: { state: "draft" },
-  authorized: { state: "authorized", setbacks: noSetbacks },
-  sending: { state: "sending", ...called() },
-  accepted: { state: "accepted", ...called() },
-  unclear: { state: "unclear", ...called() },
-  unknown: { state: "unknown", ...called(), since: 0, reminders: 0, remindersOver: 0 },
-  done: { state: "done", ...called() },
-  failed: { state: "failed", ...called(), why: "the compute service reports ERROR" },
-  rejected: { state: "rejected", ...called(), why: "the compute service refused" },
-  "not-applied": { state: "not-applied", ...called() },
-  denied: { state: "denied" },
-  expired: { state: "expired", why: "nobody approved it in time", setbacks: noSetbacks },
-  cancelled: { state: "cancelled", why: "cancelled", setbacks: noSetbacks },
-};
-
-/** Returns a stage of this state, with these facts. */
-export function stageOf<In extends State>(
-  state: In,
-  facts: Partial<StageIn<In>> = {},
-): StageIn<In> {
-  return { ...least[state], ...facts };
-}
-
-/** The part of a stored request that isn't its stage. */
-export type Rest = Omit<StoredRequest, "state" | "stage">;
-
-/** Returns a request in this stage, as the journal would return it. */
-export function storedIn<At extends Stage>(
-  stage: At,
-  rest: Pick<Rest, "record" | "changedAt"> & Partial<Rest>,
-): RequestIn<At["state"]> {
-  return {
-    final: isFinal(stage.state),
-    attempt: callOf(stage) ? 1 : 0,
-    owner: undefined,
-    revision: 1,
-    votes: [],
-    delivered: { said: {} },
-    ...rest,
-    state: stage.state,
-    stage,
-    // The compiler doesn't see that state and stage belong together.
-  } as unknown as RequestIn<At["state"]>;
 }
 
 /** Returns the ID of the snapshot that a request took, or '' when it took none. */

@@ -6,7 +6,7 @@ import path from "node:path";
 import { readSources, root, runtimeImportsOf } from "../structure/sources.ts";
 
 /**
- * Removes features from a copy of the project: their folders, their tests, and their lines in `features/index.ts`. Without any
+ * Removes features from a copy of the project: their folders, their tests, the examples of their messages, and their lines in `features/index.ts`. Without any
  * feature, the rest must pass the type checker and the tests of everything that must work then; without each one of them, the type
  * checker.
  *
@@ -49,6 +49,7 @@ async function startCopy() {
       for (const feature of features) {
         for (const part of ["src/features", "test/features"])
           await rm(path.join(folder, part, feature), { recursive: true, force: true });
+        await rm(path.join(folder, `demo/cards/examples/${feature}.ts`), { force: true });
         await unlist(feature, list);
       }
     },

@@ -7,7 +7,7 @@ import { statusProbe } from "../../src/monitor/status-probe.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { createTeller } from "./teller.ts";
 import { until } from "../support/until.ts";
-import { knownVm } from "../support/known-vm.ts";
+import { knownVm } from "../../demo/cards/requests.ts";
 import { type Sent, sentFor } from "../support/sent-for.ts";
 import { commands } from "../../src/features/index.ts";
 import { requestable } from "../../src/registry/define.ts";

@@ -1,7 +1,7 @@
 import type { Journal } from "../../src/core/request/journal.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { isFinal } from "../../src/core/request/stage.ts";
-import { knownVm } from "./known-vm.ts";
+import { knownVm } from "../../demo/cards/requests.ts";
 
 /** What the status probe looks at of a request that was sent. */
 export interface Sent {

@@ -139,7 +139,7 @@ export function createRefusals(on: {
 const laterId = (source: string, { since = "" }: Fields, status: number) =>
   `alerts-refused-${source}-${status}-since-${since}`;
 
-const renderRefusal = (
+export const renderRefusal = (
   source: string,
   rule: AlertSource,
   { status, why }: Pick<Refusal, "status" | "why">,

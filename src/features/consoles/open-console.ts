@@ -293,7 +293,7 @@ export function consoleOpened(vmName: string, by: string, until: number): Messag
   });
 }
 
-function addressMessage(vmName: string, url: string, until: number): Message {
+export function addressMessage(vmName: string, url: string, until: number): Message {
   const title = md`Console on ${name(vmName)}, good until ${when(until)}. Only you see this; it is removed automatically.`;
   const address = new Markdown(`\`\`\`${inert(url.replaceAll("`", "%60"))}\`\`\``);
   const client = /^wss?:/i.test(url)

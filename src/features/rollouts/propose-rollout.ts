@@ -29,7 +29,7 @@ export const proposeRollout =
     await reply.privately(pressToReview(record, command));
   };
 
-function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
+export function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
   const what = md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`;
   const how = md`Press the button to see the plan; nothing happens until you confirm it.`;
   const value = JSON.stringify({ roll: record.id });

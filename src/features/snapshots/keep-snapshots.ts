@@ -36,7 +36,10 @@ interface Keeping {
  * Asks for someone who can confirm the ID: a snapshot of another team would bring that team's data
  * into this VM.
  */
-function claimNews({ record }: StoredRequest, { id, by }: { id: string; by: string }): Message {
+export function claimNews(
+  { record }: StoredRequest,
+  { id, by }: { id: string; by: string },
+): Message {
   return card({
     title: md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`,
     lines: [

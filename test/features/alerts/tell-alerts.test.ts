@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { alertsAtHome, alertsInDigests } from "../../../src/features/alerts/tell-alerts.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 
 const since = Date.parse("2026-11-20T05:00:00Z");
 const onVm = (key: string, vm: string, name = "HighCpu") => ({

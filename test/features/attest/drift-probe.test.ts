@@ -21,7 +21,7 @@ import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
 import { createTrail } from "../../../src/audit/trail.ts";
 import { createDriftRecords, dayMs, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { createTeller } from "../../monitor/teller.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 
 async function startDrift({ folder }: { folder?: string } = {}) {
   const redis = await testRedis();

@@ -4,7 +4,7 @@ import { type DriftRecord, lackingIn } from "../../../src/monitor/drift-records.
 import { compareLacks } from "../../../src/features/attest/drift-probe.ts";
 import { unverifiedAtHome } from "../../../src/features/attest/tell-drift.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { good, now, unread as missing } from "../../attestation/reports.ts";
 

@@ -5,7 +5,7 @@ import { wordsOf } from "../../stories/words.ts";
 import { pendingOf } from "../../support/pending.ts";
 import { parcelsToSign, signParcel, startScene } from "./digest-processes.ts";
 import { until } from "../../support/until.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 import { lineOf } from "../../../src/features/digests/line-buttons.ts";
 
 const daily = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;

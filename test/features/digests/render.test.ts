@@ -11,7 +11,7 @@ import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { type Message } from "../../../src/messages/blocks.ts";
 import { type Markdown, md, name } from "../../../src/messages/markdown.ts";
 import { complaintsOf } from "../../commands/shown-text.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 import { driftPart } from "../../../src/features/attest/tell-drift.ts";
 
 const now = Date.parse("2026-11-20T08:00:00Z");

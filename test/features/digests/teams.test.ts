@@ -9,7 +9,7 @@ import { wordsOf } from "../../stories/words.ts";
 import { ourTeamId, person, policyOf } from "../../core/permit/sample.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { startScene } from "./digest-processes.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 import { twoTeams } from "./team-policy.ts";
 
 const vms = [

@@ -16,7 +16,7 @@ import {
   storeRequest,
   vmTarget,
 } from "../../core/asking.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 import { testJournal } from "../../support/with-redis.ts";
 
 const factsOf = ({ stage: { call, reads, setbacks } }: RequestIn<"sending">) => ({

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { renderRolloutEnd } from "../../../src/features/rollouts/render-rollout.ts";
+import { renderRollout, renderRolloutEnd } from "../../../src/features/rollouts/render-rollout.ts";
 import type { Outcome, StoredRollout } from "../../../src/features/rollouts/rollout.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { vmTarget } from "../../core/asking.ts";
@@ -44,4 +44,11 @@ it("the end of a rollout has the signs of single results", () => {
     "ok ✅ Restarted",
     "already ⚪ Nothing to do",
   ]);
+});
+
+it("names the VMs at work of a rollout", () => {
+  const open = [{ n: 0, request: "r-0" }];
+  const progress = { ...stopped.progress, open };
+  const running = { ...stopped, state: "running", final: false, progress } as const;
+  expect(shownText(renderRollout(running, restart))).toContain("In progress: ok.");
 });

@@ -12,7 +12,7 @@ import { runProbe } from "../../../src/monitor/monitor.ts";
 import { statusProbe } from "../../../src/monitor/status-probe.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { testRedis } from "../../support/with-redis.ts";
-import { knownVm } from "../../support/known-vm.ts";
+import { knownVm } from "../../../demo/cards/requests.ts";
 import { twoTeams } from "../../core/permit/two-teams.ts";
 import type { Event, News } from "../../../src/monitor/news.ts";
 
