@@ -2,6 +2,7 @@
 import { killableRedis } from "../sandbox/killable.ts";
 import { startPage } from "../sandbox/page/index.ts";
 import { demoWorld } from "./demo-world.ts";
+import { makeCards } from "./cards/gallery.ts";
 import { demoGuide } from "./guide.ts";
 import { startKillableWorker } from "./killable-worker.ts";
 import { apiPortOf, linesToPropose } from "./programs.ts";
@@ -27,6 +28,7 @@ const worker = await startKillableWorker(world.env, onLog);
 const page = await startPage({
   slack: world.slack,
   guide: demoGuide,
+  cards: makeCards,
   weather: createDemoWeather({ ...world, redis, worker }),
 });
 const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join("\n");

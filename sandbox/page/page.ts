@@ -3,6 +3,7 @@ import { listen } from "../listen.ts";
 import type { Workspace } from "../slack/state/workspace.ts";
 import type { Buzz, Guide } from "./around.ts";
 import { answer, type PageParts } from "./routes.ts";
+import type { MakeCards } from "./gallery.ts";
 import type { PageWeather } from "./weather.ts";
 
 const lookEveryMs = 250;
@@ -21,13 +22,16 @@ export async function startPage(options: {
   guide?: Guide;
   /** What can go wrong at a press. */
   weather?: PageWeather;
+  /** What the app can say, for the gallery at `/cards`. */
+  cards?: MakeCards;
   /** 0, the default: any free one. */
   port?: number;
 }): Promise<Page> {
-  const { slack, guide, weather } = options;
+  const { slack, guide, weather, cards } = options;
   const parts: PageParts = {
     slack,
     weather,
+    cards,
     listeners: new Set(),
     around: () => ({
       ...(guide ? { guide } : {}),

@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf } from "../message-of.ts";
 import type { SandboxSlack } from "../slack/sandbox-slack.ts";
+import { wordsIn } from "../slack/describe-seen.ts";
+import type { SeenBlock } from "../slack/seen.ts";
 import { assetAt } from "./assets.ts";
+import type { Gallery, GalleryCard, MakeCards } from "./gallery.ts";
 import type { Around } from "./around.ts";
 import { act, parseInteraction } from "./interactions.ts";
 import { fromElsewhere, readJson } from "./same-origin.ts";
@@ -11,6 +14,7 @@ import { sendFile, sendJson, sendText } from "./send.ts";
 export interface PageParts {
   slack: Pick<SandboxSlack, "person" | "onChange" | "workspace">;
   weather: PageWeather | undefined;
+  cards: MakeCards | undefined;
   around: () => Around;
   /** Open pages, told of every change in the workspace, and to look at what is around it. */
   listeners: Set<(what: "workspace" | "around") => void>;
@@ -29,17 +33,28 @@ export async function answer(
   if (route === "POST /weather") return answerTurn(parts, request, response);
   if (request.method !== "GET")
     return sendText(response, 405, "Only GET, POST /do, and POST /weather.");
-  const asset = await assetAt(pathname);
+  const asset = await assetAt(pathname === "/cards" ? "/cards.html" : pathname);
   if (asset) return sendText(response, 200, asset.body, asset.type);
 
   if (pathname === "/events") return sendEvents(parts, response);
   const person = personIn(parts, searchParams);
   if (!person) return sendJson(response, 404, { error: "There is no such person in the sandbox." });
+  if (pathname === "/cards.json") {
+    if (!parts.cards) return sendText(response, 404, "There are no cards here.");
+    const names = searchParams.get("names") === "long" ? "long" : "usual";
+    const cards = (await parts.cards(names)).map((card) => ({ ...card, words: wordsOf(card) }));
+    return sendJson(response, 200, { seen: person.sees(), cards } satisfies Gallery);
+  }
   if (pathname === "/seen") return sendJson(response, 200, person.sees());
   const file = /^\/files\/([^/]+)$/.exec(pathname)?.[1];
   if (file !== undefined) return sendFile(person.sees(), decodeURIComponent(file), response);
   return sendText(response, 404, "Not found.");
 }
+
+const wordsOf = ({ shown }: GalleryCard) =>
+  shown.blocks.length === 0 && "text" in shown
+    ? shown.text
+    : wordsIn(shown.blocks as readonly SeenBlock[]).join("\n");
 
 /** Whoever `as` names, by id or handle; without it the first ordinary member. */
 function personIn({ slack }: PageParts, query: URLSearchParams) {

@@ -16,7 +16,7 @@ export function fromElsewhere(request: IncomingMessage, path: string): string | 
     return "Requests from other pages are refused.";
   // A link may lead to the page itself, but nothing else may be used from outside.
   const own = site === undefined || site === "same-origin" || site === "none";
-  if (!own && path !== "/") return "Requests from other pages are refused.";
+  if (!own && path !== "/" && path !== "/cards") return "Requests from other pages are refused.";
   if (request.method === "POST" && origin === undefined)
     return "A request that does something must say its origin.";
   return undefined;

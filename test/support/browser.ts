@@ -36,6 +36,8 @@ export interface OpenOptions {
   /** A finger in place of a mouse, which hovers over nothing. */
   touch?: boolean;
   dark?: boolean;
+  /** What shows that the page is there; by default who one is. */
+  ready?: string;
 }
 
 export interface TestBrowser extends AsyncDisposable {
@@ -50,7 +52,8 @@ export async function openBrowser(): Promise<TestBrowser> {
   const window = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Paris" });
   const free: Page[] = [];
   return {
-    open: async (url, { as, channel, phone = false, touch = false, dark = false } = {}) => {
+    open: async (url, options = {}) => {
+      const { as, channel, phone = false, touch = false, dark = false } = options;
       // A new window, or only a new tab, takes Chromium two seconds of processor time
       const page = touch
         ? new SandboxPage(await browser.newPage({ hasTouch: true, isMobile: true }), [])
@@ -68,7 +71,10 @@ export async function openBrowser(): Promise<TestBrowser> {
       if (as !== undefined) words.set("as", as);
       if (channel !== undefined) words.set("channel", channel);
       await page.tab.goto(`${url}#${words}`);
-      await page.tab.locator(".whoami .avatar").waitFor({ state: "attached" });
+      await page.tab
+        .locator(options.ready ?? ".whoami .avatar")
+        .last()
+        .waitFor({ state: "attached" });
       return page;
     },
     [Symbol.asyncDispose]: () => browser.close(),
