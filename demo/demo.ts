@@ -40,6 +40,7 @@ Ready after ${seconds} s. Open this page:
   ${page.url}
 
 It begins with who the people are and what to try; "Weather" breaks things while you look.
+Every message that Gatehouse makes is at ${page.url}cards
 
 A program may propose a change, and a person runs it by a button in Slack. As a deploy job, in another terminal in this folder:
 

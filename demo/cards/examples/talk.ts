@@ -1,4 +1,4 @@
-import { openPicker } from "../../../src/talk/pick-target.ts";
+import { chooseTarget, openPicker } from "../../../src/talk/pick-target.ts";
 import { rehearsalView } from "../../../src/talk/open-rehearsal.ts";
 import { vmTable } from "../../../src/talk/shortcut.ts";
 import { denialModal } from "../../../src/talk/vote.ts";
@@ -36,21 +36,34 @@ const failure = (kind: ComputeError["kind"], over: object = {}) =>
     silentLog(),
   );
 
-/** The form that an act opens. */
-async function opened(about: About, run: (act: Act) => Promise<unknown>): Promise<Shown> {
-  const views: Shown[] = [];
-  const gateway = { ...gatewayOf(about), store: gatewayOf(about).journal };
+/** What an act shows last. `viewId`: of the form that it opens; Slack opens none without one. */
+async function shownBy(
+  about: About,
+  run: (act: Act) => Promise<unknown>,
+  viewId?: string,
+): Promise<Shown> {
+  const all: Shown[] = [];
+  const show = async (shown: Shown) => void all.push(shown);
+  const reading = gatewayOf(about);
+  const gateway = {
+    ...reading,
+    store: reading.journal,
+    log: silentLog(),
+    person: async () => olivia(about),
+  };
   const interaction = { channelId: "", userId: "U0OLIVIA", teamId: "T0OURS" };
   const reply = {
     async open(view: Shown) {
-      views.push(view);
-      return undefined;
+      await show(view);
+      return viewId;
     },
+    update: (_id: string, view: Shown) => show(view),
+    privately: show,
   };
   await run(someOf<Act>({ gateway, interaction, reply } as unknown as Partial<Act>));
-  const [view] = views;
-  if (!view) throw new Error("nothing was opened");
-  return view;
+  const last = all.at(-1);
+  if (!last) throw new Error("nothing was shown");
+  return last;
 }
 
 const thanked = (text: string) => {
@@ -161,12 +174,12 @@ export const examples: readonly Example[] = [
   },
   {
     name: "the form that asks for a VM",
-    make: (about) => opened(about, (act) => openPicker({ command: restart, input: {} }, act)),
+    make: (about) => shownBy(about, (act) => openPicker({ command: restart, input: {} }, act)),
   },
   {
     name: "a form that is loading",
     make: (about) =>
-      opened(about, (act) => openView("Restart a VM", async () => ({}) as never, act)),
+      shownBy(about, (act) => openView("Restart a VM", async () => ({}) as never, act)),
   },
   {
     name: "the answer to What would happen?",
@@ -187,4 +200,20 @@ export const examples: readonly Example[] = [
   },
   { name: "the VMs that a message names", make: (about) => vmTable(vmsOf(about)) },
   { name: "a message that names no VM", make: () => vmTable([]) },
+  {
+    name: "a form that can't be shown",
+    make: (about) => {
+      const fails = () =>
+        Promise.reject(new UserError("web-2 is gone.", "`/vm list` shows others."));
+      return shownBy(about, (act) => openView("Restart a VM", fails, act), "V1");
+    },
+  },
+  {
+    name: "a command without its VM, where Slack opens no form",
+    make: (about) => {
+      const message = "/vm restart needs a VM.";
+      const lacks = { message, named: { command: restart, input: {} } };
+      return shownBy(about, (act) => chooseTarget(lacks, act));
+    },
+  },
 ];

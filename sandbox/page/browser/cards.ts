@@ -79,7 +79,7 @@ function drawCard(card: Card, gallery: Gallery): HTMLElement {
         : el(
             "div",
             { class: "locked" },
-            el("small", {}, `On a locked phone, for the ${push.reader}`),
+            el("small", {}, `On a locked phone: ${push.reader}`),
             el("p", { class: "push" }, plainOf(push.text, gallery)),
           ),
       el("h4", {}, "In words"),
