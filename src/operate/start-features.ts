@@ -56,6 +56,7 @@ export function startFeatures(features: readonly Feature[], layers: Omit<Layers,
           ),
         )
       ).flat(),
+    facts: running.flatMap(({ facts = [] }) => facts),
     status: all(({ status }) => status),
     afterRequest,
     follow: (async (news) =>
