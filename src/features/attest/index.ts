@@ -8,7 +8,7 @@ import { pinsDrop } from "./pins-drop.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
 import { attestationFacts } from "./attestation-facts.ts";
-import { driftInDigests, unverifiedAtHome } from "./tell-drift.ts";
+import { driftInDigests } from "./tell-drift.ts";
 import { attestationEvents } from "./attestation-events.ts";
 import { createDriftRecords } from "../../monitor/drift-records.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
@@ -54,7 +54,6 @@ export const attestation = defineFeature({
       failureTold: withdrawTold(telling),
       digest: driftInDigests(records),
       facts: attestationFacts({ records, appraiser: on.appraiser }),
-      home: unverifiedAtHome(records),
       events: attestationEvents,
     };
   },
