@@ -1,9 +1,11 @@
 import type { ReadContext } from "../../src/commands/context.ts";
 import { emptyPolicy } from "../../src/config/policy-file.ts";
+import { createFactsAbout } from "../../src/core/facts/facts-about.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
 import { targetOf } from "../../src/core/submit/resolve-targets.ts";
 import type { Vm } from "../../src/fleet/compute/compute.ts";
 import type { Inventory, KnownProject, KnownVm } from "../../src/fleet/inventory/inventory.ts";
+import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/blocks.ts";
 import type { Command } from "../../src/registry/define.ts";
 import type { Input, Person } from "../../src/registry/invocation.ts";
@@ -183,6 +185,22 @@ export function readingOf(
     learnNames: async () => undefined,
     sees: async () => true,
     seesAll: async () => true,
+    factsAbout: createFactsAbout({
+      appraiser: { pinsOf: async () => ({ from: "nowhere", values: [] }) },
+      statuses: {
+        readRecords: async () =>
+          new Map([
+            [
+              vmTarget("web-2").projectId,
+              { [vmTarget("web-2").id]: ["ERROR", at - 600_000, "RUNNING", at - 90_000_000] },
+            ],
+          ]),
+      },
+      commands,
+      sources: () => [],
+      log: silentLog(),
+      now: () => at,
+    }),
     async resolve(kind, words) {
       const match = await (kind === "vm" ? inventory.findVm(words) : inventory.findProject(words));
       if (!("found" in match)) throw new Error(`no ${kind} ${words}`);

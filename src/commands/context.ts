@@ -1,6 +1,7 @@
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../fleet/compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
+import type { FactsAbout } from "../core/facts/facts-about.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { DriftRecords } from "../monitor/drift-records.ts";
@@ -26,6 +27,8 @@ export interface Surroundings extends WithServices {
   appraiser: Appraiser;
   inventory: Inventory;
   snapshots: Snapshots;
+  /** What is known of targets, as far as the reader may know it. */
+  factsAbout: FactsAbout;
   /** Tells which VMs fail attestation. */
   drift: Pick<DriftRecords, "failing" | "failure" | "verifiedAt">;
   /** The audit trail, its anchors, and its signing key. */

@@ -8,10 +8,9 @@ import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
 import type { AlertPart, RemedyPart } from "./alert-part.ts";
-import type { Explains } from "./cause.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
-import type { ConcernPart } from "./concern-part.ts";
 import type { HomePart } from "./home-part.ts";
+import type { FactSource } from "../core/facts/fact.ts";
 import type { EventSource } from "../core/events/event.ts";
 import type { Events } from "../core/events/read-events.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
@@ -97,8 +96,8 @@ export interface RunningFeature {
    * forms have no such button.
    */
   rehearsal?: Rehearsal;
-  /** What the feature knows of VMs that would stop a change of them, or matters to it. */
-  concerns?: ConcernPart;
+  /** What the feature knows now of targets. Whatever tells of a target shows it. */
+  facts?: FactSource;
   /** Sources of messages that the feature owes to Slack. Each process delivers them. */
   messages?: readonly Source[];
   /** Other work on pending IDs, in each process. */
@@ -122,8 +121,6 @@ export interface RunningFeature {
   alerts?: AlertPart;
   /** What it adds to the messages of alerts about what helped before. At most one feature has this. */
   remedies?: RemedyPart;
-  /** What it knows to be wrong with a VM, as `/gatehouse why` says it. */
-  explains?: Explains;
   /** The events that it tells from its own audit records. */
   events?: EventSource;
   /** Its lines of `/gatehouse status`. */

@@ -23,8 +23,6 @@ export interface HomeLine {
 /** What a feature adds to the Home tab. */
 export interface HomeAddition {
   section?: HomeSection;
-  /** Lines under “Problems”, below the VMs that are in ERROR or fail attestation. */
-  problems?: readonly HomeLine[];
 }
 
 export type HomePart = (

@@ -8,6 +8,7 @@ import {
   type SeenStatus,
   type SeenStatuses,
   type createStatusRecords,
+  echoMs,
   wasSeenOtherwise,
 } from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
@@ -22,11 +23,6 @@ import type { Journal } from "../core/request/journal.ts";
 import type { Probe, Telling } from "./monitor.ts";
 import type { News } from "./news.ts";
 
-/**
- * A request that ended this recently may explain a status, because lists are read about once a
- * minute (ms).
- */
-export const echoMs = 5 * 60_000;
 const maxNamed = 10;
 
 interface StatusProbeOptions extends Telling {

@@ -4,6 +4,12 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createKnownRecords } from "./known-records.ts";
 
 /**
+ * A request that ended this recently may explain a status, because lists are read about once a
+ * minute (ms).
+ */
+export const echoMs = 5 * 60_000;
+
+/**
  * The status in which a VM was last seen, since when (ms), from which one it was seen to come, and
  * since when it had that one (ms). Without these, it had this status when it was first seen.
  */

@@ -25,6 +25,7 @@ const drainMs = 5000;
 
 type Records = "store" | "inventory" | "snapshots" | "services";
 type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "log";
+type Known = "factsAbout";
 type Words = "emergency" | "status" | "standstill" | "attestationNote";
 type Told = "tell" | "announce" | "answerNotices";
 
@@ -48,7 +49,7 @@ export async function startGateway(
     clock: { now(): number };
     /** Failpoints between an interaction and its request. */
     at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;
-  } & Pick<GatewayContext, Records | Services | Words | Told>,
+  } & Pick<GatewayContext, Records | Services | Known | Words | Told>,
 ) {
   const { config, receive, identity, redis, key, people, telemetry, log, at } = options;
   const { apiUrl } = config.slack;

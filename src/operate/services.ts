@@ -1,6 +1,8 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
+import { createFactsAbout } from "../core/facts/facts-about.ts";
 import { createDriftRecords } from "../monitor/drift-records.ts";
+import { createStatusRecords } from "../monitor/status-records.ts";
 import type { Feature } from "../features/define-feature.ts";
 import { createInventory } from "../fleet/inventory/create-inventory.ts";
 import { createSnapshots } from "../fleet/inventory/snapshots.ts";
@@ -164,6 +166,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     stopping: stopping.signal,
     editMs: timing.editMs,
   });
+  const factsAbout = createFactsAbout({
+    appraiser,
+    statuses: createStatusRecords(redis, key),
+    commands,
+    sources: () => running.facts,
+    log,
+    now: clock.now,
+  });
   const seenAround = { journal: store, inventory, commands: changes };
   const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
     askingAboutTarget(target, seenAround);
@@ -257,6 +267,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     snapshots,
     appraiser,
     attestationNote,
+    factsAbout,
     askingAbout,
     queues,
     store,

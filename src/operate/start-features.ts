@@ -64,6 +64,7 @@ export function startFeatures(
           ),
         )
       ).flat(),
+    facts: running.flatMap(({ facts = [] }) => facts),
     status: all(({ status }) => status),
     afterRequest,
     follow: (async (news) =>

@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import { type KnownSnapshot, snapshotName } from "../fleet/inventory/snapshots.ts";
+import { snapshotName } from "../fleet/inventory/snapshots.ts";
 import type {
   ChangeCommand,
   DialogFacts,
@@ -10,6 +10,8 @@ import type {
 } from "../registry/define.ts";
 import type { Args, Input } from "../registry/invocation.ts";
 import { hiddenVms, readTarget } from "../core/perform/read-target.ts";
+import { pinnedAmong } from "../core/facts/change-facts.ts";
+import { chosenSnapshot } from "../core/submit/chosen-snapshot.ts";
 import type { Details } from "../core/submit/submit.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
@@ -51,7 +53,7 @@ export async function gatherFacts(
   const { snapshot } = input;
   const owner =
     typeof snapshot === "string" ? await gateway.snapshots.ownerOf(snapshot) : undefined;
-  const pinned = await pinnedAmong([target], gateway);
+  const pinned = await pinnedAmong([target], gateway.appraiser);
   return {
     ...unread(target, input),
     isPinned: pinned.has(target.id),
@@ -62,13 +64,6 @@ export async function gatherFacts(
     takenBy,
     now: gateway.now(),
   };
-}
-
-/** The IDs of the VMs among these targets that are pinned. */
-export async function pinnedAmong(targets: readonly Target[], { appraiser }: GatewayContext) {
-  const vms = targets.filter(({ kind }) => kind === "vm");
-  const pins = await Promise.all(vms.map((vm) => appraiser.pinsOf(vm)));
-  return new Set(vms.flatMap(({ id }, n) => (pins[n]?.from === "nowhere" ? [] : [id])));
 }
 
 /**
@@ -94,9 +89,4 @@ export async function regionsKnown({ inventory }: GatewayContext): Promise<reado
 export function notNow(command: ChangeCommand, { seen }: DialogFacts): Refusal | undefined {
   const effect: Effect<Seen, Args> = command.effect;
   return seen && effect.notNow?.(seen);
-}
-
-export function chosenSnapshot({ snapshots, input }: DialogFacts): KnownSnapshot | undefined {
-  const words = input["snapshot"];
-  return snapshots.find(({ id, name: called }) => id !== "" && (id === words || called === words));
 }

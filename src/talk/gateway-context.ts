@@ -2,6 +2,7 @@ import type { SeenTarget } from "../core/permit/sight.ts";
 import type { AfterNote } from "../attestation/render-attestation.ts";
 import type { Rehearsed, StatusLine, Surroundings } from "../commands/context.ts";
 import { UserError } from "../errors.ts";
+import type { FactReader } from "../core/facts/facts-about.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import { type ChangeCommand, type Command, dottedName, requestable } from "../registry/define.ts";
@@ -20,7 +21,7 @@ import type {
   ViewSubmission,
 } from "../slack/receive/interaction.ts";
 import type { Web } from "../slack/web.ts";
-import type { Considered, KnownConcerns, MadeRequest } from "./contributions.ts";
+import type { MadeRequest } from "./contributions.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Asking, LackedRight, Permit } from "../core/permit/permit.ts";
 import type { Message } from "../messages/blocks.ts";
@@ -121,7 +122,6 @@ export type SeveralHandler = (
 /** Tells what would happen to a change. It permits, requests, sends, and counts nothing. */
 export interface Rehearsal {
   rehearse(asked: Rehearsing, gateway: GatewayContext): Promise<Rehearsed>;
-  concernsOf(change: Considered, gateway: GatewayContext): Promise<KnownConcerns>;
 }
 
 /** A change to rehearse, and what would make its request, if that is known. */
@@ -175,6 +175,13 @@ export interface Contributions {
    */
   offersAtRefusal(lacked: LackedRight, gateway: GatewayContext): readonly ButtonSpec[];
 }
+
+/** What the acting person may know, for `factsAbout`. */
+export const factReader = ({ store, sees, seesAll }: GatewayContext): FactReader => ({
+  journal: store,
+  sees,
+  seesAll,
+});
 
 export function personOf(
   { interaction, gateway }: BeforeAck<Pick<Interaction, "userId" | "teamId">>,

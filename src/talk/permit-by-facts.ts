@@ -1,7 +1,7 @@
 import { type Permit, type Restoring, raiseForRestore } from "../core/permit/permit.ts";
 import type { DialogFacts } from "../registry/define.ts";
 import { authorizeTargets } from "./authorize.ts";
-import { chosenSnapshot } from "./dialog-facts.ts";
+import { chosenSnapshot } from "../core/submit/chosen-snapshot.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /**

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
+import type { Fact, Severity } from "../../src/core/facts/fact.ts";
+import { md } from "../../src/messages/markdown.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
 import { person, vm as target } from "../core/permit/sample.ts";
 import { called, stageOf, storedIn } from "../core/asking.ts";
@@ -11,6 +13,14 @@ const now = Date.parse("2026-11-20T12:00:00Z");
 function request(over: Partial<Parameters<typeof listed>[0]> = {}) {
   return listed({ target: target("web-2"), createdAt: now - 95_000, ...over });
 }
+
+const fact = (kind: string, severity: Severity, words: string): Fact => ({
+  kind,
+  severity,
+  sign: "🔴",
+  text: md`${words}`,
+  since: now,
+});
 
 const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
   vmCard({
@@ -26,7 +36,7 @@ const card = (over: Partial<Parameters<typeof vmCard>[0]> = {}) =>
       attestation: { enabled: true, measurement: "ab".repeat(24) },
     },
     projectName: "shop",
-    open: [],
+    facts: [],
     commands,
     policy: { confirm: [], protect: [] },
     mayRun: () => true,
@@ -57,12 +67,14 @@ describe("/vm show", () => {
   });
 
   it("says what came of judging its evidence, rather than that it has some", () => {
-    const verified = shownText(card({ verifiedAt: now }));
+    const verified = shownText(card({ facts: [fact("verified", "well", "It was verified.")] }));
     expect(verified).toMatch(
       /\*Attestation\*\n✅ verified <!date\^\d+\^\{date_short_pretty\} \{time\}\|/,
     );
-    const failed = shownText(card({ verifiedAt: now, failure: "measurement matches no pin" }));
+    const failed = shownText(card({ facts: [fact("attestation", "alarm", "It fails.")] }));
     expect(failed).toContain("*Attestation*\n🔴 failed");
+    const unverified = shownText(card({ facts: [fact("unverified", "warning", "It can't be.")] }));
+    expect(unverified).toContain("*Attestation*\n❔ can't be verified");
   });
 
   it("does without what the service leaves out", () => {
@@ -111,10 +123,12 @@ describe("/vm show", () => {
   });
 
   it("is red where it fails attestation, whatever its status", () => {
-    const shown = card({ failure: "measurement matches no pin" });
-    const words = "is RUNNING, but fails attestation: measurement matches no pin";
-    expect(shown.text).toBe(`web-1 in shop ${words}`);
-    expect(shownText(shown)).toMatch(/^🔴 \*web-1\* is \*RUNNING\*, but fails attestation: /);
+    const words = "web-1 has failed attestation since noon.";
+    const shown = card({ facts: [fact("attestation", "alarm", words)] });
+    expect(shown.text).toBe(`web-1 in shop is RUNNING. ${words}`);
+    expect(shownText(shown)).toMatch(
+      /^🔴 \*web-1\* is \*RUNNING\*\n🔴 web-1 has failed attestation since noon\.\n/,
+    );
     expect(shownText(shown)).toContain("*Attestation*\n🔴 failed");
   });
 
@@ -148,9 +162,19 @@ describe("/vm show", () => {
     });
   });
 
-  it("says what is under way on it", () => {
-    expect(shownText(card({ open: [request()] }))).toContain(
-      "⏳ vm restart (running), for 1 min 35 s (`r-7fk3m9q2xw`)",
+  it("says what is under way on it, and what can't be read now", () => {
+    const changing = { ...fact("under way", "notice", "web-1 is changing."), sign: "⏳" };
+    const unread = { ...fact("unread", "warning", "Pins can't be read."), unread: "pins" };
+    const shown = shownText(card({ facts: [changing, unread] }));
+    expect(shown).toMatch(/^🟢 \*web-1\* is \*RUNNING\*\n\*Project/);
+    expect(shown).toContain("⏳ web-1 is changing.");
+    expect(shown).toContain("❔ Not known, because it can't be read now: pins.");
+  });
+
+  it("shows the three most urgent troubles, and how many more there are", () => {
+    const troubles = [1, 2, 3, 4, 5].map((n) => fact("alert", "warning", `Trouble ${n}.`));
+    expect(shownText(card({ facts: troubles }))).toMatch(
+      /^🟢 [^\n]*\n🔴 Trouble 1\.\n🔴 Trouble 2\.\n🔴 Trouble 3\.\n… and 2 more\n/,
     );
   });
 

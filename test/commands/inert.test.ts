@@ -146,7 +146,7 @@ describe("names from the service", () => {
           vmCard({
             vm: { ...seen, status },
             projectName: more,
-            open: [],
+            facts: [],
             commands,
             policy: { confirm: ["vm-1"], protect: [] },
             mayRun: () => true,

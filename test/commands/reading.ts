@@ -7,6 +7,8 @@ import {
 import type { ReadContext } from "../../src/commands/context.ts";
 import { help } from "../../src/commands/gatehouse/help.ts";
 import { createCompute } from "../../src/fleet/compute/create-compute.ts";
+import { createFactsAbout } from "../../src/core/facts/facts-about.ts";
+import { createStatusRecords } from "../../src/monitor/status-records.ts";
 import { createDriftRecords } from "../../src/monitor/drift-records.ts";
 import { type Feature, type Layers, commandsWith } from "../../src/features/define-feature.ts";
 import { features as allFeatures } from "../../src/features/index.ts";
@@ -117,7 +119,7 @@ export async function startReading(
     now: Date.now,
     schedulesChanged: async () => undefined,
   } as unknown as Layers;
-  const { services } = startFeatures(features, layers);
+  const { services, facts } = startFeatures(features, layers);
   const asking = askingFor(help, person("U0VERA"));
   const context: ReadContext = {
     asking,
@@ -135,6 +137,14 @@ export async function startReading(
     inventory,
     snapshots,
     journal,
+    factsAbout: createFactsAbout({
+      appraiser: sandboxAppraiser({ compute, policy, redis, key }),
+      statuses: createStatusRecords(redis, key),
+      commands,
+      sources: () => facts,
+      log,
+      now: Date.now,
+    }),
     drift: createDriftRecords(redis, key),
     emergency,
     services: new Map(services),

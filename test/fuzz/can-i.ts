@@ -165,7 +165,7 @@ async function endOf(world: TestWorld, id: string): Promise<End> {
 
 function foretoldBy(said: string): Foretold {
   const isStopped = /🛑|are frozen by/.test(said);
-  const isDone = /is in ERROR/.test(said) ? undefined : true;
+  const isDone = /(is|has been) in ERROR/.test(said) ? undefined : true;
   const isNeedless = /already as wanted/.test(said);
   const may = { isDone, isStopped, isNeedless };
   if (said.startsWith("Yes, you can request")) return { is: "asked", ...may };

@@ -236,9 +236,11 @@ describe("a freeze", () => {
     await hears(world.ada, "ops", /^All changes are frozen by ada: the storage/);
     expect(world.ada.sees().modals).toEqual([]);
     await world.olivia.types(channel, "/vm show web-2");
-    const shown = wordsOf(await hears(world.olivia, "ops", /web-2 is RUNNING[^]*Frozen by/));
+    const shown = wordsOf(
+      await hears(world.olivia, "ops", /web-2 is RUNNING[^]*ada froze all changes/),
+    );
     expect(shown).toMatch(
-      /🧊 Frozen by ada since .*: the storage fails again\. Until that ends, no changes\./,
+      /🧊 ada froze all changes at .*: “the storage fails again”\. Until the freeze ends, nothing is sent\./,
     );
     expect(shown).toMatch(/\[Metrics\][^\n]*\[Refresh\]/);
     expect(shown).not.toMatch(/\[(Stop|Restart|Resize|Snapshot|Restore)\]/);

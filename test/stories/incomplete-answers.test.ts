@@ -69,7 +69,7 @@ describe("a service that gives one record in a form that can't be read", () => {
     await broken(world, { match: "GET /v1/*", spoils: { "web-2": noStatus } });
     await world.olivia.types("ops", "/vm show web-2");
     const card = wordsOf(await hears(world.olivia, "ops", /web-2 is UNREADABLE/));
-    expect(card).toContain("gives no status of it that can be read");
+    expect(card).toContain("gives no status of web-2 that can be read");
     expect(card).not.toMatch(/\[(Restart|Stop|Start|Resize)\]/);
     await world.olivia.types("ops", "/vm restart web-2");
     await hears(world.olivia, "ops", /can't read the compute service's answer .*status is missing/);

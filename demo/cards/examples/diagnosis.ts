@@ -2,25 +2,13 @@ import { diagnosis } from "../../../src/commands/diagnosis.ts";
 import { why } from "../../../src/commands/gatehouse/why.ts";
 import { restart } from "../../../src/commands/vm/restart.ts";
 import { show } from "../../../src/commands/vm/show.ts";
-import { diagnoseWith } from "../../../src/features/diagnosis/diagnose.ts";
-import { type About, type Example, at } from "../example.ts";
+import { diagnose } from "../../../src/features/diagnosis/diagnose.ts";
+import type { About, Example } from "../example.ts";
 import { answerOf, readingOf } from "../reading.ts";
 import { done, vmTarget } from "../requests.ts";
 
 const answers = (vm: (about: About) => string) => (about: About) => {
   const target = vmTarget(vm(about));
-  const diagnose = diagnoseWith({
-    statuses: {
-      readRecords: async () =>
-        new Map([
-          [
-            target.projectId,
-            { [vmTarget("web-2").id]: ["ERROR", at - 600_000, "RUNNING", at - 90_000_000] },
-          ],
-        ]),
-    },
-    explains: () => [],
-  });
   const services = new Map([diagnosis.providedBy(diagnose)]);
   const requests = [done({ ...about, vm: target.name }, { command: "vm restart" })];
   const reading = readingOf(about, [why, show, restart], { services, requests });

@@ -3,6 +3,7 @@ import { restart } from "../../../src/commands/vm/restart.ts";
 import { formOfMany } from "../../../src/features/rollouts/form-of-many.ts";
 import { renderRollout, renderRolloutEnd } from "../../../src/features/rollouts/render-rollout.ts";
 import type { Outcome, StoredRollout } from "../../../src/features/rollouts/rollout.ts";
+import { md, name } from "../../../src/messages/markdown.ts";
 import { type About, type Example, at } from "../example.ts";
 import { longName, longReason } from "../long-lists.ts";
 import { each, vmTarget } from "../requests.ts";
@@ -48,17 +49,24 @@ const form = (about: About) => {
   const leftOut = [{ name: "vault-1", why: "it is protected in gatehouse.yml" }];
   return formOfMany(restart, { ...record, total: 3, leftOut }, targets, {
     frozen: undefined,
-    pinned: new Set(),
-    known: {
-      concerns: [
-        {
-          target: vmTarget("web-2", { status: "ERROR" }),
-          why: "is in ERROR, and the compute service refused a restart before",
-          effect: "halts",
-        },
-      ],
-      unread: ["alerts"],
-    } as never,
+    isRehearsed: true,
+    known: [
+      {
+        kind: "status",
+        about: vmTarget("web-2", { status: "ERROR" }),
+        severity: "alarm",
+        sign: "🔴",
+        text: md`${name("web-2")} is in ERROR, and the compute service refused a restart before.`,
+        blocks: () => "halts",
+      },
+      {
+        kind: "unread",
+        severity: "warning",
+        sign: "❔",
+        text: md`Alerts can't be read now, so there may be more to know.`,
+        unread: "alerts",
+      },
+    ],
   });
 };
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { ComputeError, type Vm, statusFacts, unreadable } from "../../fleet/compute/compute.ts";
+import { ComputeError, type Vm } from "../../fleet/compute/compute.ts";
 import { short } from "../../attestation/pins.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { failsWords, statusSign } from "../../fleet/inventory/known.ts";
+import { statusSign } from "../../fleet/inventory/known.ts";
 import { type Message, fields } from "../../messages/blocks.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { card } from "../../messages/card.ts";
@@ -10,7 +10,6 @@ import {
   type Markdown,
   dayAndTime,
   dotted,
-  duration,
   lines,
   md,
   name,
@@ -28,10 +27,10 @@ import {
   targetArgument,
 } from "../../registry/define.ts";
 import { whyVm } from "../../registry/command-buttons.ts";
-import type { Freeze } from "../../core/request/freeze.ts";
+import { type Fact, isFrozenBy, isTrouble, unreadIn } from "../../core/facts/fact.ts";
+import { unreadLine } from "../../core/facts/facts-about.ts";
 import { recentRequests } from "../../core/request/lists.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
-import { stateWords } from "../../core/request/stage.ts";
 import { obstacleTo, onVmCard, readForButtons } from "../../core/cards/offered-change.ts";
 import { insteadInError, refusedInError } from "../../core/cards/render-result.ts";
 import { targetOfVm } from "../../core/submit/resolve-targets.ts";
@@ -53,25 +52,21 @@ export const show = defineCommand({
   class: "read",
   args: z.object({ vm: target("vm").describe("the VM to show") }),
   async answer({ vm: words }, context_: ReadContext) {
-    const { compute, inventory, drift, resolve, journal, commands, policy, now } = context_;
+    const { compute, inventory, factsAbout, resolve, journal, commands, policy, now } = context_;
     const found = await resolve("vm", words);
-    const [vm, failing, verifiedAt, freeze, open, last] = await Promise.all([
-      unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined })),
-      drift.failing([found.id]),
-      drift.verifiedAt(found.id),
-      journal.freezeState().catch(() => undefined),
-      // Without Redis, only the running requests are missing on the card.
-      recentRequests({ targetId: found.id, open: true, most: 3 }, journal).catch(() => []),
-      recentRequests({ targetId: found.id, most: readForButtons }, journal).catch(() => []),
-    ]);
+    const vm = await unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined }));
     if (vm instanceof ComputeError) return lastKnown(found, vm, context_);
-    await inventory.note({ vm });
+    const known = { ...found, status: vm.status, updatedAt: vm.updatedAt };
+    const [facts, last] = await Promise.all([
+      factsAbout([known], { reader: context_ }),
+      recentRequests({ targetId: found.id, most: readForButtons }, journal).catch(() => []),
+      inventory.note({ vm }),
+    ]);
     const projectName = found.projectName ?? found.projectId;
-    const failure = failing.get(vm.id);
     const mayRun = (command: Command) => context_.mayRun(command, [found]);
     const may = { commands, policy, mayRun };
     const hasWhy = diagnosis.ifAny(context_) !== undefined;
-    const state = { vm, failure, verifiedAt, open, last, freeze, hasWhy };
+    const state = { vm, facts, last, hasWhy };
     return vmCard({ ...state, projectName, ...may, now: now() });
   },
   data: {
@@ -89,18 +84,13 @@ export const show = defineCommand({
   },
 });
 
-interface VmFacts {
+interface ShownVm {
   vm: Vm;
-  /** Why it is known to fail attestation. */
-  failure?: string | undefined;
-  /** When it was verified, if nothing else came of judging it since (ms). */
-  verifiedAt?: number | undefined;
+  /** The most urgent first. */
+  facts: readonly Fact[];
   projectName: string;
-  open: readonly StoredRequest[];
   /** The newest requests on the VM, newest first. */
   last?: readonly StoredRequest[] | undefined;
-  /** While it stands, the card offers no change. */
-  freeze?: Freeze | undefined;
   /** Whether something can say what is wrong with the VM. */
   hasWhy?: boolean;
   commands: readonly Command[];
@@ -109,47 +99,61 @@ interface VmFacts {
   now: number;
 }
 
-/** One VM, with buttons for what its status allows and this person may do. */
-export function vmCard(facts: VmFacts): Message {
-  const { vm, failure, open, freeze, now } = facts;
-  const { offered, withheld } = choicesOn(facts);
+/** At most this many troubles are on the card. *Why?* tells all. */
+const mostTroubles = 3;
+
+/**
+ * One VM with what is wrong with it, and buttons for what its status allows and this person may do.
+ */
+export function vmCard(shown: ShownVm): Message {
+  const { vm, facts, now } = shown;
+  const { offered, withheld } = choicesOn(shown);
   const measurement = vm.attestation?.measurement;
-  const [called, status, projectName] = [vm.name, vm.status, facts.projectName].map((text) =>
+  const [called, status, projectName] = [vm.name, vm.status, shown.projectName].map((text) =>
     plain(text),
   );
+  const troubles = facts.filter(isTrouble);
+  const alarm = troubles.find(({ severity }) => severity === "alarm");
+  const more = troubles.length - mostTroubles;
   return card({
-    sign: failure ? "🔴" : statusSign(vm.status),
-    title: md`*${called}* is *${status}*${failsWords(failure)}`,
-    push: md`${called} in ${projectName} is ${status}${failsWords(failure)}`,
+    sign: alarm?.sign ?? statusSign(vm.status),
+    title: md`*${called}* is *${status}*`,
+    push: md`${called} in ${projectName} is ${status}${alarm ? md`. ${alarm.text}` : ""}`,
+    lines: [
+      ...troubles.slice(0, mostTroubles).map(({ sign, text }) => md`${sign} ${text}`),
+      more > 0 && md`… and ${more} more`,
+    ],
     body: [
       fields([
         ["Project", md`${projectName}`],
         ["Region", md`${plain(vm.region ?? "not reported")}`],
         ["Size", md`${sizeWords(vm.specs)}`],
         ["IP address", vm.ipAddress ? name(vm.ipAddress) : md`none`],
-        ["Attestation", attestationWords(facts)],
+        ["Attestation", attestationWords(shown)],
         timeField("Created", vm.createdAt),
       ]),
     ],
     meta: [
-      ...open.slice(0, 3).map((request) => runningWords(request, now)),
+      ...factsOf("under way", facts)
+        .slice(0, mostUnderWay)
+        .map(({ sign, text }) => md`${sign} ${text}`),
       withheld,
-      freeze && frozenLine(freeze),
-      vm.status === unreadable &&
-        md`⚠️ The compute service gives no status of it that can be read. Until it does, nothing is sent to it.`,
+      ...factsOf("freeze", facts).map(({ sign, text, next }) => md`${sign} ${text} ${next ?? ""}`),
+      unreadLine(unreadIn(facts)),
       dotted(
         md`Read at ${when(now)}`,
         md`ID ${name(vm.id)}`,
         measurement !== undefined && md`measurement ${name(short(measurement))}`,
       ),
     ],
-    ways: [lookButtons(facts), ...changeButtons(facts, offered)],
+    ways: [lookButtons(shown), ...changeButtons(shown, offered)],
   });
 }
 
-/** `🧊 Frozen by ada since 11:54 AM: storage is failing`, in place of the changes. */
-const frozenLine = ({ by, at, reason }: Freeze): Markdown =>
-  md`🧊 Frozen by ${by} since ${when(at, "{time}")}${reason && `: ${reason}`}. Until that ends, no changes.`;
+const mostUnderWay = 3;
+
+const factsOf = (kind: string, facts: readonly Fact[]): readonly Fact[] =>
+  facts.filter((fact) => fact.kind === kind);
 
 /** A card's field for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {
@@ -159,19 +163,16 @@ export function timeField(label: string, time: string | undefined) {
   return [label, when(at, "{date_short} {time}")] as const;
 }
 
-function attestationWords({ vm: { attestation }, failure, verifiedAt }: VmFacts): Markdown {
-  if (failure !== undefined) return md`🔴 failed`;
-  if (verifiedAt !== undefined) return md`✅ verified ${dayAndTime(verifiedAt)}`;
+function attestationWords({ vm: { attestation }, facts }: ShownVm): Markdown {
+  if (factsOf("attestation", facts).length > 0) return md`🔴 failed`;
+  if (factsOf("unverified", facts).length > 0) return md`❔ can't be verified`;
+  const [verified] = factsOf("verified", facts);
+  if (verified?.since !== undefined) return md`✅ verified ${dayAndTime(verified.since)}`;
   if (attestation?.enabled === undefined) return md`not reported`;
   return attestation.enabled ? md`on, not checked` : md`off`;
 }
 
-function runningWords({ record, state }: StoredRequest, now: number): Markdown {
-  return md`⏳ ${record.command} (${stateWords(state)}), for ${duration(now - record.createdAt)} (${name(record.id)})`;
-}
-
-function lookButtons(facts: VmFacts): ButtonSpec[] {
-  const { vm, commands, mayRun } = facts;
+function lookButtons({ vm, facts, commands, mayRun, hasWhy }: ShownVm): ButtonSpec[] {
   const { id, name: called } = vm;
   const explains = commands.some((one) => one.kind === "read" && one.readsRequests && mayRun(one));
   const offered = commands.flatMap((command) =>
@@ -179,26 +180,19 @@ function lookButtons(facts: VmFacts): ButtonSpec[] {
       ? [runButton(command.onCard, dottedName(command), { vm: id }, called)]
       : [],
   );
-  const why = isRed(facts) && facts.hasWhy === true && explains ? [whyVm(vm)] : [];
+  const why = facts.some(isTrouble) && hasWhy === true && explains ? [whyVm(vm)] : [];
   return [...why, ...offered, runButton("Refresh", "vm.show", { vm: id }, called)];
 }
-
-const isRed = ({ vm, failure, open }: VmFacts): boolean =>
-  failure !== undefined ||
-  statusFacts(vm.status).isAlarming ||
-  open.some(({ state }) => state === "unknown");
 
 /**
  * The changes that this person may make and that can work in the VM's status, and why others are
  * withheld.
  */
-function choicesOn(facts: VmFacts) {
-  const { vm, projectName, commands, mayRun, freeze, policy } = facts;
-  const shown = targetOfVm(vm, projectName);
+function choicesOn({ vm, facts, last, projectName, commands, mayRun, policy }: ShownVm) {
   const situation = {
-    target: shown,
-    refused: refusedInError(facts),
-    isFrozen: freeze !== undefined,
+    target: targetOfVm(vm, projectName),
+    refused: refusedInError({ vm, last }),
+    isFrozen: isFrozenBy(facts),
     policy,
   };
   const suited = commands.filter(onVmCard).filter((command) => mayRun(command));
@@ -221,7 +215,7 @@ function choicesOn(facts: VmFacts) {
  * because a thumb slips.
  */
 function changeButtons(
-  { vm, projectName, policy }: VmFacts,
+  { vm, projectName, policy }: ShownVm,
   offered: readonly VmCommand[],
 ): ButtonSpec[][] {
   const specOf = (command: VmCommand): ButtonSpec => {

@@ -11,7 +11,7 @@ import { pressAlert } from "./press-alert.ts";
 import { alertRoute } from "./receive-alerts.ts";
 import { createRefusals } from "./refusals.ts";
 import { type AlertSources, sourcesSection } from "./sources.ts";
-import { alertsAtHome, alertsExplain, alertsInDigests } from "./tell-alerts.ts";
+import { alertFacts, alertsAtHome, alertsInDigests } from "./tell-alerts.ts";
 import { alertEvents } from "./alert-events.ts";
 
 /** How often Gatehouse looks for alerts whose source went silent (ms). */
@@ -71,7 +71,7 @@ export const alerts = defineFeature({
         },
       ],
       home: alertsAtHome(groups),
-      explains: alertsExplain(groups),
+      facts: alertFacts(groups),
       digest: alertsInDigests(groups),
       events: alertEvents(groups),
       async untold() {

@@ -1,10 +1,11 @@
 import type { DigestPart, Line } from "../digest-part.ts";
+import type { Fact, FactSource } from "../../core/facts/fact.ts";
+import { calledName } from "../../registry/define.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { md, name, timeNear } from "../../messages/markdown.ts";
 import type { Alerts, FiringAlert } from "./alerts.ts";
 import type { SeenTarget, Sight } from "../../core/permit/sight.ts";
-import type { Explains } from "../cause.ts";
 import type { HomePart } from "../home-part.ts";
 
 type OnVm<Alert> = Alert & { vm: KnownVm | undefined };
@@ -78,20 +79,25 @@ export const alertsAtHome =
     return { section: { title: "Alerts", lines } };
   };
 
-/** Alerts that fire on a VM, for `/gatehouse why`. */
-export const alertsExplain =
-  (alerts: Pick<Alerts, "firing">): Explains =>
-  async ({ vm, reading }) => {
-    const firing = (await alerts.firing()).filter(({ vmId }) => vmId === vm.id);
-    const seen = firing.map(({ project }) =>
-      reading.sees([project ? { ...vm, projectId: project.id, projectName: project.name } : vm]),
-    );
-    const isSeen = await Promise.all(seen);
-    return firing
-      .filter((_, index) => isSeen[index])
-      .map(({ name: alert, since }) => ({
-        place: "alert",
-        sign: "🔥",
-        text: md`${alert} fires on ${name(vm.name)} since ${timeNear(since, reading.now())}.`,
-      }));
-  };
+/** Says which alerts fire on VMs. */
+export const alertFacts = (alerts: Pick<Alerts, "firing">): FactSource => ({
+  name: "firing alerts",
+  async read({ targets, now }) {
+    const known = new Map(targets.map((target) => [target.id, target]));
+    return (await alerts.firing()).flatMap(({ name: alert, vmId, project, since }): Fact[] => {
+      const vm = known.get(vmId ?? "");
+      if (!vm) return [];
+      return [
+        {
+          kind: "alert",
+          about: vm,
+          severity: "warning",
+          sign: "🔥",
+          text: md`${alert} has been firing on ${name(calledName(vm))} since ${timeNear(since, now)}.`,
+          since,
+          learnedOf: project && { ...vm, projectId: project.id, projectName: project.name },
+        },
+      ];
+    });
+  },
+});

@@ -1,88 +1,69 @@
-import type { Appraiser } from "../../attestation/appraiser.ts";
-import { deadlineSignal } from "../../deadline.ts";
+import type { Fact, FactQuery, Way } from "../../core/facts/fact.ts";
 import { deedWords } from "../../core/cards/deed-words.ts";
 import { wayBack } from "../../core/cards/way-back.ts";
 import { isAlready } from "../../core/request/stage.ts";
-import { sentAtOf } from "../../core/request/stored-request.ts";
-import { hintOf, md, name, atTime, timeNear } from "../../messages/markdown.ts";
-import { type DriftRecord, type Lack, isMissing } from "../../monitor/drift-records.ts";
-import { dottedName, evidenceReader, isPin, runButton } from "../../registry/define.ts";
-import type { AskedAbout, Cause, Explains, Way } from "../cause.ts";
+import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
+import { atTime, hintOf, md, name, timeNear } from "../../messages/markdown.ts";
+import type { DriftRecord, Lack } from "../../monitor/drift-records.ts";
+import {
+  type Target,
+  calledName,
+  dottedName,
+  evidenceReader,
+  isPin,
+  runButton,
+} from "../../registry/define.ts";
 import { attestVm } from "./attest-button.ts";
 import { type ImageChange, changesSince } from "./changes-since.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { untilWords } from "./lacking-words.ts";
 
-/** How long an answer waits for the evidence of its VM (ms). */
-const readWithinMs = 5_000;
-
-/**
- * Says why a VM fails attestation or can't be verified. The evidence of a pinned VM is appraised
- * anew, which also puts its result on record; where it can't be read now, the last one counts.
- */
-export const explainAttestation =
-  (on: {
-    records: { readRecords(ids: readonly string[]): Promise<ReadonlyMap<string, DriftRecord>> };
-    appraiser: Pick<Appraiser, "attest" | "lastVerified" | "pinsOf">;
-  }): Explains =>
-  async (asked) => {
-    const { vm } = asked;
-    const { from } = await on.appraiser.pinsOf(vm);
-    const signal = deadlineSignal(readWithinMs);
-    const read =
-      from === "nowhere"
-        ? undefined
-        : await on.appraiser.attest(vm, { signal }).catch(() => undefined);
-    const record = (await on.records.readRecords([vm.id])).get(vm.id);
-    const unverified = (record?.lacks ?? [])
-      .filter(isMissing)
-      .map((lack) => explainLack(lack, asked));
-    if (record === undefined || record.mark === "") {
-      const isVerified = read?.appraisal.verdict === "verified" && unverified.length === 0;
-      const text = md`its attestation was just verified`;
-      return isVerified ? [{ place: "well", sign: "🟢", text }] : unverified;
-    }
-    const verifiedAt = (await on.appraiser.lastVerified(vm.id)) ?? 0;
-    return [explainFailure(record, { ...asked, verifiedAt, isInFile: from === "gatehouse.yml" })];
+/** What is known of a VM that fails attestation. */
+interface Failure extends Pick<FactQuery, "commands" | "now"> {
+  vm: Target;
+  record: DriftRecord;
+  /** Undefined where what came before the failure wasn't read. */
+  known?: {
+    /** The newest requests on it that the reader sees, newest first. */
+    last: readonly StoredRequest[];
+    /** When it last verified (ms); 0 for never. */
+    verifiedAt: number;
+    /** Its pin is in gatehouse.yml. */
+    isInFile: boolean;
   };
-
-interface Known extends AskedAbout {
-  /** When it last verified (ms); 0 for never. */
-  verifiedAt: number;
-  /** Its pin is in gatehouse.yml. */
-  isInFile: boolean;
 }
 
 /** The one failure of a VM, with the request behind it where exactly one can be. Pure. */
-export function explainFailure(record: DriftRecord, known: Known): Cause {
-  const { vm, last, reading, verifiedAt, isInFile } = known;
+export function explainFailure({ vm, record, known, commands, now }: Failure): Fact {
   const { isPinnable = false, reason, since } = record;
-  const now = reading.now();
-  const changes = changesSince(verifiedAt, last, reading.commands);
+  const fails = md`${name(calledName(vm))} has failed attestation since`;
+  const fact = { kind: "attestation", about: vm, severity: "alarm", sign: "🔴", since } as const;
+  const plainly = md`${fails} ${timeNear(since, now)}: ${reason}.`;
+  const look = attestWay(vm, commands);
+  if (!known) return { ...fact, text: plainly, ways: look };
+  const { last, verifiedAt, isInFile } = known;
+  const changes = changesSince(verifiedAt, last, commands);
   const change = changeBehind(record, changes);
-  const fails = md`${name(vm.name)} fails attestation`;
-  const cause = { place: "attestation", sign: "🔴" } as const;
   const ways = [
     ...(change ? waysBack(change) : []),
     ...(isPinnable ? [newPin(vm.id, isInFile)] : []),
   ];
   if (!change) {
     const verified = verifiedAt === 0 ? "" : md` since it last verified ${atTime(verifiedAt, now)}`;
-    const explained =
+    const detail =
       changes.length === 0
         ? md`Nobody changed it through Gatehouse${verified}.`
         : md`No single request to Gatehouse explains it${verified}.`;
-    const text = md`${fails} since ${timeNear(since, now)}: ${reason}. ${explained}`;
-    return { ...cause, text, ways: [...attestWay(known), ...containWays(known), ...ways] };
+    return { ...fact, text: plainly, detail, ways: [...look, ...containWays(vm), ...ways] };
   }
-  const look: Way[] = isPinnable ? [] : attestWay(known);
+  const explained = { ...fact, request: change.request.record.id };
   const deed = deedWords(change.request, change.command, now);
   if (!isPinnable)
-    return { ...cause, text: md`${fails} since ${deed}: ${reason}.`, ways: [...ways, ...look] };
+    return { ...explained, text: md`${fails} ${deed}: ${reason}.`, ways: [...ways, ...look] };
   const [changed, stayed] = isPin(change.command) ? ["pin", "measurement"] : ["measurement", "pin"];
   return {
-    ...cause,
-    text: md`${fails} because ${deed}: its ${changed} changed, its ${stayed} didn't.`,
+    ...explained,
+    text: md`${fails} ${deed}: its ${changed} changed, its ${stayed} didn't.`,
     ways,
   };
 }
@@ -122,7 +103,7 @@ function newPin(vmId: string, isInFile: boolean): Way {
 }
 
 /** What to keep, and what to end, where nobody knows who changed the VM. */
-function containWays({ vm }: Pick<AskedAbout, "vm">): Way[] {
+function containWays(vm: Target): Way[] {
   const evidence = { vm: vm.id, evidence: true };
   return [
     {
@@ -133,18 +114,25 @@ function containWays({ vm }: Pick<AskedAbout, "vm">): Way[] {
   ];
 }
 
-function attestWay({ vm, reading }: Pick<AskedAbout, "vm" | "reading">): Way[] {
-  const reader = evidenceReader(reading.commands);
+function attestWay(vm: Target, commands: FactQuery["commands"]): Way[] {
+  const reader = evidenceReader(commands);
   return reader ? [{ command: dottedName(reader), button: attestVm(vm) }] : [];
 }
 
-function explainLack(lack: Lack, { vm, reading }: AskedAbout): Cause {
-  const since = timeNear(lack.since, reading.now());
+/** Says what keeps a VM from being verified. */
+export function explainLack(
+  lack: Lack,
+  { vm, commands, now }: Pick<Failure, "vm" | "commands" | "now">,
+): Fact {
   return {
-    place: "unverified",
+    kind: "unverified",
+    about: vm,
+    severity: "warning",
     sign: "❔",
-    text: md`${name(vm.name)} can't be verified since ${since}: ${lack.what}. ${untilWords(lack)}`,
+    text: md`${name(calledName(vm))} has been unverifiable since ${timeNear(lack.since, now)}: ${lack.what}.`,
+    detail: md`${untilWords(lack)}`,
+    since: lack.since,
     next: hintOf(lack.way && `${lack.way}.`),
-    ways: attestWay({ vm, reading }),
+    ways: attestWay(vm, commands),
   };
 }

@@ -2,14 +2,13 @@ import { createTrail } from "../../audit/trail.ts";
 import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
 import { attest } from "./attest.ts";
-import { explainAttestation } from "./explain-failure.ts";
 import { driftProbe, rememberVerdicts, withdrawTold } from "./drift-probe.ts";
 import { findTellingRequest } from "./telling-request.ts";
 import { pinsDrop } from "./pins-drop.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { pins } from "./pins.ts";
-import { attestationConcerns } from "./attestation-concerns.ts";
-import { driftInDigests, unverifiedAtHome } from "./tell-drift.ts";
+import { attestationFacts } from "./attestation-facts.ts";
+import { driftInDigests } from "./tell-drift.ts";
 import { attestationEvents } from "./attestation-events.ts";
 import { createDriftRecords } from "../../monitor/drift-records.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
@@ -54,9 +53,7 @@ export const attestation = defineFeature({
       afterAppraisal: rememberVerdicts(telling),
       failureTold: withdrawTold(telling),
       digest: driftInDigests(records),
-      concerns: attestationConcerns(records),
-      explains: explainAttestation({ records, appraiser: on.appraiser }),
-      home: unverifiedAtHome(records),
+      facts: attestationFacts({ records, appraiser: on.appraiser }),
       events: attestationEvents,
     };
   },

@@ -1,4 +1,4 @@
-import { md, name, dayAndTime, timeNear } from "../../messages/markdown.ts";
+import { md, dayAndTime, timeNear } from "../../messages/markdown.ts";
 import {
   createDriftRecords,
   type DriftRecord,
@@ -9,7 +9,6 @@ import {
   vmNamesIn,
 } from "../../monitor/drift-records.ts";
 import type { DigestPart, ReadPart, Line } from "../digest-part.ts";
-import type { HomePart } from "../home-part.ts";
 import { attestFirst, attestVm } from "./attest-button.ts";
 
 /**
@@ -81,20 +80,3 @@ function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
     return { key, text, button: attestFirst(vms) };
   });
 }
-
-/** VMs that can't be verified now, under the problems of the Home tab. */
-export const unverifiedAtHome =
-  (records: Pick<ReturnType<typeof createDriftRecords>, "readRecords">): HomePart =>
-  async ({ vms }) => {
-    const known = await records
-      .readRecords(vms.map(({ id }) => id))
-      .catch(() => new Map<string, DriftRecord>());
-    const problems = vms.flatMap((vm) => {
-      const { mark = "", lacks = [] } = known.get(vm.id) ?? {};
-      const lack = lacks.find(({ endsAt, isNextLevel }) => endsAt === undefined && !isNextLevel);
-      if (mark !== "" || !lack) return [];
-      const text = md`❔ ${name(vm.name)} in ${vm.projectName} can't be verified: ${lack.what}.`;
-      return [{ text, button: attestVm(vm) }];
-    });
-    return { problems };
-  };

@@ -1,7 +1,7 @@
 import { byRight, onRequest } from "../../talk/press.ts";
 import { defineFeature } from "../define-feature.ts";
 import { console } from "./console.ts";
-import { consoleConcerns, consolesInHandovers } from "./open-consoles.ts";
+import { consoleFacts, consolesInHandovers } from "./open-consoles.ts";
 import { consoleEvents } from "./console-events.ts";
 import { offerApproved, openConsole } from "./open-console.ts";
 
@@ -12,7 +12,7 @@ export const consoles = defineFeature({
   needs: ["redis", "key", "personName", "now"],
   start: (on) => ({
     handover: consolesInHandovers(on),
-    concerns: consoleConcerns(on),
+    facts: consoleFacts(on),
     events: consoleEvents(on.personName),
     presses: {
       "console:open": openConsole,

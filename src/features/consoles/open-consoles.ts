@@ -1,9 +1,8 @@
 import { readAudit } from "../../audit/trail.ts";
+import type { Fact, FactSource } from "../../core/facts/fact.ts";
 import { md, mention, name, when } from "../../messages/markdown.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
-import { takesBreakGlass } from "../../registry/define.ts";
-import type { Concern } from "../../talk/contributions.ts";
-import type { ConcernPart } from "../concern-part.ts";
+import { calledName, takesBreakGlass } from "../../registry/define.ts";
 import type { HandoverPart } from "../digest-part.ts";
 import { longestMs } from "./open-console.ts";
 
@@ -22,23 +21,28 @@ async function openConsoles({ redis, key }: Trail, now: number) {
   return entries.flatMap(({ record }) => consoleOf(record, now) ?? []);
 }
 
-/** Says who has a console open on a VM that a change would interrupt. */
-export const consoleConcerns = ({
+/** Says who has a console open on a VM. It matters to changes that would interrupt them. */
+export const consoleFacts = ({
   personName,
   ...trail
-}: Trail & { now(): number; personName(userId: string): Promise<string> }): ConcernPart => ({
+}: Trail & { now(): number; personName(userId: string): Promise<string> }): FactSource => ({
   name: "open consoles",
-  async read({ command, targets }) {
-    if (!takesBreakGlass(command)) return [];
-    const open = await openConsoles(trail, trail.now());
-    const concerned = targets.flatMap((target) =>
-      open.filter(({ vmId }) => vmId === target.id).map((one) => ({ target, ...one })),
+  async read({ targets, change }) {
+    if (change && !takesBreakGlass(change.command)) return [];
+    const open = Map.groupBy(await openConsoles(trail, trail.now()), ({ vmId }) => vmId);
+    if (open.size === 0) return [];
+    const consoles = targets.flatMap((target) =>
+      (open.get(target.id) ?? []).map((opened) => ({ target, ...opened })),
     );
     return Promise.all(
-      concerned.map(async ({ target, by, until }): Promise<Concern> => {
-        const why = md`has a console that ${await personName(by)} opened, until ${when(until, "{time}")}`;
-        return { target, why, effect: "note" };
-      }),
+      consoles.map(async ({ target, by, until }): Promise<Fact> => ({
+        kind: "console",
+        about: target,
+        severity: "info",
+        sign: "🖥️",
+        text: md`${name(calledName(target))} has a console that ${await personName(by)} opened, until ${when(until, "{time}")}.`,
+        blocks: (command) => (takesBreakGlass(command) ? "note" : undefined),
+      })),
     );
   },
 });

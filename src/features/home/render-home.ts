@@ -1,6 +1,5 @@
 import { inventoryAge } from "../../commands/inventory-age.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { failsWords, firstOf, redFirst } from "../../fleet/inventory/known.ts";
 import {
   type Block,
   type Message,
@@ -11,6 +10,9 @@ import {
 } from "../../messages/blocks.ts";
 import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
 import { type Markdown, lines, md, name as quoted, when } from "../../messages/markdown.ts";
+import { type Fact, isTrouble, unreadIn } from "../../core/facts/fact.ts";
+import { factsByTarget, unreadLine } from "../../core/facts/facts-about.ts";
+import { waysFor } from "../../core/facts/ways-for.ts";
 import { mayRun } from "../../core/permit/permit.ts";
 import type { Sight } from "../../core/permit/sight.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
@@ -30,11 +32,17 @@ import {
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { frozenLine, maySeeNames } from "../../talk/authorize.ts";
 import type { HomeLine, HomePart, HomeSection } from "../home-part.ts";
-import { type GatewayContext, changeNamed } from "../../talk/gateway-context.ts";
+import { type GatewayContext, changeNamed, factReader } from "../../talk/gateway-context.ts";
 import { type Situation, changesThatHelp, situationOf } from "../../core/cards/offered-change.ts";
 import { targetButton } from "../../core/cards/target-button.ts";
 import { startButton, startCommands } from "../../talk/sentence.ts";
-import { calledName, isChange, runButton } from "../../registry/define.ts";
+import {
+  type Command,
+  type Target,
+  calledName,
+  isChange,
+  runButton,
+} from "../../registry/define.ts";
 
 const maxOfEach = 8;
 /**
@@ -72,13 +80,12 @@ export async function homeBlocks(
 ): Promise<Block[]> {
   const { store } = gateway;
   await gateway.inventory.upToDate();
-  const [open, openCount, mine, state, frozen, failing] = await Promise.all([
+  const [open, openCount, mine, state, frozen] = await Promise.all([
     store.recentIds({ open: true }, maxRead).then((ids) => store.getMany(ids.toReversed())),
     store.openCount(),
     recentRequests({ requesterId: person.id, most: maxOfEach }, store),
     gateway.inventory.state(),
     frozenLine(gateway),
-    gateway.drift.failing(),
   ]);
   const waiting = open.filter((request) => awaitsVoteOf(person, request, gateway));
   const asked = header("Waiting for you");
@@ -108,8 +115,6 @@ export async function homeBlocks(
   const now = gateway.now();
   const added = await Promise.all(parts.map((part) => part({ vms, seesAll, only, now })));
   const reader = { person, gateway };
-  const isRed = ({ id, status }: KnownVm) => status === "ERROR" || failing.has(id);
-  const trouble = firstOf(vms.filter(isRed), maxOfEach, redFirst(failing));
   const within = seesAll ? "" : " that you can see";
   const list = async (requests: readonly StoredRequest[], none: Markdown) =>
     section(
@@ -117,12 +122,14 @@ export async function homeBlocks(
         ? lines(...(await Promise.all(requests.map((one) => row(one, gateway)))))
         : none,
     );
-  const problems = added.flatMap((one) => one.problems ?? []);
-  const unshown = vms.filter(isRed).length + problems.length - maxOfEach;
-  const problemRows = await Promise.all([
-    ...trouble.map((vm) => troubleRow(vm, failing.get(vm.id), reader)),
-    ...problems.slice(0, maxOfEach - trouble.length).map((line) => lineRow(line, reader)),
-  ]);
+  const facts = await gateway.factsAbout(await targetsSeen(vms, gateway), {
+    reader: factReader(gateway),
+  });
+  const troubles = [...factsByTarget(facts.filter(isProblem))];
+  const problemRows = await Promise.all(
+    troubles.slice(0, maxOfEach).map(([target, known]) => troubleRow(target, known, reader)),
+  );
+  const unread = unreadLine(unreadIn(facts));
   const sections = added.flatMap((one) => one.section ?? []);
   return [
     ...buttons(startCommands(person, gateway).map(startButton)),
@@ -139,8 +146,12 @@ export async function homeBlocks(
     header("Problems"),
     ...(problemRows.length > 0
       ? problemRows.flat()
-      : [section(md`No VM${within} is in ERROR or fails attestation.`)]),
-    ...moreBlocks(unshown, md`${quoted("/vm list")} shows VMs with problems first.`),
+      : [section(md`Nothing is known to be wrong with a VM${within}.`)]),
+    ...(unread ? [context(unread)] : []),
+    ...moreBlocks(
+      troubles.length - maxOfEach,
+      md`${quoted("/vm list")} shows VMs with problems first.`,
+    ),
     header("Your recent requests"),
     await list(
       mine,
@@ -207,43 +218,73 @@ async function lineRow({ text, button, vm }: HomeLine, reader: Reader): Promise<
 }
 
 /** Buttons of the changes that help a VM with a problem, as far as this person may make them. */
-function changesOf(situation: Situation, { person, gateway }: Reader): ButtonSpec[] {
-  const { policy, ourTeamId, commands } = gateway;
+function changesOf(situation: Situation, reader: Reader): ButtonSpec[] {
   const { target } = situation;
-  const helping = changesThatHelp(
-    situation,
-    commands,
-    (command) =>
-      isRunIn({ policy, command, channelId: "" }) &&
-      mayRun({ person, command, targets: [target] }, { policy, ourTeamId }),
+  const { policy, commands } = reader.gateway;
+  const helping = changesThatHelp(situation, commands, (command) =>
+    mayPress(command, target, reader),
   );
   return helping.map((command) => targetButton(command, {}, target, policy));
 }
 
+/** Whether this person may run a command on the Home tab, where there is no channel. */
+const mayPress = (command: Command, target: Target, { person, gateway }: Reader): boolean =>
+  isRunIn({ policy: gateway.policy, command, channelId: "" }) &&
+  mayRun({ person, command, targets: [target] }, gateway);
+
 /**
- * A VM with a problem, without buttons that the compute service refused for its ERROR. Buttons of
- * changes are below those of reads.
+ * The VMs that the person sees, called by their whole names because they stand beside those of other
+ * projects, and their projects.
+ */
+async function targetsSeen(
+  vms: readonly KnownVm[],
+  { inventory }: Pick<GatewayContext, "inventory">,
+): Promise<readonly Target[]> {
+  const projects = await inventory.projects();
+  return [
+    ...vms.map((vm) => ({ ...targetOf(vm), sharesName: true })),
+    ...projects.map((project) => targetOf(project)),
+  ];
+}
+
+/** Alerts have a section of their own. */
+const isProblem = (fact: Fact): boolean => isTrouble(fact) && fact.kind !== "alert";
+
+/** How many facts of one target, and buttons that end them, the tab shows. */
+const mostOfTarget = 3;
+
+/**
+ * What is wrong with a VM or a project, without buttons that the compute service refused for its
+ * ERROR. Buttons of changes are below those of reads.
  */
 async function troubleRow(
-  vm: KnownVm,
-  failure: string | undefined,
+  { sharesName: _isWhole, ...target }: Target,
+  facts: readonly Fact[],
   reader: Reader,
 ): Promise<Block[]> {
-  const { person, gateway } = reader;
-  const { policy, ourTeamId, commands } = gateway;
-  const target = targetOf(vm);
+  const { gateway } = reader;
+  const { policy, commands } = gateway;
+  const rows = facts.slice(0, mostOfTarget).map(({ sign, text }) => md`${sign} ${text}`);
+  if (target.kind === "project") return [section(lines(...rows))];
   const situation = await situationOf(target, gateway);
   const look = commands.find(
     (command) =>
-      command.inTrouble === true &&
-      !isChange(command) &&
-      mayRun({ person, command, targets: [target] }, { policy, ourTeamId }),
+      command.inTrouble === true && !isChange(command) && mayPress(command, target, reader),
   );
-  const instead = situation.refused?.size ? md` ${insteadInError(commands)}` : "";
-  const what = md`🔴 ${quoted(vm.name)} in ${vm.projectName} is ${vm.status}${failsWords(failure)}.${instead}`;
+  const instead = situation.refused?.size ? md`${insteadInError(commands)}` : undefined;
+  const offered =
+    target.status === "ERROR"
+      ? changesOf(situation, reader)
+      : waysFor(facts, target, {
+          commands,
+          policy,
+          mayRun: (command, [of = target]) => mayPress(command, of, reader),
+          isShared: false,
+          isFrozen: situation.isFrozen,
+        }).slice(0, mostOfTarget);
   return [
-    section(what, look && targetButton(look, {}, target, policy)),
-    ...(vm.status === "ERROR" ? buttons(changesOf(situation, reader)) : []),
+    section(lines(...rows, instead), look && targetButton(look, {}, target, policy)),
+    ...buttons(offered),
   ];
 }
 

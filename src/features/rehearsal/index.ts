@@ -7,11 +7,8 @@ import { createRehearsal } from "./rehearse.ts";
 /** Tells what would happen to a change before it is requested, in forms and for `can-i`. */
 export const rehearsal = defineFeature({
   name: "rehearsal",
-  needs: ["running"],
-  start({ running }) {
-    return {
-      rehearsal: createRehearsal(() => running().flatMap(({ concerns = [] }) => concerns)),
-      presses: { [rehearseAction]: async (act) => openRehearsal(await permitOfForm(act), act) },
-    };
-  },
+  start: () => ({
+    rehearsal: createRehearsal(),
+    presses: { [rehearseAction]: async (act) => openRehearsal(await permitOfForm(act), act) },
+  }),
 });

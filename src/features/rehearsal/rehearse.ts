@@ -1,5 +1,5 @@
 import { deedOf } from "../../core/cards/asking.ts";
-import { refusedInError } from "../../core/cards/render-result.ts";
+import type { Considered } from "../../core/facts/fact.ts";
 import { joined, maxNamed } from "../../core/permit/approval-rule.ts";
 import type { Permit } from "../../core/permit/permit.ts";
 import { requestStops } from "../../talk/request-stops.ts";
@@ -7,14 +7,18 @@ import type { Origin } from "../../core/request/origin.ts";
 import { hourlyOf } from "../../core/request/rate-limits.ts";
 import { messageOf } from "../../errors.ts";
 import { counted } from "../../messages/markdown.ts";
-import { type DialogFacts, calledName, nounOf } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type DialogFacts,
+  type Target,
+  calledName,
+  nounOf,
+} from "../../registry/define.ts";
+import { chosenSnapshot } from "../../core/submit/chosen-snapshot.ts";
 import { approvalWords, approversOf } from "../../talk/approvers-of.ts";
-import type { Concern, Considered, KnownConcerns } from "../../talk/contributions.ts";
-import { chosenSnapshot, gatherFacts, labelsOf, pinnedAmong } from "../../talk/dialog-facts.ts";
-import type { GatewayContext, Rehearsal } from "../../talk/gateway-context.ts";
+import { gatherFacts, labelsOf } from "../../talk/dialog-facts.ts";
+import { type GatewayContext, type Rehearsal, factReader } from "../../talk/gateway-context.ts";
 import { permitByFacts } from "../../talk/permit-by-facts.ts";
-import type { ConcernPart } from "../concern-part.ts";
-import { concernOfLocks, concernOfPins, concernOfStatus } from "./own-concerns.ts";
 import { earlierRuns, mostRead } from "./earlier-runs.ts";
 import { type RehearsalFacts, tellRehearsal } from "./tell-rehearsal.ts";
 
@@ -37,31 +41,11 @@ function createReader({ log }: Pick<GatewayContext, "log">) {
 type Reader = ReturnType<typeof createReader>;
 
 /**
- * Creates what answers “What would happen?”, from what Gatehouse knows, one read of a single target,
- * and what other features know. Each read that fails is named in the answer.
+ * Answers “What would happen?”, from what Gatehouse knows and one read of a single target. Each read
+ * that fails is named in the answer.
  */
-export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal {
-  async function readConcerns(
-    change: Considered,
-    gateway: GatewayContext,
-    { read }: Reader,
-  ): Promise<readonly Concern[]> {
-    const all = await Promise.all([
-      read("earlier refusals", () => concernsOfStatus(change, gateway), []),
-      read("what holds a lock", () => concernsOfLocks(change, gateway), []),
-      read("pins", () => concernsOfPins(change, gateway), []),
-      ...parts().map((part) => read(part.name, () => part.read(change), [])),
-    ]);
-    return all.flat();
-  }
-
+export function createRehearsal(): Rehearsal {
   return {
-    async concernsOf(change, gateway) {
-      const reader = createReader(gateway);
-      const concerns = await readConcerns(change, gateway, reader);
-      return { concerns, unread: reader.unread } satisfies KnownConcerns;
-    },
-
     async rehearse({ permit: given, origin, atOnce = 1 }, gateway) {
       const reader = createReader(gateway);
       const { command, targets, person } = given;
@@ -69,11 +53,11 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
       const { input, approvals, isBreakGlass: breakGlass } = permit;
       const { store, policy } = gateway;
       const { read } = reader;
-      const change: Considered = { command, targets, input, facts };
+      const change: Considered = { command, input, facts };
       const isDraft = approvals.required > 0;
       const hourly = hourlyOf(command, { breakGlass, origin: { kind: "typed" } });
       const asked = { personId: person.id, hourly, isDraft, limits: policy.limits };
-      const [whoCan, freeze, limit, stops, concerns, earlier] = await Promise.all([
+      const [whoCan, freeze, limit, stops, known, earlier] = await Promise.all([
         read("who could approve", () => whoCouldApprove(permit, origin, gateway), {}),
         read("whether changes are frozen", () => store.freezeState(), undefined),
         read("limits", () => store.limitRefusal(asked), undefined),
@@ -83,8 +67,8 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
           async () => (targets.length === 1 ? requestStops(permit, origin, gateway) : []),
           [],
         ),
-        readConcerns(change, gateway, reader),
-        read("earlier runs", () => readEarlier(change, gateway), undefined),
+        gateway.factsAbout(targets, { reader: factReader(gateway), change }),
+        read("earlier runs", () => readEarlier(command, targets, gateway), undefined),
       ]);
       const snapshot = facts && chosenSnapshot(facts);
       const told: RehearsalFacts = {
@@ -100,9 +84,9 @@ export function createRehearsal(parts: () => readonly ConcernPart[]): Rehearsal 
         freeze,
         limit,
         stops,
-        concerns,
+        known,
         earlier,
-        lost: lostBy({ command, targets, input, facts }, gateway.now()),
+        lost: lostBy(change, targets, gateway.now()),
         snapshotAt: snapshot?.at,
         unread: reader.unread,
       };
@@ -152,7 +136,7 @@ async function whoCouldApprove(
   return { approval: words && `${words}${could}` };
 }
 
-function lostBy({ command, targets, input, facts }: Considered, now: number) {
+function lostBy({ command, input, facts }: Considered, targets: readonly Target[], now: number) {
   const at = facts && chosenSnapshot(facts)?.at;
   const lost = at === undefined ? undefined : { since: at, forMs: Math.max(0, now - at) };
   const vms = facts?.vms ?? [];
@@ -162,36 +146,15 @@ function lostBy({ command, targets, input, facts }: Considered, now: number) {
   return command.risk?.({ target: only, input, vms, lost }) ?? [];
 }
 
-async function readEarlier({ command, targets }: Considered, { store }: GatewayContext) {
+async function readEarlier(
+  command: ChangeCommand,
+  targets: readonly Target[],
+  { store }: GatewayContext,
+) {
   const [only, ...others] = targets;
   const ofOne = only && others.length === 0 ? { targetId: only.id || only.name } : {};
   const own = await store.getMany(await store.recentIds(ofOne, mostRead));
   const found = earlierRuns(own, command, targets);
   if (found.tookMs.length > 0 || !("targetId" in ofOne)) return found;
   return earlierRuns(await store.getMany(await store.recentIds({}, mostRead)), command, targets);
-}
-
-async function concernsOfStatus(change: Considered, { store }: GatewayContext) {
-  const known = change.targets.map(async (target) => {
-    const status = change.facts?.seen?.status ?? target.status;
-    const last =
-      target.kind === "vm" && status === "ERROR"
-        ? await store.getMany(await store.recentIds({ targetId: target.id }, 20))
-        : [];
-    const isRefused = refusedInError({ vm: { status }, last }).has(change.command.name);
-    return concernOfStatus(change, target, { status, isRefused });
-  });
-  return (await Promise.all(known)).filter((concern) => concern !== undefined);
-}
-
-async function concernsOfLocks({ targets }: Considered, { store, commands }: GatewayContext) {
-  const open = await store.getMany(await store.recentIds({ open: true }, mostRead));
-  return targets.flatMap((target) => concernOfLocks(target, open, commands));
-}
-
-async function concernsOfPins(change: Considered, gateway: GatewayContext) {
-  const pinned = await pinnedAmong(change.targets, gateway);
-  return change.targets.flatMap((target) =>
-    pinned.has(target.id) ? (concernOfPins(change, target) ?? []) : [],
-  );
 }

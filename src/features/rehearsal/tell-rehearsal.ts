@@ -1,10 +1,11 @@
 import type { Rehearsed } from "../../commands/context.ts";
 import { frozenWords } from "../../core/cards/asking.ts";
+import { type Blocking, type Fact, mattersTo, unreadIn } from "../../core/facts/fact.ts";
+import { unreadLine } from "../../core/facts/facts-about.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
-import { type Markdown, counted, duration, md, name } from "../../messages/markdown.ts";
+import { type Markdown, counted, duration, md } from "../../messages/markdown.ts";
 import { type ChangeCommand, calledName, nounOf, projectOf } from "../../registry/define.ts";
 import type { Target } from "../../registry/define.ts";
-import type { Concern } from "../../talk/contributions.ts";
 import { lowerFirst } from "../../text/letter-case.ts";
 
 /** What is known of a change before it is requested. What couldn't be read is in `unread`. */
@@ -26,14 +27,15 @@ export interface RehearsalFacts {
   limit: string | undefined;
   /** Why no request would be made, in sentences. */
   stops: readonly Markdown[];
-  concerns: readonly Concern[];
+  /** What is known of the targets. */
+  known: readonly Fact[];
   /** Undefined when they couldn't be read. */
   earlier: EarlierRuns | undefined;
   /** What is interrupted or lost, as the command says it. */
   lost: readonly Markdown[];
   /** When the snapshot to restore was taken (ms). */
   snapshotAt: number | undefined;
-  /** Names of what couldn't be read: `open consoles`. */
+  /** Names of what else couldn't be read: `earlier runs`. */
   unread: readonly string[];
 }
 
@@ -44,20 +46,21 @@ export interface EarlierRuns {
   tookMs: readonly number[];
 }
 
-const maxConcerns = 8;
+const maxShown = 8;
 
 /** Says in sentences what would happen. Pure. */
 export function tellRehearsal(facts: RehearsalFacts): Rehearsed {
-  const { approval, nobody, freeze, limit, unread } = facts;
-  const concerns = facts.concerns.toSorted((a, b) => ranks[a.effect] - ranks[b.effect]);
-  const more = concerns.length - maxConcerns;
+  const { approval, nobody, freeze, limit } = facts;
+  const unread = [...unreadIn(facts.known), ...facts.unread];
+  const mattering = mattersTo(facts.command, facts.known);
+  const more = mattering.length - maxShown;
   const isClear =
     freeze === undefined &&
     limit === undefined &&
     facts.stops.length === 0 &&
     nobody === undefined &&
     unread.length === 0 &&
-    concerns.every(({ effect }) => effect === "note");
+    mattering.every(({ blocking }) => blocking === "note");
   return {
     deed: facts.deed,
     approval: approvalLine(facts),
@@ -65,15 +68,15 @@ export function tellRehearsal(facts: RehearsalFacts): Rehearsed {
     lines: [
       limit && md`🛑 A limit would refuse it now: ${lowerFirst(limit)}`,
       ...facts.stops.map((stop) => md`🛑 ${stop}`),
-      ...concerns.slice(0, maxConcerns).map(concernLine),
-      more > 0 && md`…and ${counted(more, "other concern")}.`,
+      ...mattering.slice(0, maxShown).map(({ text, blocking }) => md`${signs[blocking]} ${text}`),
+      more > 0 && md`…and ${more} more.`,
       isClear && md`✅ Nothing is known that would stop it.`,
       timeLine(facts),
       ...facts.lost,
       facts.snapshotAt !== undefined &&
         approval !== undefined &&
         md`What is written until the approval comes is lost, too.`,
-      unread.length > 0 && md`❔ Not known, because it can't be read now: ${unread.join(", ")}.`,
+      unreadLine(unread),
     ].filter((line) => typeof line === "object"),
   };
 }
@@ -85,11 +88,7 @@ function approvalLine(facts: RehearsalFacts): Markdown | undefined {
   return approval === undefined ? undefined : md`👥 ${approval}`;
 }
 
-const ranks = { fails: 0, halts: 1, note: 2 } as const;
-const signs = { fails: "🛑", halts: "🔴", note: "⚠️" } as const;
-
-export const concernLine = ({ target, why, effect }: Concern): Markdown =>
-  md`${signs[effect]} ${name(calledName(target))} ${why}.`;
+const signs = { fails: "🛑", halts: "🔴", note: "⚠️" } satisfies Record<Blocking, string>;
 
 /** How long it takes, by earlier runs. Undefined for what ends at once, when it is approved. */
 function timeLine(facts: RehearsalFacts): Markdown | undefined {

@@ -1,13 +1,14 @@
 import type { KnownBlock, ModalView } from "@slack/types";
 import { statusFacts } from "../../fleet/compute/compute.ts";
 import { countByStatus } from "../../fleet/inventory/known.ts";
+import { type Fact, type MatteringFact, mattersTo, unreadIn } from "../../core/facts/fact.ts";
+import { unreadLine } from "../../core/facts/facts-about.ts";
 import { section, sections } from "../../messages/blocks.ts";
 import { buttons } from "../../messages/buttons.ts";
 import { Markdown, counted, firstFew, lines, md, name, plain } from "../../messages/markdown.ts";
-import { type ChangeCommand, type Target, calledName } from "../../registry/define.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { vmOf } from "../../core/submit/resolve-targets.ts";
-import type { Concern, KnownConcerns } from "../../talk/contributions.ts";
 import {
   checkbox,
   field,
@@ -24,9 +25,10 @@ export const rolloutCallback = "roll";
 /** What a form shows beside the plan. */
 export interface AroundPlan {
   frozen: Markdown | undefined;
-  pinned: ReadonlySet<string>;
-  /** What is known to go wrong. Undefined where no feature rehearses changes. */
-  known?: KnownConcerns | undefined;
+  /** What is known of the VMs. */
+  known: readonly Fact[];
+  /** Whether it can be asked what would happen. */
+  isRehearsed: boolean;
   /** The requester got the list of VMs as a file. */
   hasFile?: boolean;
 }
@@ -39,7 +41,7 @@ export function formOfMany(
   command: ChangeCommand,
   record: RolloutRecord,
   targets: readonly Target[],
-  { frozen, pinned, known, hasFile = false }: AroundPlan,
+  { frozen, known, isRehearsed, hasFile = false }: AroundPlan,
 ): ModalView {
   const { verb } = command.say;
   const { input } = record;
@@ -48,18 +50,17 @@ export function formOfMany(
     md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
     record.isEverything === true && md`⚠️ *This is every VM you can see.*`,
     interruption(command, targets, record),
-    // What is known of pinned VMs is among the concerns.
-    ...warnings(command, targets, input, known ? new Set() : pinned),
+    ...warnings(command, targets, input),
   );
   const blocks = [
     section(said),
-    ...(known ? concernBlocks(record, targets, known) : []),
+    ...knownBlocks(command, record, targets, known),
     ...(targets.length > maxListed ? countsOf(record, targets, hasFile) : listOf(targets)),
     ...skippedBlocks(record.leftOut),
     ...shownOf(command, input).map((argument) => inputBlock(argument, command, input)),
     ...rollingInputs(record),
     ...(asksNumber(record) ? [numberInput(targets.length)] : []),
-    ...(known ? buttons([rehearseButton("roll:rehearse", { roll: record.id })]) : []),
+    ...(isRehearsed ? buttons([rehearseButton("roll:rehearse", { roll: record.id })]) : []),
   ];
   const form = { callback: rolloutCallback, metadata: { roll: record.id }, submit: verb };
   return modal(`${verb} ${counted(targets.length, "VM")}`, blocks, form);
@@ -77,16 +78,18 @@ function interruption(
   return md`⚠️ *This interrupts what runs on ${counted(running, "VM")}*, ${options.maxUnavailable} at a time.`;
 }
 
-/** Warnings of the command's form for each VM. Equal ones are shown once. */
+/**
+ * Warnings of the command's form for each VM. Equal ones are shown once. What is known of its pin is
+ * among the facts.
+ */
 function warnings(
   command: ChangeCommand,
   targets: readonly Target[],
   input: Input,
-  pinned: ReadonlySet<string>,
 ): readonly Markdown[] {
   const said = targets.flatMap((target) => {
     const facts = { target, seen: vmOf(target), vms: [], snapshots: [], input };
-    return command.dialog?.warn?.({ ...facts, isPinned: pinned.has(target.id) }) ?? [];
+    return command.dialog?.warn?.({ ...facts, isPinned: false }) ?? [];
   });
   const all = [...Map.groupBy(said, ({ value }) => value)];
   const shown = all.slice(0, 8).map(([value, { length }]) => {
@@ -119,20 +122,19 @@ function countsOf(
   return [section(md`${where} The list of them is in your direct messages.`)];
 }
 
-const mostConcerns = 10;
+const mostKnown = 10;
 
-/** The concerns with the targets that would fail, and the button that leaves those out. */
-function concernBlocks(
+/** What is known of the targets, those that would fail first, and the button that leaves these out. */
+function knownBlocks(
+  command: ChangeCommand,
   record: RolloutRecord,
   targets: readonly Target[],
-  { concerns, unread }: KnownConcerns,
+  facts: readonly Fact[],
 ): readonly KnownBlock[] {
-  const failing = failingIn({ concerns });
-  const sorted = concerns.toSorted((a, b) => Number(!isFailing(a)) - Number(!isFailing(b)));
-  const rows = sorted
-    .slice(0, mostConcerns)
-    .map(({ target, why }) => md`• ${name(calledName(target))} ${why}.`);
-  const more = sorted.length - rows.length;
+  const mattering = mattersTo(command, facts);
+  const failing = failingIn(mattering);
+  const rows = mattering.slice(0, mostKnown).map(({ text }) => md`• ${text}`);
+  const more = mattering.length - rows.length;
   const at = whereItStops(targets, failing, record.options);
   const stop =
     at === undefined
@@ -144,7 +146,7 @@ function concernBlocks(
     failing.size === 0 && rows.length > 0 && md`⚠️ *Known of these VMs:*`,
     ...rows,
     more > 0 && md`…and ${more} more.`,
-    unread.length > 0 && md`❔ Not known, because it can't be read now: ${unread.join(", ")}.`,
+    unreadLine(unreadIn(facts)),
   );
   if (said.value === "") return [];
   const value = JSON.stringify({ roll: record.id });
@@ -154,14 +156,12 @@ function concernBlocks(
   return [section(said), ...(hasOthers ? buttons([leave]) : [])];
 }
 
-const isFailing = ({ effect }: Concern) => effect !== "note";
-
 /** The targets that are known to fail, by ID. One that halts a rollout halts it, whatever else. */
-export function failingIn({ concerns }: Pick<KnownConcerns, "concerns">) {
+export function failingIn(mattering: readonly MatteringFact[]) {
   const failing = new Map<string, "fails" | "halts">();
-  for (const { target, effect } of concerns)
-    if (effect === "halts" || (effect === "fails" && !failing.has(target.id)))
-      failing.set(target.id, effect);
+  for (const { about, blocking } of mattering)
+    if (blocking === "halts" || (blocking === "fails" && !failing.has(about.id)))
+      failing.set(about.id, blocking);
   return failing;
 }
 

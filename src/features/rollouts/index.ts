@@ -5,7 +5,7 @@ import { rolloutCallback } from "./form-of-many.ts";
 import { rolloutPresses } from "./press-rollout.ts";
 import { proposeRollout } from "./propose-rollout.ts";
 import { rollingFlags } from "./rolling.ts";
-import { rolloutConcerns } from "./rollout-concerns.ts";
+import { rolloutFacts } from "./rollout-facts.ts";
 import { rolloutSource } from "./rollout-source.ts";
 import { createRollouts } from "./rollouts.ts";
 import { rolloutsInHandovers } from "./tell-handover.ts";
@@ -23,7 +23,7 @@ export const rollouts = defineFeature({
       presses: rolloutPresses(all),
       forms: { [rolloutCallback]: confirmRollout(all) },
       messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
-      concerns: rolloutConcerns(all),
+      facts: rolloutFacts(all),
       handover: rolloutsInHandovers({ rollouts: all, changes }),
       events: rolloutEvents({ rollouts: all, store, changes }),
       steps: [rolloutSteps({ rollouts: all, at })],

@@ -1,7 +1,7 @@
 import { UserError } from "../../errors.ts";
 import { type Markdown, md, name, plainWords } from "../../messages/markdown.ts";
 import { type Permit, needingApproval, permitEach } from "../../core/permit/permit.ts";
-import { type ChangeCommand, calledName } from "../../registry/define.ts";
+import { type ChangeCommand, type Target, calledName } from "../../registry/define.ts";
 import { cancelUnsentOpen } from "./advance-rollout.ts";
 import { rolloutList } from "./render-rollout.ts";
 import {
@@ -27,6 +27,7 @@ import {
   changeNamed,
   personOf,
 } from "../../talk/gateway-context.ts";
+import { mattersTo } from "../../core/facts/fact.ts";
 import { openRehearsal } from "../../talk/open-rehearsal.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
 import { type AroundPlan, failingIn, formOfMany } from "./form-of-many.ts";
@@ -270,14 +271,16 @@ async function leaveOut(
   const { gateway } = act;
   const { record, targets } = rollout;
   const { known } = await aroundPlan(command, record, targets, gateway);
-  const failing = failingIn(known ?? { concerns: [] });
+  const mattering = mattersTo(command, known).filter(({ blocking }) => blocking !== "note");
+  const failing = failingIn(mattering);
   const left = targets.filter(({ id }) => !failing.has(id));
   if (left.length === 0) throw new UserError("Every VM of this plan is known to fail.");
-  const reasons = Map.groupBy(known?.concerns ?? [], ({ target }) => target.id);
+  const reasons = Map.groupBy(mattering, ({ about }) => about.id);
   const skipped = targets.flatMap((target): Skipped[] => {
-    const whys = (reasons.get(target.id) ?? []).filter(({ effect }) => effect !== "note");
-    if (!failing.has(target.id)) return [];
-    return [{ name: calledName(target), why: whys.map(({ why }) => plainWords(why)).join("; ") }];
+    const whys = reasons.get(target.id) ?? [];
+    if (whys.length === 0) return [];
+    const why = whys.map(({ text }) => withoutName(plainWords(text), target)).join("; ");
+    return [{ name: calledName(target), why }];
   });
   const rest: RolloutRecord = {
     ...record,
@@ -289,6 +292,13 @@ async function leaveOut(
   await rollouts.plan(rest, left);
   await redraw({ rollout: { ...rollout, record: rest, targets: left }, command }, act);
 }
+
+/** Drops the name that a sentence begins with, and its full stop, for a list that has the name beside it. */
+const withoutName = (text: string, target: Target): string =>
+  (text.startsWith(`${calledName(target)} `)
+    ? text.slice(calledName(target).length + 1)
+    : text
+  ).replace(/\.$/, "");
 
 /** Sends the VMs of an open form as a file. */
 async function sendPlanned(found: Planned | undefined, act: Act<Press>): Promise<void> {

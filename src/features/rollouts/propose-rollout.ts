@@ -4,9 +4,12 @@ import { csv } from "../../messages/csv.ts";
 import { counted, lines, md, name, plain } from "../../messages/markdown.ts";
 import type { Answer, ChangeCommand, Target } from "../../registry/define.ts";
 import { frozenLine } from "../../talk/authorize.ts";
-import { pinnedAmong } from "../../talk/dialog-facts.ts";
 import { openView } from "../../talk/form.ts";
-import type { GatewayContext, SeveralHandler } from "../../talk/gateway-context.ts";
+import {
+  type GatewayContext,
+  type SeveralHandler,
+  factReader,
+} from "../../talk/gateway-context.ts";
 import { type AroundPlan, formOfMany } from "./form-of-many.ts";
 import { planRollout } from "./plan-rollout.ts";
 import type { RolloutRecord } from "./rollout.ts";
@@ -44,13 +47,11 @@ export async function aroundPlan(
   targets: readonly Target[],
   gateway: GatewayContext,
 ): Promise<AroundPlan> {
-  const { rehearsal } = gateway.contributed;
-  const [frozen, pinned, known] = await Promise.all([
+  const [frozen, known] = await Promise.all([
     frozenLine(gateway),
-    pinnedAmong(targets, gateway),
-    rehearsal?.concernsOf({ command, targets, input }, gateway),
+    gateway.factsAbout(targets, { reader: factReader(gateway), change: { command, input } }),
   ]);
-  return { frozen, pinned, known };
+  return { frozen, known, isRehearsed: gateway.contributed.rehearsal !== undefined };
 }
 
 /** The VMs of a plan as a file, for a form that only counts them. */

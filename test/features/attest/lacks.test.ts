@@ -2,13 +2,10 @@ import { describe, expect, it } from "vitest";
 import { appraise } from "../../../src/attestation/appraise.ts";
 import { type DriftRecord, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { compareLacks } from "../../../src/features/attest/drift-probe.ts";
-import { unverifiedAtHome } from "../../../src/features/attest/tell-drift.ts";
 import type { KnownVm } from "../../../src/fleet/inventory/inventory.ts";
 import { knownVm } from "../../../demo/cards/requests.ts";
 import { shownText } from "../../commands/shown-text.ts";
 import { good, now, unread as missing } from "../../attestation/reports.ts";
-
-const only = async <One>(reading: Promise<readonly One[]>) => reading;
 
 const dayMs = 86_400_000;
 const vm = (n: number) => ({ ...knownVm(`web-${n}`), id: `vm-${n}` });
@@ -133,37 +130,5 @@ describe("evidence for VMs of two teams", () => {
     ]);
     const [among] = lackingIn([...ended.after.values()].filter(({ vm: { id } }) => id === "vm-1"));
     expect(among?.[1].vms).toMatchObject([{ name: "web-1", id: "vm-1" }]);
-  });
-});
-
-describe("the problems of the Home tab", () => {
-  it("are VMs that can't be verified now, and not those that fail or only will", async () => {
-    const what = "AMD's revocation list of Turin has expired";
-    const record = (n: number, more: Partial<DriftRecord>): DriftRecord => ({
-      vm: vm(n),
-      mark: "",
-      reason: "",
-      since: 0,
-      lacks: [{ what, since: 0 }],
-      ...more,
-    });
-    const records = [
-      record(0, {}),
-      record(1, { mark: "x", reason: "the measurement matches no pin" }),
-      record(2, { lacks: [{ what, since: 0, endsAt: now }] }),
-      record(3, { lacks: [{ what, since: 0, isNextLevel: true }] }),
-    ];
-    const home = unverifiedAtHome({
-      readRecords: async () => new Map(records.map((one) => [one.vm.id, one])),
-    });
-    const seen = [0, 1, 2, 3].map(vm);
-    const { problems = [] } = await home({ vms: seen, seesAll: true, only, now: Date.now() });
-    expect(problems.map(({ text, button }) => [text.value, button?.about])).toEqual([
-      [
-        "❔ `web-0` in shop can't be verified: AMD's revocation list of Turin has expired.",
-        "web-0",
-      ],
-    ]);
-    expect(await home({ vms: [], seesAll: true, only, now: Date.now() })).toEqual({ problems: [] });
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
-import { type Facts, causesOf } from "../../../src/features/diagnosis/causes.ts";
+import { type StatusFacts, explainStatus } from "../../../src/core/facts/status-facts.ts";
 import { readable } from "../../../src/messages/markdown.ts";
 import { requestable } from "../../../src/registry/define.ts";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
@@ -62,17 +62,17 @@ async function made(make: () => Promise<unknown>) {
 }
 
 const why = (person: PersonActions, vm: string) =>
-  told(person, `/gatehouse why ${vm}`, new RegExp(`^\\S+ ${vm} (is|fails)|frozen|There is no`));
+  told(person, `/gatehouse why ${vm}`, new RegExp(`^\\S+ ${vm} (is|has)|froze|There is no`));
 
 describe("/gatehouse why <vm>", () => {
   it("says that nothing is known against it, what it looked at, and what was changed last", async () => {
     expect(await why(olivia, "web-2")).toMatch(
-      /^🟢 web-2 is RUNNING; its attestation was just verified; nothing else is known against it\.\nGatehouse has no change of it on record\.\n\[Show\]/,
+      /^🟢 web-2 is RUNNING\. The attestation of web-2 was verified at [^\n]+\. Nothing else is known against it\.\nGatehouse has no change of it on record\.\n\[Show\]/,
     );
     const { record } = await made(() => olivia.types("ops", "/vm restart web-2"));
     expect(await why(olivia, "web-2")).toMatch(
       new RegExp(
-        `nothing else is known against it\\.\\nLast change with Gatehouse: olivia restarted it at .* \\(${record.id}\\)\\.\\n\\[History\\] \\[Show\\]`,
+        `Nothing else is known against it\\.\\nLast change with Gatehouse: olivia restarted it at .* \\(${record.id}\\)\\.\\n\\[History\\] \\[Show\\]`,
       ),
     );
     const before = olivia.seesChannel("ops").messages.length;
@@ -91,7 +91,7 @@ describe("/gatehouse why <vm>", () => {
     await made(() => olivia.presses("Start"));
     expect(world.compute.vm("web-2").status).toBe("RUNNING");
     // Who can't start it gets no button.
-    expect(await why(vera, "web-2")).toMatch(/nothing else is known[^]*\n\[History\] \[Show\]/);
+    expect(await why(vera, "web-2")).toMatch(/Nothing else is known[^]*\n\[History\] \[Show\]/);
   });
 
   it("doesn't say that a stop explains it, where the monitor missed the start after it", async () => {
@@ -103,13 +103,12 @@ describe("/gatehouse why <vm>", () => {
       const command = requestable(commands).find(({ name }) => name === request.record.command);
       return command ? [{ request, command }] : [];
     });
-    const vm = { ...start.record.target, status: "STOPPED" };
+    const target = { ...start.record.target, status: "STOPPED" };
     const seenAt = (since: number) =>
-      causesOf({
-        vm,
+      explainStatus({
+        target,
         seen: ["STOPPED", since, "RUNNING"],
         requests,
-        freeze: undefined,
         commands,
         now: Date.now(),
       }).map(({ text }) => readable(text).value);
@@ -118,7 +117,7 @@ describe("/gatehouse why <vm>", () => {
     ]);
     expect(seenAt(start.changedAt + 1)).toEqual([
       expect.stringMatching(
-        /^web-2 is STOPPED since .*, after olivia's start \(r-\w+\), which left it RUNNING; Gatehouse doesn't know what changed it then\.$/,
+        /^web-2 has been STOPPED since .*, after olivia's start \(r-\w+\), which left it RUNNING; Gatehouse doesn't know what changed it then\.$/,
       ),
     ]);
   });
@@ -130,13 +129,12 @@ describe("/gatehouse why <vm>", () => {
     const command = requestable(commands).find(({ name }) => name === "vm stop");
     if (!stop || !command) throw new Error("a stop is on record");
     const { changedAt } = stop;
-    const vm = { ...stop.record.target, status: "STOPPED" };
-    const causeAt = (seen: SeenStatus | undefined, more: Partial<Facts> = {}) =>
-      causesOf({
-        vm,
+    const target = { ...stop.record.target, status: "STOPPED" };
+    const causeAt = (seen: SeenStatus | undefined, more: Partial<StatusFacts> = {}) =>
+      explainStatus({
+        target,
         seen,
         requests: [{ request: stop, command }],
-        freeze: undefined,
         commands,
         now: changedAt + 600_000,
         ...more,
@@ -148,7 +146,7 @@ describe("/gatehouse why <vm>", () => {
     );
     // Somebody else started it, and it stopped again
     expect(causeAt(["STOPPED", late + 60_000, "RUNNING", late])).toMatch(
-      /^web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.$/,
+      /^web-2 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.$/,
     );
     expect(causeAt(["RUNNING", late, "STOPPED", changedAt + 1])).toBe(
       "web-2 is STOPPED; Gatehouse doesn't know since when.",
@@ -170,15 +168,17 @@ describe("/gatehouse why <vm>", () => {
     expect(causeAt(["RUNNING", early], { now })).toMatch(new RegExp(`^${did}\\.$`));
     // Where the service tells when it changed its record, another time than then
     const times = ["2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"] as const;
-    const [dated, newer] = times.map((updatedAt) => ({ updatedAt }));
-    const after = { ...vm, ...dated };
+    const [dated, newer] = times.map((updatedAt) => ({ ...target, updatedAt }));
+    const after = dated;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same stop with a time
     const requests = [
       { request: { ...stop, stage: { ...stop.stage, after } } as typeof stop, command },
     ];
     const begun = ["STOPPED", changedAt + 1, "RUNNING", early] as const;
-    expect(causeAt(begun, { ...dated, requests })).toMatch(new RegExp(`^${did}\\.$`));
-    expect(causeAt(begun, { ...newer, requests })).toMatch(
+    expect(causeAt(begun, { target: dated ?? target, requests })).toMatch(
+      new RegExp(`^${did}\\.$`),
+    );
+    expect(causeAt(begun, { target: newer ?? target, requests })).toMatch(
       new RegExp(`^${did}; it was changed since\\.$`),
     );
     // What was refused is behind nothing
@@ -203,7 +203,7 @@ describe("/gatehouse why <vm>", () => {
       await monitorSees(status, vm);
     }
     expect(await why(olivia, "db-1")).toMatch(
-      /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
+      /^⚪ db-1 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
     );
     world.compute.edit.setStatus({ vm, status: "RUNNING" });
     await monitorSees("RUNNING", vm);
@@ -215,7 +215,7 @@ describe("/gatehouse why <vm>", () => {
       await monitorSees(status);
     }
     await until(() => why(olivia, "web-2")).toMatch(
-      /^⚪ web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.\nLast change with Gatehouse: olivia started it/,
+      /^⚪ web-2 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.\nLast change with Gatehouse: olivia started it/,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "RUNNING" });
   });
@@ -223,7 +223,7 @@ describe("/gatehouse why <vm>", () => {
   it("says when it stopped without a request, as the monitor saw it", async () => {
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
     await until(() => why(olivia, "db-1")).toMatch(
-      /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
+      /^⚪ db-1 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
     await monitorSees("RUNNING", "vm-payments-db-1");
@@ -235,7 +235,7 @@ describe("/gatehouse why <vm>", () => {
     expect(state).toBe("failed");
     await until(() => why(olivia, "db-1")).toMatch(
       new RegExp(
-        `^🔴 db-1 is in ERROR since .*, after olivia's restart \\(${record.id}\\), which failed\\.\nNext: `,
+        `^🔴 db-1 has been in ERROR since .*, after olivia's restart \\(${record.id}\\), which failed\\.\nNext: `,
       ),
     );
     expect(await told(olivia, "/vm show db-1", /db-1 is ERROR/)).toContain("[Why?]");
@@ -254,7 +254,7 @@ describe("/gatehouse why <vm>", () => {
     const text = await why(olivia, "web-2");
     expect(text).toMatch(
       new RegExp(
-        `^🔴 web-2 fails attestation because olivia resized it at .* \\(${record.id}\\): its measurement changed, its pin didn't\\.`,
+        `^🔴 web-2 has failed attestation since olivia resized it at .* \\(${record.id}\\): its measurement changed, its pin didn't\\.`,
       ),
     );
     expect(text).toContain("[Resize back] [Copy the new pin] [History] [Show]");
@@ -266,7 +266,7 @@ describe("/gatehouse why <vm>", () => {
     await made(() => olivia.submits({}));
     await hears(olivia, "ops", /✅ .*Resized web-2/);
     await until(() => why(olivia, "web-2")).toMatch(
-      /^🟢 web-2 is RUNNING; its attestation was just verified; nothing else/,
+      /^🟢 web-2 is RUNNING\. The attestation of web-2 was verified at .*\. Nothing else/,
     );
   });
 
@@ -274,12 +274,14 @@ describe("/gatehouse why <vm>", () => {
     world.compute.edit.setMachine({ vm: "web-2", image: "what an intruder likes" });
     const text = await why(olivia, "web-2");
     expect(text).toMatch(
-      /^🔴 web-2 fails attestation since .*: .*\. Nobody changed it through Gatehouse since it last verified at [^\n]*\./,
+      /^🔴 web-2 has failed attestation since .*: .*\. Nobody changed it through Gatehouse since it last verified at [^\n]*\./,
     );
     expect(text).toContain("[Attest] [Evidence] [Stop] [Copy the new pin] [History] [Show]");
     expect(await why(vera, "web-2")).toContain("[Attest] [Evidence] [Copy the new pin] [History]");
     world.compute.edit.setMachine({ vm: "web-2", image: "web-2 v1" });
-    expect(await why(olivia, "web-2")).toMatch(/^🟢 web-2 is RUNNING; its attestation was just/);
+    expect(await why(olivia, "web-2")).toMatch(
+      /^🟢 web-2 is RUNNING\. The attestation of web-2 was verified/,
+    );
   });
 
   it("asks for the outcome that holds its lock", async () => {
@@ -299,14 +301,14 @@ describe("/gatehouse why <vm>", () => {
     await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Record it"));
     await olivia.submits({ reason: "the console shows none" });
     await world.settled();
-    expect(await why(olivia, "db-1")).toMatch(/^🟢 db-1 is RUNNING; nothing is known against it/);
+    expect(await why(olivia, "db-1")).toMatch(/^🟢 db-1 is RUNNING\. Nothing is known against it/);
   });
 
   it("says who froze all changes, and offers no change until the freeze ends", async () => {
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
     await ada.types("random", "/gatehouse freeze storage is failing");
     await until(() => why(olivia, "db-1")).toMatch(
-      /^⚪ db-1 is STOPPED[^\n]*\n🧊 All changes are frozen by ada since .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
+      /^⚪ db-1 is STOPPED[^\n]*\n🧊 ada froze all changes at .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
     );
     expect(await why(ada, "db-1")).toContain("[Thaw]");
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });

@@ -36,10 +36,10 @@ const failedPosts = ({ slack }: TestWorld) =>
 
 describe("the Home tab", () => {
   it("shows problems, with buttons for what this person may do, and how fresh the data is", async () => {
-    const olivia = await opens(world.olivia, /train-7 in ml is ERROR/);
+    const olivia = await opens(world.olivia, /ml\/train-7 has been in ERROR since/);
     expect(olivia).toMatch(/\[Show\] \[Restart\]|\[Show\][^]*\[Restart\]/);
     expect(olivia).toMatch(/8 VMs in 6 projects\. Statuses read .+ ago/);
-    const vera = await opens(world.vera, /train-7 in ml is ERROR/);
+    const vera = await opens(world.vera, /ml\/train-7 has been in ERROR since/);
     expect(vera).not.toContain("[Restart]");
     expect(vera).toContain("You have no requests yet");
   });
@@ -106,7 +106,7 @@ describe("the Home tab", () => {
 
   it("has buttons to fix a problem, which run the command like typed words", async () => {
     await world.vera.opensHome();
-    await opens(world.olivia, /train-7 in ml is ERROR/);
+    await opens(world.olivia, /ml\/train-7 has been in ERROR since/);
     const slip = await world.olivia.presses("Restart", { in: "home", confirm: "no" });
     expect(slip.error).toBe("confirm_denied");
     expect(JSON.stringify(world.olivia.sees().home?.blocks)).toContain("Restart train-7 in ml?");
@@ -149,7 +149,9 @@ describe("a change that is pressed on the Home tab", () => {
     const { olivia, compute } = own;
     /** Presses Restart of the VM that alone is in trouble, and resolves with the request. */
     const restarts = async (vm: string) => {
-      const alone = new RegExp(`Problems\n🔴 ${vm} in \\w+ is ERROR\\.\n\\[Show\\]\n\\[Restart`);
+      const alone = new RegExp(
+        `Problems\n🔴 \\w+/${vm} (is|has been) in ERROR[^\n]*\n\\[Show\\]\n\\[Restart`,
+      );
       await until(async () => {
         await olivia.opensHome();
         return textOf(olivia);
@@ -177,7 +179,7 @@ describe("a change that is pressed on the Home tab", () => {
 
   it("comes to its requester's direct messages where no channel may see it", async () => {
     await using own = await startWorld({ policy: policyWith({ alerts: undefined }) });
-    await opens(own.olivia, /train-7 in ml is ERROR/);
+    await opens(own.olivia, /ml\/train-7 has been in ERROR since/);
     await own.olivia.presses("Restart", { in: "home" });
     const said = wordsOf(await hears(own.olivia, "gatehouse", /Restart(ed)? train-7/));
     expect(said).not.toContain("/invite");

@@ -4,8 +4,8 @@ import {
   type RehearsalFacts,
   tellRehearsal,
 } from "../../../src/features/rehearsal/tell-rehearsal.ts";
+import type { Fact } from "../../../src/core/facts/fact.ts";
 import { md, plainWords } from "../../../src/messages/markdown.ts";
-import type { Concern } from "../../../src/talk/contributions.ts";
 import { vmTarget } from "../../core/asking.ts";
 
 const target = vmTarget("web-2");
@@ -22,7 +22,7 @@ const clear: RehearsalFacts = {
   freeze: undefined,
   limit: undefined,
   stops: [],
-  concerns: [],
+  known: [],
   earlier: { on: "targets", tookMs: [5000, 12_000, 4000] },
   lost: [],
   snapshotAt: undefined,
@@ -73,20 +73,28 @@ describe("what would happen to a change", () => {
   });
 
   it("names what would stop it before what only matters, and promises nothing then", () => {
-    const concerns: Concern[] = [
-      { target, why: md`has a console that amir opened`, effect: "note" },
-      { target, why: md`fails attestation`, effect: "halts" },
-      { target, why: md`is locked`, effect: "fails" },
-    ];
-    expect(told({ concerns, limit: "You requested 10 changes. Try again in 8 s." })).toEqual([
+    const factsOn = (about: typeof target): Fact[] =>
+      [
+        ["has a console that amir opened", "note"] as const,
+        ["fails attestation", "halts"] as const,
+        ["is locked", "fails"] as const,
+      ].map(([words, blocking]) => ({
+        kind: "sample",
+        about,
+        severity: "info",
+        sign: "❔",
+        text: md`${about.name} ${words}.`,
+        blocks: () => blocking,
+      }));
+    const known = factsOn(target);
+    expect(told({ known, limit: "You requested 10 changes. Try again in 8 s." })).toEqual([
       "🛑 A limit would refuse it now: you requested 10 changes. Try again in 8 s.",
       "🛑 web-2 is locked.",
       "🔴 web-2 fails attestation.",
       "⚠️ web-2 has a console that amir opened.",
       "⏱️ 3 earlier restarts of web-2 took 5 s (median), the slowest 12 s.",
     ]);
-    const many = fleet.flatMap((one) => concerns.map((concern) => ({ ...concern, target: one })));
-    expect(told({ targets: fleet, concerns: many })).toContain("…and 7 other concerns.");
+    expect(told({ targets: fleet, known: fleet.flatMap(factsOn) })).toContain("…and 7 more.");
   });
 
   it("doesn't say that nothing stops it during a freeze", () => {

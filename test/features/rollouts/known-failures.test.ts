@@ -44,13 +44,13 @@ describe("the form of a rollout", () => {
       "🛑 1 of these is known to fail. It would stop at vm-0000-002, number 3 of 5.",
     );
     expect(dialog).toMatch(
-      /• vm-0000-002 is locked: the outcome of the snapshot that olivia requested \(r-\w+\) is unknown until someone records it\./,
+      /• vm-0000-002 is locked for changes: nobody has recorded whether olivia's snapshot \(r-\w+\), sent at [^\n]*, happened\./,
     );
     await world.olivia.chooses("roll:most", "2");
     await world.olivia.presses("Leave it out");
     const without = await shows(world, /Skipped/);
     expect(without).toContain("Restart 4 VMs");
-    expect(without).toMatch(/Skipped:\n• is locked: [^\n]*: vm-0000-002/);
+    expect(without).toMatch(/Skipped:\n• is locked for changes: [^\n]*: vm-0000-002/);
     expect(without).not.toContain("is known to fail");
     expect(touched(world)).toEqual([]);
     const sent = await world.olivia.submits({ "roll:number": "4" });

@@ -1,10 +1,10 @@
+import type { Fact, FactSource } from "../../core/facts/fact.ts";
 import { md, name } from "../../messages/markdown.ts";
-import type { Concern } from "../../talk/contributions.ts";
-import type { ConcernPart } from "../concern-part.ts";
+import { calledName } from "../../registry/define.ts";
 import type { Rollouts } from "./rollouts.ts";
 
 /** Says which targets a rollout that hasn't ended changes, too. */
-export const rolloutConcerns = (rollouts: Pick<Rollouts, "openIds" | "get">): ConcernPart => ({
+export const rolloutFacts = (rollouts: Pick<Rollouts, "openIds" | "get">): FactSource => ({
   name: "other rollouts",
   async read({ targets }) {
     const ids = await rollouts.openIds();
@@ -15,10 +15,14 @@ export const rolloutConcerns = (rollouts: Pick<Rollouts, "openIds" | "get">): Co
       const changed = new Set(rollout.targets.map(({ id }) => id));
       return targets
         .filter(({ id }) => changed.has(id))
-        .map((target): Concern => {
-          const what = md`a rollout by ${record.requester.name} (${name(record.id)})`;
-          return { target, why: md`is in ${what}, which is ${state}`, effect: "note" };
-        });
+        .map((target): Fact => ({
+          kind: "rollout",
+          about: target,
+          severity: "info",
+          sign: "🚚",
+          text: md`${name(calledName(target))} is in a rollout by ${record.requester.name} (${name(record.id)}), which is ${state}.`,
+          blocks: () => "note",
+        }));
     });
   },
 });

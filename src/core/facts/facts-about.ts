@@ -1,0 +1,159 @@
+import type { Appraiser } from "../../attestation/appraiser.ts";
+import { messageOf } from "../../errors.ts";
+import type { Log } from "../../log/log.ts";
+import { type Markdown, md } from "../../messages/markdown.ts";
+import type { SeenStatuses } from "../../monitor/status-records.ts";
+import type { Command, Target } from "../../registry/define.ts";
+import { upperFirst } from "../../text/letter-case.ts";
+import type { SeenTarget } from "../permit/sight.ts";
+import { ownerOf } from "../permit/refusal.ts";
+import type { Journal } from "../request/journal.ts";
+import { recentRequests } from "../request/lists.ts";
+import { changeFacts, pinFacts } from "./change-facts.ts";
+import {
+  type Considered,
+  type Fact,
+  type FactQuery,
+  type FactSource,
+  type KnownTarget,
+  mostUrgentFirst,
+} from "./fact.ts";
+import { freezeFacts } from "./freeze-facts.ts";
+import { requestFacts } from "./request-facts.ts";
+import { statusFactsFrom } from "./status-facts.ts";
+
+/** The newest open requests that are read. */
+const mostOpen = 500;
+const mostOnTarget = 20;
+
+/** Who asks, and what they may know. */
+export interface FactReader {
+  /** Shows only requests that the reader sees. */
+  journal: Pick<Journal, "recentIds" | "getMany" | "freezeState">;
+  /** Whether the reader sees all of these targets, as they were and as they are called now. */
+  sees(targets: readonly SeenTarget[]): Promise<boolean>;
+  seesAll(): Promise<boolean>;
+}
+
+interface Asked {
+  reader: FactReader;
+  change?: Considered | undefined;
+  isFresh?: boolean;
+}
+
+/** What is known of these targets, as far as the reader may know it, the most urgent first. */
+export type FactsAbout = (
+  targets: readonly KnownTarget[],
+  asked: Asked,
+) => Promise<readonly Fact[]>;
+
+/**
+ * Creates the one function that says what is known now. It asks all sources at once. A source that
+ * can't be read becomes a fact that says so.
+ */
+export function createFactsAbout(on: {
+  appraiser: Pick<Appraiser, "pinsOf">;
+  statuses: { readRecords(ids: readonly string[]): Promise<ReadonlyMap<string, SeenStatuses>> };
+  commands: readonly Command[];
+  /** The sources of features. */
+  sources(): readonly FactSource[];
+  log: Log;
+  now(): number;
+}): FactsAbout {
+  const { commands, log, now } = on;
+  const own = [requestFacts, statusFactsFrom(on.statuses), changeFacts, pinFacts(on.appraiser)];
+
+  return async (targets, { reader, change, isFresh = false }) => {
+    const sees = await sightOfReader(reader);
+    const seen = await keepSeen(targets, (target) => target, sees);
+    const query: FactQuery = {
+      targets: seen,
+      change,
+      isFresh,
+      requests: requestsOf(reader),
+      commands,
+      now: now(),
+    };
+    const sources = [...own, freezeFacts(reader.journal), ...on.sources()];
+    const read = sources.map(async ({ name, read: readSource }): Promise<readonly Fact[]> => {
+      try {
+        const facts = await readSource(query);
+        return await keepSeen(facts, ({ learnedOf }) => learnedOf, sees);
+      } catch (error) {
+        log.info("facts.unread", { source: name, why: messageOf(error) });
+        return [unreadFact(name)];
+      }
+    });
+    return mostUrgentFirst((await Promise.all(read)).flat());
+  };
+}
+
+type Sees = (target: SeenTarget) => Promise<boolean>;
+
+/**
+ * Whether the reader sees a target; undefined for a reader who sees everything. A project is looked
+ * up once, however many VMs it has.
+ */
+async function sightOfReader(reader: FactReader): Promise<Sees | undefined> {
+  if (await reader.seesAll()) return undefined;
+  const known = new Map<string, Promise<boolean>>();
+  return async (target) => {
+    const { id, name } = ownerOf(target);
+    // A project that is to be made is nobody's yet.
+    if (target.id === "") return true;
+    return known.getOrInsertComputed(`${id} ${name}`, () => reader.sees([target]));
+  };
+}
+
+async function keepSeen<T>(
+  all: readonly T[],
+  targetOf: (one: T) => SeenTarget | undefined,
+  sees: Sees | undefined,
+): Promise<readonly T[]> {
+  if (!sees) return all;
+  const isSeen = await Promise.all(
+    all.map(async (one) => {
+      const target = targetOf(one);
+      return target === undefined || sees(target);
+    }),
+  );
+  return all.filter((_, index) => isSeen[index]);
+}
+
+function requestsOf({ journal }: FactReader): FactQuery["requests"] {
+  let open: ReturnType<FactQuery["requests"]["open"]> | undefined;
+  const known = new Map<string, ReturnType<FactQuery["requests"]["on"]>>();
+  return {
+    open: () => (open ??= recentRequests({ open: true, most: mostOpen }, journal)),
+    on: (targetId) =>
+      known.getOrInsertComputed(targetId, () =>
+        recentRequests({ targetId, most: mostOnTarget }, journal),
+      ),
+  };
+}
+
+const unreadFact = (name: string): Fact => ({
+  kind: "unread",
+  severity: "warning",
+  sign: "❔",
+  text: md`${upperFirst(name)} can't be read now, so there may be more to know.`,
+  unread: name,
+});
+
+/** One line for all sources that couldn't be read. Undefined when all could. */
+export const unreadLine = (names: readonly string[]): Markdown | undefined =>
+  names.length === 0
+    ? undefined
+    : md`❔ Not known, because it can't be read now: ${[...new Set(names)].join(", ")}.`;
+
+/** The facts by the target that they are about, in the order of the first of each. */
+export function factsByTarget(facts: readonly Fact[]): ReadonlyMap<Target, readonly Fact[]> {
+  const about = facts.flatMap((fact) => (fact.about ? [{ fact, target: fact.about }] : []));
+  const byId = Map.groupBy(about, ({ target }) => target.id);
+  return new Map(
+    [...byId.values()].flatMap((all) => {
+      const [first] = all;
+      return first ? [[first.target, all.map(({ fact }) => fact)] as const] : [];
+    }),
+  );
+}
