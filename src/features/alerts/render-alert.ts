@@ -535,8 +535,15 @@ export function renderConfirm(
   return card({ title: text, ways: [button] });
 }
 
-/** Renders a message for the group's thread: everything that happened since the last one. */
-export function renderEvents(events: readonly AlertEvent[], view: View): Message {
+/**
+ * Renders a message for the group's thread: everything that happened since the last one. It
+ * mentions those who are `called` because the group fires again.
+ */
+export function renderEvents(
+  events: readonly AlertEvent[],
+  view: View,
+  called: readonly string[] = [],
+): Message {
   const isOver = events.at(-1)?.is === "ended";
   const ends = events.filter(({ is }) => is === "ended").length;
   const turns = ends - (isOver || events[0]?.is === "ended" ? 1 : 0);
@@ -558,11 +565,17 @@ export function renderEvents(events: readonly AlertEvent[], view: View): Message
     mostInWords,
   );
   const on = where && ` on ${where}`;
-  const isAgain = events.some(({ is }) => is !== "joined");
+  const call = called.length > 0 && md`${callOf(called)} `;
   return sentence(
-    isAgain ? md`🔥 Fires again: ${what}${on}.${flaps}` : md`🔥 ${what} ${fire}${on} too.`,
+    isRestart(events)
+      ? md`🔥 ${call || ""}Fires again: ${what}${on}.${flaps}`
+      : md`🔥 ${what} ${fire}${on} too.`,
   );
 }
+
+/** Whether these events of a thread say that the group fires again. */
+export const isRestart = (events: readonly AlertEvent[]): boolean =>
+  events.some(({ is }) => is !== "joined");
 
 /** Renders what replaces a card that stood in another channel while its own was closed. */
 export const renderMoved = (view: View, channelId: string): Message =>
