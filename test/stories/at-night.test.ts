@@ -174,7 +174,7 @@ describe("words about a VM", () => {
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
     const card = await hears(world.amir, channel, /Restore db-1 in payments from nightly/);
     expect(card.text).toMatch(
-      /^olivia asks to restore db-1 \(payments\) from nightly: “bad migration”\. You lose what was written since \d+ s before the request\. 15 min to decide\.$/,
+      /^olivia asks to restore db-1 \(payments\) from nightly: “bad migration”\. Everything written in the \d+ s before the request is replaced\. 15 min to decide\.$/,
     );
     await world.amir.presses("Approve", { in: card.ts });
     await hearing(/Restored db-1 from nightly in/);
@@ -236,9 +236,11 @@ describe("a freeze", () => {
     await hears(world.ada, "ops", /^All changes are frozen by ada: the storage/);
     expect(world.ada.sees().modals).toEqual([]);
     await world.olivia.types(channel, "/vm show web-2");
-    const shown = wordsOf(await hears(world.olivia, "ops", /web-2 is RUNNING[^]*Frozen by/));
+    const shown = wordsOf(
+      await hears(world.olivia, "ops", /web-2 is RUNNING[^]*froze all changes/),
+    );
     expect(shown).toMatch(
-      /🧊 Frozen by ada since .*: the storage fails again\. Until that ends, no changes\./,
+      /🧊 ada froze all changes at .*: the storage fails again\. Until that ends, no changes\./,
     );
     expect(shown).toMatch(/\[Metrics\][^\n]*\[Refresh\]/);
     expect(shown).not.toMatch(/\[(Stop|Restart|Resize|Snapshot|Restore)\]/);

@@ -16,6 +16,7 @@ import {
   name,
   plain,
   when,
+  withFullStop,
 } from "../../messages/markdown.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import {
@@ -147,9 +148,9 @@ export function vmCard(facts: VmFacts): Message {
   });
 }
 
-/** `🧊 Frozen by ada since 11:54 AM: storage is failing`, in place of the changes. */
+/** `🧊 ada froze all changes at 11:54 AM: storage is failing`, in place of the changes. */
 const frozenLine = ({ by, at, reason }: Freeze): Markdown =>
-  md`🧊 Frozen by ${by} since ${when(at, "{time}")}${reason && `: ${reason}`}. Until that ends, no changes.`;
+  md`${withFullStop(md`🧊 ${by} froze all changes at ${when(at, "{time}")}${reason && `: ${reason}`}`)} Until that ends, no changes.`;
 
 /** A card's field for an ISO 8601 time, if there is one, in the reader's own zone. */
 export function timeField(label: string, time: string | undefined) {

@@ -4,6 +4,7 @@ import { buttons, type ButtonSpec, fitsMenu, linkButton } from "../../messages/b
 import { list, type List, sentence, card } from "../../messages/card.ts";
 import { limits } from "../../messages/limits.ts";
 import {
+  atTime,
   channelLink,
   counted,
   firstFew,
@@ -305,7 +306,7 @@ function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>): Markd
   const endedAt = timeOn(alert, endedAtOf(alert, shown));
   const isMissing = shown.every((one) => one.isMissing);
   const how = isMissing
-    ? md`No longer reported since ${endedAt}`
+    ? md`${alert.record.source} stopped reporting it ${atTime(endedAtOf(alert, shown), alert.createdAt)}`
     : md`Ended ${shown.every((one) => one.isEndTold) ? "" : "by "}${endedAt}`;
   return md`${how}, fired ${since}${all && `, ${all}`}`;
 }
@@ -351,8 +352,8 @@ function silenceLine(alert: StoredAlert): Markdown | undefined {
   if (silence === undefined) return undefined;
   if (silence === "source-removed")
     return md`Nobody tells its end: ${source} is no longer a source in gatehouse.yml.`;
-  const since = md`Not heard of since ${timeOn(alert, group.told?.heardAt ?? 0)}`;
-  return silence === "quiet" ? md`${since}.` : md`${since}: taken as over.`;
+  const since = md`${source} last reported it ${atTime(group.told?.heardAt ?? 0, alert.createdAt)}`;
+  return silence === "quiet" ? md`${since}.` : md`${since}: treated as ended.`;
 }
 
 /**

@@ -49,15 +49,15 @@ const whereOf = ({ vm, label }: Pick<OnVm<FiringAlert>, "vm" | "label">) =>
 
 function firingLine(firing: OnVm<FiringAlert>, now: number): Line {
   const { key, name: alert, label, vm, since, quietSince } = firing;
-  const quiet = quietSince && md` Not heard of since ${timeNear(quietSince, now)}.`;
-  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${timeNear(since, now)}.${quiet ?? ""}`;
+  const quiet = quietSince && md` Its source stopped reporting it ${atTime(quietSince, now)}.`;
+  const text = md`🔥 *${alert}* has been firing${whereOf({ vm, label })} since ${timeNear(since, now)}.${quiet ?? ""}`;
   return { key, text, button: vm && showVm(vm) };
 }
 
 function endedLine(ended: OnVm<EndedAlert>, now: number): Line {
   const { key, name: alert, label, vm, since, endedAt, isEndTold } = ended;
   const by = isEndTold ? "" : "by ";
-  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${by}${atTime(endedAt, now)}; it had fired since ${timeNear(since, now)}.`;
+  const text = md`✅ *${alert}*${whereOf({ vm, label })} ended ${by}${atTime(endedAt, now)}; it had been firing since ${timeNear(since, now)}.`;
   return { key, text, button: vm && showVm(vm) };
 }
 
@@ -129,6 +129,6 @@ export const alertsExplain =
       .map(({ name: alert, since }) => ({
         place: "alert",
         sign: "🔥",
-        text: md`${alert} fires on ${name(vm.name)} since ${timeNear(since, reading.now())}.`,
+        text: md`${alert} has been firing on ${name(vm.name)} since ${timeNear(since, reading.now())}.`,
       }));
   };

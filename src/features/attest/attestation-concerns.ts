@@ -22,7 +22,7 @@ export const attestationConcerns = (records: Pick<DriftRecords, "readRecords">):
 
 function failureOf({ mark, reason, since, lacks }: DriftRecord): Markdown | undefined {
   if (mark !== "")
-    return md`fails attestation since ${when(since, "{date_short_pretty} {time}")}: ${reason}`;
+    return md`has failed attestation since ${when(since, "{date_short_pretty} {time}")}: ${reason}`;
   const missing = lacks.find(isMissing);
   return missing && md`can't be verified: ${missing.what}`;
 }

@@ -60,7 +60,7 @@ export function explainFailure(record: DriftRecord, known: Known): Cause {
   const now = reading.now();
   const changes = changesSince(verifiedAt, last, reading.commands);
   const change = changeBehind(record, changes);
-  const fails = md`${name(vm.name)} fails attestation`;
+  const called = name(vm.name);
   const cause = { place: "attestation", sign: "🔴" } as const;
   const ways = [
     ...(change ? waysBack(change) : []),
@@ -72,17 +72,21 @@ export function explainFailure(record: DriftRecord, known: Known): Cause {
       changes.length === 0
         ? md`Nobody changed it through Gatehouse${verified}.`
         : md`No single request to Gatehouse explains it${verified}.`;
-    const text = md`${fails} since ${timeNear(since, now)}: ${reason}. ${explained}`;
+    const text = md`${called} has failed attestation since ${timeNear(since, now)}: ${reason}. ${explained}`;
     return { ...cause, text, ways: [...attestWay(known), ...containWays(known), ...ways] };
   }
   const look: Way[] = isPinnable ? [] : attestWay(known);
   const deed = deedWords(change.request, change.command, now);
   if (!isPinnable)
-    return { ...cause, text: md`${fails} since ${deed}: ${reason}.`, ways: [...ways, ...look] };
+    return {
+      ...cause,
+      text: md`${called} has failed attestation since ${deed}: ${reason}.`,
+      ways: [...ways, ...look],
+    };
   const [changed, stayed] = isPin(change.command) ? ["pin", "measurement"] : ["measurement", "pin"];
   return {
     ...cause,
-    text: md`${fails} because ${deed}: its ${changed} changed, its ${stayed} didn't.`,
+    text: md`${called} fails attestation because ${deed}: its ${changed} changed, its ${stayed} didn't.`,
     ways,
   };
 }
@@ -143,7 +147,7 @@ function explainLack(lack: Lack, { vm, reading }: AskedAbout): Cause {
   return {
     place: "unverified",
     sign: "❔",
-    text: md`${name(vm.name)} can't be verified since ${since}: ${lack.what}. ${untilWords(lack)}`,
+    text: md`${name(vm.name)} has been unverifiable since ${since}: ${lack.what}. ${untilWords(lack)}`,
     next: hintOf(lack.way && `${lack.way}.`),
     ways: attestWay({ vm, reading }),
   };

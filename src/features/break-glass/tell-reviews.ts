@@ -1,5 +1,5 @@
 import { readAudit } from "../../audit/trail.ts";
-import { type Markdown, md, name, dayAndTime } from "../../messages/markdown.ts";
+import { type Markdown, md, name, dayAndTime, withFullStop } from "../../messages/markdown.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Target } from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
@@ -97,5 +97,6 @@ export function reviewLines(
 function unapprovedWords({ command, target, at, by, reason, outcome }: UnsignedReview): Markdown {
   const why = reason ? md`: “${reason}”` : "";
   const ended = outcome === undefined ? "" : ` Outcome: ${outcome}.`;
-  return md`*${command}* ${name(target)} ran without approval ${dayAndTime(at)}${by ? `, requested by ${by}` : ""}${why}.${ended}`;
+  const ran = md`*${command}* ${name(target)} ran without approval ${dayAndTime(at)}`;
+  return md`${withFullStop(md`${ran}${by ? `, requested by ${by}` : ""}${why}`)}${ended}`;
 }

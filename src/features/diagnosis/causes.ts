@@ -127,7 +127,7 @@ function inError(facts: Facts): Cause {
   return {
     place: "status",
     sign: "🔴",
-    text: md`${name(vm.name)} is in ERROR${since}${by ? after(by, vm.status) : unasked(seen)}.${said === undefined ? "" : md` ${withFullStop(md`The compute service said: “${said}”`)}`}`,
+    text: md`${name(vm.name)} ${seen === undefined ? "is" : "has been"} in ERROR${since}${by ? after(by, vm.status) : unasked(seen)}.${said === undefined ? "" : md` ${withFullStop(md`The compute service said: “${said}”`)}`}`,
     next: md`${nextInError(commands)}`,
     ways: helping.map((command) => ({
       command: dottedName(command),
@@ -147,10 +147,11 @@ function stopped(facts: Facts): Cause {
       ? md`: ${deedWords(by.request, by.command, now)}${by.doubt}`
       : md`${since}${after(by, vm.status)}`;
   const input = { vms: [vm.id] };
+  const isSince = seen !== undefined && !(by?.request.state === "done" && by.didIt);
   return {
     place: "stopped",
     sign: "⚪",
-    text: md`${name(vm.name)} is STOPPED${why}.`,
+    text: md`${name(vm.name)} ${isSince ? "has been" : "is"} STOPPED${why}.`,
     ways: [{ command: "vm.start", button: runButton("Start", "vm.start", input) }],
   };
 }
@@ -276,7 +277,7 @@ function frozen({ freeze, commands, now }: Facts): readonly Cause[] {
     {
       place: "freeze",
       sign: "🧊",
-      text: md`All changes are frozen by ${freeze.by} since ${timeNear(freeze.at, now)}${reason}.`,
+      text: withFullStop(md`${freeze.by} froze all changes ${atTime(freeze.at, now)}${reason}`),
       next: md`Until the freeze ends, nothing is sent.`,
       ways: ways ?? [],
     },

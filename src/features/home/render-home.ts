@@ -10,7 +10,14 @@ import {
   section,
 } from "../../messages/blocks.ts";
 import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
-import { type Markdown, lines, md, name as quoted, when } from "../../messages/markdown.ts";
+import {
+  type Markdown,
+  lines,
+  md,
+  name as quoted,
+  when,
+  withFullStop,
+} from "../../messages/markdown.ts";
 import { mayRun } from "../../core/permit/permit.ts";
 import type { Sight } from "../../core/permit/sight.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
@@ -177,7 +184,10 @@ function waitingRow(request: StoredRequest, gateway: GatewayContext): Block[] {
   if (!command) return [];
   const why = record.reason ? md`: “${record.reason}”` : "";
   const until = md` Until ${when(record.approval?.expiresAt ?? 0, "{time}")}.`;
-  const text = md`✋ ${deedLine(record, command)}, requested by ${record.requester.name}${why}.${until}`;
+  const asked = withFullStop(
+    md`✋ ${deedLine(record, command)}, requested by ${record.requester.name}${why}`,
+  );
+  const text = md`${asked}${until}`;
   const review = runButton(
     "Review",
     "gatehouse.approvals",

@@ -31,7 +31,7 @@ it("a VM that fails attestation or can't be verified halts a change that boots i
       [
         "web-1",
         "halts",
-        expect.stringMatching(/^fails attestation since .*: the measurement matches no pin$/),
+        expect.stringMatching(/^has failed attestation since .*: the measurement matches no pin$/),
       ],
       ["web-2", "halts", "can't be verified: AMD's revocation list has expired"],
     ],

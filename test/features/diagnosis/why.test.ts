@@ -118,7 +118,7 @@ describe("/gatehouse why <vm>", () => {
     ]);
     expect(seenAt(start.changedAt + 1)).toEqual([
       expect.stringMatching(
-        /^web-2 is STOPPED since .*, after olivia's start \(r-\w+\), which left it RUNNING; Gatehouse doesn't know what changed it then\.$/,
+        /^web-2 has been STOPPED since .*, after olivia's start \(r-\w+\), which left it RUNNING; Gatehouse doesn't know what changed it then\.$/,
       ),
     ]);
   });
@@ -148,7 +148,7 @@ describe("/gatehouse why <vm>", () => {
     );
     // Somebody else started it, and it stopped again
     expect(causeAt(["STOPPED", late + 60_000, "RUNNING", late])).toMatch(
-      /^web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.$/,
+      /^web-2 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.$/,
     );
     expect(causeAt(["RUNNING", late, "STOPPED", changedAt + 1])).toBe(
       "web-2 is STOPPED; Gatehouse doesn't know since when.",
@@ -203,7 +203,7 @@ describe("/gatehouse why <vm>", () => {
       await monitorSees(status, vm);
     }
     expect(await why(olivia, "db-1")).toMatch(
-      /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
+      /^⚪ db-1 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
     );
     world.compute.edit.setStatus({ vm, status: "RUNNING" });
     await monitorSees("RUNNING", vm);
@@ -215,7 +215,7 @@ describe("/gatehouse why <vm>", () => {
       await monitorSees(status);
     }
     await until(() => why(olivia, "web-2")).toMatch(
-      /^⚪ web-2 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.\nLast change with Gatehouse: olivia started it/,
+      /^⚪ web-2 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\.\nLast change with Gatehouse: olivia started it/,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-web-2", status: "RUNNING" });
   });
@@ -223,7 +223,7 @@ describe("/gatehouse why <vm>", () => {
   it("says when it stopped without a request, as the monitor saw it", async () => {
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
     await until(() => why(olivia, "db-1")).toMatch(
-      /^⚪ db-1 is STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
+      /^⚪ db-1 has been STOPPED since .*, when it was seen to change from RUNNING: no request to Gatehouse did that\./,
     );
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });
     await monitorSees("RUNNING", "vm-payments-db-1");
@@ -235,7 +235,7 @@ describe("/gatehouse why <vm>", () => {
     expect(state).toBe("failed");
     await until(() => why(olivia, "db-1")).toMatch(
       new RegExp(
-        `^🔴 db-1 is in ERROR since .*, after olivia's restart \\(${record.id}\\), which failed\\.\nNext: `,
+        `^🔴 db-1 has been in ERROR since .*, after olivia's restart \\(${record.id}\\), which failed\\.\nNext: `,
       ),
     );
     expect(await told(olivia, "/vm show db-1", /db-1 is ERROR/)).toContain("[Why?]");
@@ -274,7 +274,7 @@ describe("/gatehouse why <vm>", () => {
     world.compute.edit.setMachine({ vm: "web-2", image: "what an intruder likes" });
     const text = await why(olivia, "web-2");
     expect(text).toMatch(
-      /^🔴 web-2 fails attestation since .*: .*\. Nobody changed it through Gatehouse since it last verified at [^\n]*\./,
+      /^🔴 web-2 has failed attestation since .*: .*\. Nobody changed it through Gatehouse since it last verified at [^\n]*\./,
     );
     expect(text).toContain("[Attest] [Evidence] [Stop] [Copy the new pin] [History] [Show]");
     expect(await why(vera, "web-2")).toContain("[Attest] [Evidence] [Copy the new pin] [History]");
@@ -306,7 +306,7 @@ describe("/gatehouse why <vm>", () => {
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
     await ada.types("random", "/gatehouse freeze storage is failing");
     await until(() => why(olivia, "db-1")).toMatch(
-      /^⚪ db-1 is STOPPED[^\n]*\n🧊 All changes are frozen by ada since .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
+      /^⚪ db-1 (?:is|has been) STOPPED[^\n]*\n🧊 ada froze all changes at .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
     );
     expect(await why(ada, "db-1")).toContain("[Thaw]");
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });

@@ -49,11 +49,11 @@ describe("the digest of an eventful night", () => {
       expect(said).toMatch(/⛔ project delete staging, requested by olivia: amir denied it \w{3} /);
       expect(said).toMatch(/🧊 ada froze all changes \w{3} .*: “storage is failing”\./);
       expect(said).toMatch(/🧊 ada allowed changes again \w{3} /);
-      expect(said).toMatch(/✅ HighCpu on web-2 in payments ended .*; it had fired since /);
+      expect(said).toMatch(/✅ HighCpu on web-2 in payments ended .*; it had been firing since /);
     }
     await ada.types("ops", "/gatehouse freeze again");
     await hears(ada, "ops", /ada froze all changes: again/);
     await olivia.types("ops", "/gatehouse digest now");
-    await hears(world.vera, "ops", /🧊 All changes are frozen by ada since .*: “again”\./);
+    await hears(world.vera, "ops", /🧊 ada froze all changes at .*: “again”\./);
   });
 });
