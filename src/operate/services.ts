@@ -29,6 +29,8 @@ import { requestSource } from "../core/deliver/requests.ts";
 import { sharedCardSource } from "../core/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
+import { readNames } from "../slack/people/names.ts";
+import { countWorkers } from "../queue/heartbeat.ts";
 import { createAnnouncements, freezeNewsWork } from "./announcements.ts";
 import { redisProblem } from "./checks/redis.ts";
 import { createClock, createSlackClock, createTaking } from "./clock.ts";
@@ -184,8 +186,11 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         if (note?.failure) void running.failureTold(request.record.target, note.failure.mark);
     },
   };
+  const namesOf = (ids: readonly string[]) => readNames(ids, { ...people, ...slack, log });
   const requests = requestSource({
     ...posting,
+    namesOf,
+    hasWorker: async () => (await countWorkers(redis, key)) > 0,
     emergency: running.emergency,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: running.tellElsewhere,

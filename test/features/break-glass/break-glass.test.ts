@@ -250,9 +250,7 @@ describe("break-glass", () => {
     );
     await world.olivia.submits({ "Type fifth to confirm": "fifth", Reason: "no longer used" });
     const card = wordsOf(await hears(world.amir, "ops", /Delete fifth[^]*Waiting for approval/));
-    expect(card).toMatch(
-      /people under breakGlass in gatehouse\.yml can skip this: [^]*--break-glass/,
-    );
+    expect(card).toMatch(/In an emergency, (?!U0)[^<>]+ can skip this: add --break-glass/);
     const asks = async (person: TestWorld["ada"], words: string, said: RegExp) => {
       await person.types("ops", `/gatehouse can-i ${words}`);
       return wordsOf(await hears(person, "ops", said));
