@@ -27,7 +27,7 @@ export interface Surroundings extends WithServices {
   inventory: Inventory;
   snapshots: Snapshots;
   /** Tells which VMs fail attestation. */
-  drift: Pick<DriftRecords, "failing" | "failure" | "verifiedAt">;
+  drift: Pick<DriftRecords, "failing" | "failure" | "unverifiable" | "verifiedAt">;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** Texts about changes that skip approvals. Without it, no change can. */

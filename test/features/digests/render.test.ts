@@ -475,7 +475,7 @@ describe("evidence for VMs", () => {
       "⏳ AMD's list expires Nov 26, 8:00 AM UTC; after that, 22 pinned VMs can't be verified (`web-1`, `web-2`, `web-3` and 19 more).",
     );
     expect(shown({ parts: [drifting(lacking(ending(undefined)))] })).toContain(
-      "❔ 22 pinned VMs unverifiable since 7:00 AM UTC: AMD's list has expired.",
+      "❔ 22 pinned VMs unverifiable since 7:00 AM UTC (`web-1`, `web-2`, `web-3` and 19 more): AMD's list has expired.",
     );
   });
 
