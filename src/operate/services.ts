@@ -111,6 +111,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const queues = opened(createQueues(redis, key.prefix, clock.now));
   await queues.ready();
 
+  const namesOf = (ids: readonly string[]) => readNames(ids, { ...people, ...slack, log });
   const notices = createNotices({
     ...on,
     answeredForAll: () => running.contributed.answeredForAll,
@@ -118,7 +119,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const { announce, owed } = notices;
   const store = observed(createJournal(redis, key), { log, telemetry });
-  const { tell, tellBusy } = createAnnouncements({ config, journal: store, announce });
+  const { tell, tellStopped } = createAnnouncements({ config, journal: store, announce });
   const tellAudit = (id: string, message: Message) => tell("audit", id, message);
   const polls = createPolls(redis, key, store.latest);
 
@@ -159,6 +160,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     redisProblem: () => redisProblem(redis, key),
     projectName,
     schedulesChanged: () => requestSync(queues.schedules),
+    namesOf,
     personName: async (id) => (await people.person(id, identity.known().teamId)).name,
     repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
     follow: (news) => running.follow(news),
@@ -186,7 +188,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
         if (note?.failure) void running.failureTold(request.record.target, note.failure.mark);
     },
   };
-  const namesOf = (ids: readonly string[]) => readNames(ids, { ...people, ...slack, log });
   const requests = requestSource({
     ...posting,
     namesOf,
@@ -212,7 +213,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const freezes = freezeNewsWork({
     journal: store,
     commands,
-    tellBusy,
+    config,
+    namesOf,
+    tellStopped,
     changed: running.afterFreeze,
   });
   const delivering = await startDelivery({

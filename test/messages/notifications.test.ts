@@ -164,7 +164,7 @@ const kinds: readonly Kind[] = [
     "a request for approval",
     "approver",
     (about) => renderCard(stored(about), restore),
-    "olivia asks to restore db-1 (payments) from nightly: “bad migration”. You lose what was written since 1 min 22 s before the request. 1 s to decide.",
+    "olivia asks to restore db-1 (payments) from nightly: “bad migration”. Data written in the 1 min 22 s before the request is lost. 1 s to decide.",
   ],
   [
     "a card",
@@ -270,8 +270,8 @@ const kinds: readonly Kind[] = [
   [
     "a freeze",
     "channels that wait",
-    ({ who, why }) => freezeNews({ by: who, reason: why }, thaw),
-    "🧊 olivia froze all changes: bad migration. What was not sent yet won't run; reads still work. /gatehouse thaw ends it.",
+    ({ who, why }) => freezeNews({ by: who, reason: why }, thaw, "ada"),
+    "🧊 olivia froze all changes: bad migration. What was not sent yet won't run; reads still work. ada can allow changes again with /gatehouse thaw.",
   ],
   [
     "a thaw",

@@ -13,7 +13,17 @@ import { reviewsInDigests } from "./tell-reviews.ts";
  */
 export const breakGlass = defineFeature({
   name: "break-glass",
-  needs: ["store", "changes", "tellAudit", "redis", "key", "personName"],
+  needs: [
+    "announce",
+    "changes",
+    "config",
+    "key",
+    "namesOf",
+    "personName",
+    "redis",
+    "store",
+    "tellAudit",
+  ],
   start(on) {
     const { store, changes, tellAudit } = on;
     const reviews = createReviews(on.redis, on.key);
@@ -29,7 +39,7 @@ export const breakGlass = defineFeature({
         if (!isReviewed(made)) return;
         const request = await store.get(made.id);
         const command = changes.find(({ name }) => name === request?.record.command);
-        if (request && command) await openReview(request, command, { reviews, tellAudit });
+        if (request && command) await openReview(request, command, { ...on, reviews });
       },
       afterResult: (request, command) => tellEnd(request, command, tellAudit),
     };

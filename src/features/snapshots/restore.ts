@@ -50,8 +50,8 @@ export const restore = defineCommand({
   },
   plainRisk: ({ target: vm, input, lost }) => {
     const what = lost
-      ? `Everything written in the ${duration(lost.forMs)} before the request is replaced.`
-      : `Everything written to ${vm.name} since the snapshot is replaced.`;
+      ? `Data written in the ${duration(lost.forMs)} before the request is lost.`
+      : `Data written to ${vm.name} since the snapshot is lost.`;
     return input["noSafety"] === true ? `${what} No undo.` : what;
   },
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],

@@ -243,6 +243,20 @@ describe("break-glass", () => {
     await hears(world.amir, "ops", /Only @oncall can restore VMs\.\n\/vm restore/);
   });
 
+  it("is told once in the channel of the team whose VM it is, with the names of those who can sign", async () => {
+    const teams = `teams:
+  ml: { projects: [ml], channel: C02STATUS, operate: [S01ONCALL], approve: [U0AMIR], breakGlass: [U0ADA] }`;
+    await using teamed = await startWorld({ policy: policyWith({}, teams) });
+    await breaksGlass(teamed.ada, '/project delete ml --break-glass "now"', "ml");
+    const told = /Break-glass: ada started this without approval/;
+    const notice = await hears(teamed.amir, "status", told);
+    expect(wordsOf(notice)).toMatch(/\nReviewers: amir[^<>]*\.\n[^]*\[Sign review\]/);
+    await hears(teamed.amir, "audit", told);
+    await teamed.settled();
+    const all = teamed.amir.seesChannel("status").messages.filter((one) => told.test(wordsOf(one)));
+    expect(all).toHaveLength(1);
+  });
+
   it("is mentioned on the card that waits, and by can-i, for people who may use it", async () => {
     await world.olivia.types("ops", "/project delete fifth");
     await world.olivia.until(({ modals }) =>
