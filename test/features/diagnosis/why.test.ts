@@ -262,7 +262,10 @@ describe("/gatehouse why <vm>", () => {
     expect(await told(olivia, "/vm show web-2", /web-2 is RUNNING/)).toContain("[Why?] [");
     await olivia.presses("Resize back");
     await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
-    expect(JSON.stringify(olivia.sees().modals)).toContain("CPU 8 → 4");
+    const form = JSON.stringify(olivia.sees().modals);
+    expect(form).toContain("CPU 8 → 4");
+    expect(form).toContain(`It undoes olivia's resize (\`${record.id}\`).`);
+    expect(form).not.toContain("new specs can change its measurement");
     await made(() => olivia.submits({}));
     await hears(olivia, "ops", /✅ .*Resized web-2/);
     await until(() => why(olivia, "web-2")).toMatch(
