@@ -178,6 +178,7 @@ export function readingOf(
     drift: {
       failing: async () => new Map([["vm-payments-web-2", "the measurement matches no pin"]]),
       failure: async () => undefined,
+      unverifiable: async () => new Map(),
       verifiedAt: async () => at - 3_600_000,
     },
     emergency: undefined,

@@ -46,7 +46,7 @@ export function afterChange(
     if (before && before.reason === reasons[0]) {
       const but = isPin ? "its measurement still matches no pin" : "its attestation still fails";
       const since = timeNear(before.since, before.changedAt);
-      const line = md`🔴 ${why}. It failed before this change, since ${since}.`;
+      const line = md`🔴 ${why}. It has failed since ${since}, before this change.`;
       return { line, but, failure: { mark, isNew: false } };
     }
     const but = isPin ? "its measurement no longer matches its pin" : "its attestation failed";

@@ -30,7 +30,7 @@ export interface Surroundings extends WithServices {
   /** What is known of targets, as far as the reader may know it. */
   factsAbout: FactsAbout;
   /** Tells which VMs fail attestation. */
-  drift: Pick<DriftRecords, "failing" | "failure" | "verifiedAt">;
+  drift: Pick<DriftRecords, "failing" | "failure" | "unverifiable" | "verifiedAt">;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
   /** Texts about changes that skip approvals. Without it, no change can. */

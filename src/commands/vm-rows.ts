@@ -1,6 +1,13 @@
+import type { Unverifiable } from "../monitor/drift-records.ts";
 import { type Failing, statusSign } from "../fleet/inventory/known.ts";
 import { context } from "../messages/blocks.ts";
 import { lines, md, name } from "../messages/markdown.ts";
+
+/** What attestation says of VMs. */
+interface Attested {
+  failing: Failing;
+  unverifiable: Unverifiable;
+}
 
 interface Row {
   id: string;
@@ -9,22 +16,33 @@ interface Row {
 }
 
 /** The first cells of a VM's row, the sign first: people look for it, and long names hide what follows. */
-export function vmCells({ id, status }: Row, called: string, failing: Failing): string[] {
-  return failing.has(id)
-    ? [`🔴 ${called}`, `${status}, fails attestation`]
+export function vmCells(
+  { id, status }: Row,
+  called: string,
+  { failing, unverifiable }: Attested,
+): string[] {
+  if (failing.has(id)) return [`🔴 ${called}`, `${status}, fails attestation`];
+  const isGreen = statusSign(status) === statusSign("RUNNING");
+  return isGreen && unverifiable.has(id)
+    ? [`❔ ${called}`, `${status}, can't be verified`]
     : [`${statusSign(status)} ${called}`, status];
 }
 
 /** So many reasons are shown below a table. */
 const mostReasons = 5;
 
-/** Why VMs of a table fail attestation: in a cell, a long reason would push the others out of sight. */
-export function whyRed(vms: readonly Row[], failing: Failing) {
-  const red = vms.flatMap(({ id, name: called }) => {
-    const why = failing.get(id);
-    return why === undefined ? [] : [md`🔴 ${name(called)} fails attestation: ${why}.`];
-  });
-  if (red.length === 0) return undefined;
-  const more = red.length - mostReasons;
-  return context(lines(...red.slice(0, mostReasons), more > 0 && md`… and ${more} more.`));
+/** Why VMs of a table fail attestation, or can't be verified: in a cell, a long reason would push the others out of sight. */
+export function whyNotGreen(vms: readonly Row[], { failing, unverifiable }: Attested) {
+  const reasonsIn = (reasonOf: ReadonlyMap<string, string>, sign: string, what: string) =>
+    vms.flatMap(({ id, name: called }) => {
+      const why = reasonOf.get(id);
+      return why === undefined ? [] : [md`${sign} ${name(called)} ${what}: ${why}.`];
+    });
+  const reasons = [
+    ...reasonsIn(failing, "🔴", "fails attestation"),
+    ...reasonsIn(unverifiable, "❔", "can't be verified"),
+  ];
+  if (reasons.length === 0) return undefined;
+  const more = reasons.length - mostReasons;
+  return context(lines(...reasons.slice(0, mostReasons), more > 0 && md`… and ${more} more.`));
 }

@@ -1,3 +1,4 @@
+import type { NameOf } from "../core/permit/access.ts";
 import type * as z from "zod";
 import type { AgentTool, Behind, OpenApiPaths } from "../api/api-context.ts";
 import type { Route } from "../api/server.ts";
@@ -229,6 +230,8 @@ export interface Layers {
   stopping: AbortSignal;
   /** Makes the worker read the list of schedules again. */
   schedulesChanged(): Promise<unknown>;
+  /** Reads the names of people and groups. */
+  namesOf(ids: readonly string[]): Promise<NameOf>;
   /** Resolves the name of a person by their user ID. */
   personName(userId: string): Promise<string>;
   /** Resolves a project's present name by its ID; undefined when it isn't known. */

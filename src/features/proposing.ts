@@ -15,6 +15,9 @@ export interface AskedChange {
   channelId: string;
 }
 
+/** The action of buttons that open the form in which a person asks others. */
+export const askAction = "ask:open";
+
 /** What a feature that keeps proposals does for people who ask others. */
 export interface Proposing {
   /**

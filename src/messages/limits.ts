@@ -36,5 +36,27 @@ export function weightOf(blocks: readonly object[]): number {
   return blocks.length * blockWeight + characters(blocks);
 }
 
-export const cut = (text: string, most: number) =>
-  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+/** What mrkdwn must not be cut within: an entity, a mention or link, a code span, a character. */
+const wholes = /&(?:amp|lt|gt);|<[^<>\n]*>|```[^]*?```|`[^`\n]*`|[^]/gu;
+
+/**
+ * Cuts mrkdwn visibly. What is cut stays readable and inert: `&l…`, half a mention, and an open code
+ * span would change what follows.
+ */
+export function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  let kept = "";
+  for (const [whole] of text.matchAll(wholes)) {
+    const room = most - kept.length;
+    if (whole.length < room) {
+      kept += whole;
+      continue;
+    }
+    const [fence = ""] = /^`+/.exec(whole) ?? [];
+    const inner = whole.slice(fence.length, -fence.length);
+    const left = room - 2 * fence.length;
+    const isSpan = fence !== "" && inner !== "" && left > 1;
+    return `${kept}${isSpan ? `${fence}${cut(`${inner}…`, left)}${fence}` : "…"}`;
+  }
+  return kept;
+}

@@ -213,6 +213,7 @@ export function readable(text: Markdown): Markdown {
     text.value
       .replaceAll(/<!date\^\d+\^[^|>]*\|([^>]*)>/g, "$1")
       .replaceAll(/<([@#])([A-Z0-9]+)(?:\|[^>]*)?>/g, "<$1$2>")
-      .replaceAll(/[*`]/g, ""),
+      // A code span shows its text as it is: the glob `web-*`.
+      .replaceAll(/`([^`]*)`|[*`]/g, (_styled, code: string = "") => code),
   );
 }

@@ -72,6 +72,18 @@ export function createDriftRecords(redis: RedisClient, key: Keys) {
       const known = await records.readRecords([id]).catch(() => undefined);
       return known?.get(id)?.verifiedAt;
     },
+    /**
+     * The VMs among these that can't be verified now, and why; by default among all. Empty when
+     * Redis can't say.
+     */
+    async unverifiable(ids?: readonly string[]): Promise<Unverifiable> {
+      const all = await records.readRecords(ids).catch(() => new Map<string, DriftRecord>());
+      const lacking = [...all].flatMap(([id, { mark, lacks }]) => {
+        const lack = mark === "" ? lacks.find(isMissing) : undefined;
+        return lack ? [[id, lack.what] as const] : [];
+      });
+      return new Map(lacking);
+    },
     /** The failing VMs among these, by default among all. Empty when Redis can't say. */
     async failing(ids?: readonly string[]): Promise<Failing> {
       const all = await records.readRecords(ids).catch(() => new Map<string, DriftRecord>());
@@ -80,6 +92,9 @@ export function createDriftRecords(redis: RedisClient, key: Keys) {
     },
   };
 }
+
+/** The reasons why VMs can't be verified now, by VM ID. */
+export type Unverifiable = ReadonlyMap<string, string>;
 
 /** Equal for VMs of one owner that lack the same. */
 export const lackKey = (

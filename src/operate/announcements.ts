@@ -1,4 +1,6 @@
 import type { Config } from "../config/config.ts";
+import type { Policy } from "../config/policy-file.ts";
+import { type NameOf, peopleInWords } from "../core/permit/access.ts";
 import type { Message } from "../messages/blocks.ts";
 import { busyChannels, freezeNews, thawNews } from "../core/deliver/freeze-news.ts";
 import { type Command, freezeEnder } from "../registry/define.ts";
@@ -7,8 +9,8 @@ import type { Journal } from "../core/request/journal.ts";
 import type { Announce } from "../core/deliver/notices.ts";
 
 /**
- * Announces messages in the audit channel, and in channels where people wait for something, each
- * once per ID.
+ * Announces messages in the audit channel, and in the channels of those whom a freeze stops: where
+ * people wait for something, and those of alerts and of each team. Each is announced once per ID.
  */
 export function createAnnouncements(on: {
   config: Pick<Config, "policy">;
@@ -22,37 +24,50 @@ export function createAnnouncements(on: {
     if (channelId) await announce({ id, channelId, message });
   }
 
-  async function tellBusy(id: string, message: Message): Promise<void> {
+  async function tellStopped(id: string, message: Message): Promise<void> {
     await tell("audit", id, message);
-    for (const channelId of await busyChannels(journal))
-      if (channelId !== config.policy.audit?.channel)
+    const { alerts, audit, teams } = config.policy;
+    const ofTeams = Object.values(teams).map(({ channel }) => channel);
+    const all = new Set([...(await busyChannels(journal)), alerts?.channel, ...ofTeams]);
+    for (const channelId of all)
+      if (channelId !== undefined && channelId !== audit?.channel)
         await announce({ id: `${id}-${channelId}`, channelId, message });
   }
 
-  return { tell, tellBusy };
+  return { tell, tellStopped };
 }
 
 /**
- * Tells people where they wait that changes were frozen or are allowed again, and then has messages
+ * Tells people where they work that changes were frozen or are allowed again, and then has messages
  * say so. News stay on the list until both is done, in their order, so a process that dies between
  * only delays them. `changed` is called at least once for each.
  */
 export function freezeNewsWork(on: {
   journal: Pick<Journal, "freezeNews">;
   commands: readonly Command[];
-  tellBusy: (id: string, message: Message) => Promise<void>;
+  config: { readonly policy: Pick<Policy, "access"> };
+  /** Reads the names of people and groups. */
+  namesOf(ids: readonly string[]): Promise<NameOf>;
+  tellStopped: (id: string, message: Message) => Promise<void>;
   changed: () => Promise<unknown>;
 }): PendingWork {
   const { pending, owed, forget } = on.journal.freezeNews;
   const ender = freezeEnder(on.commands);
+
+  async function whoEnds(): Promise<string> {
+    const { administer } = on.config.policy.access;
+    return peopleInWords(administer, await on.namesOf(administer));
+  }
   return {
     pending,
     async handle(all, mark) {
       for (const one of await owed()) {
         const { id, news } = one;
         const message =
-          news.is === "frozen" ? freezeNews(news, ender) : thawNews(news.by, news.ended);
-        await on.tellBusy(`freeze-${id}`, message);
+          news.is === "frozen"
+            ? freezeNews(news, ender, await whoEnds())
+            : thawNews(news.by, news.ended);
+        await on.tellStopped(`freeze-${id}`, message);
         await on.changed();
         await forget(one);
       }

@@ -31,6 +31,8 @@ import { requestSource } from "../core/deliver/requests.ts";
 import { sharedCardSource } from "../core/deliver/shared-cards.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
+import { readNames } from "../slack/people/names.ts";
+import { countWorkers } from "../queue/heartbeat.ts";
 import { createAnnouncements, freezeNewsWork } from "./announcements.ts";
 import { redisProblem } from "./checks/redis.ts";
 import { createClock, createSlackClock, createTaking } from "./clock.ts";
@@ -111,6 +113,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const queues = opened(createQueues(redis, key.prefix, clock.now));
   await queues.ready();
 
+  const namesOf = (ids: readonly string[]) => readNames(ids, { ...people, ...slack, log });
   const notices = createNotices({
     ...on,
     answeredForAll: () => running.contributed.answeredForAll,
@@ -118,7 +121,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const { announce, owed } = notices;
   const store = observed(createJournal(redis, key), { log, telemetry });
-  const { tell, tellBusy } = createAnnouncements({ config, journal: store, announce });
+  const { tell, tellStopped } = createAnnouncements({ config, journal: store, announce });
   const tellAudit = (id: string, message: Message) => tell("audit", id, message);
   const polls = createPolls(redis, key, store.latest);
 
@@ -160,6 +163,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     redisProblem: () => redisProblem(redis, key),
     projectName,
     schedulesChanged: () => requestSync(queues.schedules),
+    namesOf,
     personName: async (id) => (await people.person(id, identity.known().teamId)).name,
     repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
     follow: (news) => running.follow(news),
@@ -197,6 +201,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   };
   const requests = requestSource({
     ...posting,
+    namesOf,
+    hasWorker: async () => (await countWorkers(redis, key)) > 0,
     emergency: running.emergency,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     tellElsewhere: running.tellElsewhere,
@@ -218,7 +224,9 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const freezes = freezeNewsWork({
     journal: store,
     commands,
-    tellBusy,
+    config,
+    namesOf,
+    tellStopped,
     changed: running.afterFreeze,
   });
   const delivering = await startDelivery({

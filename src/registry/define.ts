@@ -431,6 +431,8 @@ export interface DialogFacts {
   input: Record<string, unknown>;
   /** True when what the VM measures is pinned. */
   isPinned?: boolean;
+  /** The last request of this command, if this one leads back to how the VM was before it. */
+  undoes?: Markdown | undefined;
   /** The regions where projects and VMs are known to be, the most used first. For a new project. */
   regions?: readonly string[];
 }

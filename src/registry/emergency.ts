@@ -14,10 +14,10 @@ export interface EmergencyWords {
   /** A hint for the same people about a command that they may not run, or not without approval. */
   instead: Markdown;
   /**
-   * A line on the card of a request that waits for approval. It names no one, because that would
-   * notify them.
+   * A line on the card of a request that waits for approval. `who` names those who can skip that,
+   * without mentioning them.
    */
-  onCard: Markdown;
+  onCard(who: string): Markdown;
 }
 
 /** The refusal where approvals can't be skipped, whoever is listed in gatehouse.yml. */

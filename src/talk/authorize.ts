@@ -16,11 +16,17 @@ import {
 } from "../core/permit/permit.ts";
 import type { PolicyRefusal } from "../core/permit/refusal.ts";
 import { withNames } from "../core/permit/with-names.ts";
-import { type ChangeCommand, type Command, type Target, freezeEnder } from "../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  type Target,
+  freezeEnder,
+  wordsFor,
+} from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { frozenWords } from "../core/cards/asking.ts";
-import { vmsWithin, targetOfRefused } from "../core/submit/resolve-targets.ts";
+import { targetsOfRefused, vmsWithin } from "../core/submit/resolve-targets.ts";
 import { type GatewayContext, outdated } from "./gateway-context.ts";
 
 /** Refused by policy, and recorded in the audit trail. */
@@ -80,21 +86,44 @@ async function explainRefusal(
   const { refused } = await withNames(() => mayAsk(question, gateway), gateway);
   if (!refused) throw new Error(`${question.command.name} isn't refused`);
   const isForLackOfRight = refused.allowed !== undefined || refused.toldAs === "";
-  const seen = isForLackOfRight ? await askOverSeenTarget(question, gateway) : undefined;
-  return seen?.refused
-    ? { targets: [seen.target], refused: seen.refused }
-    : { targets: [], refused };
+  if (!isForLackOfRight) return { targets: [], refused };
+  const targets = await targetsSeen(question, gateway);
+  const seen = await askOverOnly(question, targets, gateway);
+  if (seen?.refused) return { targets: [seen.target], refused: seen.refused };
+  const hint = refused.hint ?? askingOne(question, targets, refused, gateway);
+  return { targets: [], refused: { ...refused, ...(hint === undefined ? {} : { hint }) } };
+}
+
+/** How to ask others, where several targets are named: others are asked about one at a time. */
+function askingOne(
+  { command, input = {} }: Question,
+  [target, ...others]: readonly Target[],
+  { allowed = [] }: PolicyRefusal,
+  gateway: GatewayContext,
+): string | undefined {
+  if (command.kind !== "change" || !target || others.length === 0) return undefined;
+  const lacked = { command, input, target, allowed };
+  const canAsk = gateway.contributed.offersAtRefusal(lacked, gateway).length > 0;
+  if (!canAsk) return undefined;
+  return `Name one of them, and a button asks for it: \`/${wordsFor(command, input, target)}\`.`;
+}
+
+/** The targets that the words name and this person sees; none is looked up for someone who sees none. */
+async function targetsSeen({ person, command, input = {} }: Question, gateway: GatewayContext) {
+  const viewing = mayView(person, gateway);
+  return viewing ? targetsOfRefused(viewing, { command, input }, gateway) : [];
 }
 
 /**
- * Asks both questions over the target that the words name. Undefined alike for a name that nobody
- * has and for one that this person doesn't see; no name is looked up for someone who sees none.
+ * Asks both questions over the only one of these targets. Undefined alike for a name that nobody has
+ * and for one that this person doesn't see.
  */
-async function askOverSeenTarget(question: Question, gateway: GatewayContext) {
-  const { person, command, input = {} } = question;
-  const viewing = mayView(person, gateway);
-  const target = viewing && (await targetOfRefused(viewing, { command, input }, gateway));
-  if (!target) return undefined;
+async function askOverOnly(
+  question: Question,
+  [target, ...others]: readonly Target[],
+  gateway: GatewayContext,
+) {
+  if (!target || others.length > 0) return undefined;
   const about = { targets: [target], vms: await vmsWithin([target], gateway) };
   return { target, ...(await withNames(() => askAndPermit(question, about, gateway), gateway)) };
 }
@@ -108,7 +137,7 @@ export async function lackedRight(
   question: Question,
   gateway: GatewayContext,
 ): Promise<LackedRight | undefined> {
-  const seen = await askOverSeenTarget(question, gateway);
+  const seen = await askOverOnly(question, await targetsSeen(question, gateway), gateway);
   if (!seen) throw outdated();
   const { target, refused } = seen;
   const lacked = refused && lackedBy(question, [target], refused);

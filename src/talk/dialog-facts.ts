@@ -12,6 +12,9 @@ import type { Args, Input } from "../registry/invocation.ts";
 import { hiddenVms, readTarget } from "../core/perform/read-target.ts";
 import { pinnedAmong } from "../core/facts/change-facts.ts";
 import { chosenSnapshot } from "../core/submit/chosen-snapshot.ts";
+import { requestWords } from "../core/cards/deed-words.ts";
+import { beforeOf } from "../core/request/stage.ts";
+import type { Markdown } from "../messages/markdown.ts";
 import type { Details } from "../core/submit/submit.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
@@ -57,6 +60,7 @@ export async function gatherFacts(
   return {
     ...unread(target, input),
     isPinned: pinned.has(target.id),
+    undoes: await undoneBy(command, target, input, gateway),
     ...(owner !== undefined && owner !== target.id ? { foreignSnapshotOf: owner } : {}),
     seen: Array.isArray(seen) ? undefined : (seen as DialogFacts["seen"]),
     vms,
@@ -64,6 +68,28 @@ export async function gatherFacts(
     takenBy,
     now: gateway.now(),
   };
+}
+
+/** How many of a target's newest requests are read. */
+const mostRead = 20;
+
+/** The last change that this command made, in words, if the input is what the VM had before it. */
+async function undoneBy(
+  command: ChangeCommand,
+  target: Target,
+  input: Input,
+  { store }: GatewayContext,
+): Promise<Markdown | undefined> {
+  if (command.on !== "vm" || !command.back) return undefined;
+  const ids = await store.recentIds({ targetId: target.id }, mostRead);
+  const made = (await store.getMany(ids)).filter(
+    ({ record, state }) => record.command === command.name && state === "done",
+  );
+  const last = made.toSorted((a, b) => b.changedAt - a.changedAt).at(0);
+  const before = last && beforeOf(last.stage);
+  const back = before && "projectId" in before ? command.back.input(before) : undefined;
+  const isBack = back && Object.entries(back).every(([key, value]) => input[key] === value);
+  return last && isBack ? requestWords(last, command) : undefined;
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Message } from "../messages/blocks.ts";
 import { type ButtonSpec } from "../messages/buttons.ts";
 import { card } from "../messages/card.ts";
 import { limits } from "../messages/limits.ts";
-import { type Markdown, md, name } from "../messages/markdown.ts";
+import { type Markdown, md, name, plain } from "../messages/markdown.ts";
 import type { Command } from "../registry/define.ts";
 import { asksForChange, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
@@ -31,6 +31,7 @@ export function createLostReplies(
     const { id, userId: channelId } = interaction;
     const shown = lostReply({
       answered: answeredTo(interaction),
+      way: interaction.kind === "mention" ? "Mention Gatehouse again with these words" : undefined,
       ...(made
         ? { made: { id: made.record.id, state: made.state } }
         : withoutRequest(interaction, commands)),
@@ -39,9 +40,11 @@ export function createLostReplies(
   };
 }
 
-/** The command, or the person, that Gatehouse answered. */
-const answeredTo = (interaction: Interaction): Markdown =>
-  interaction.kind === "command" ? name(`/${interaction.text}`) : md`you`;
+/** The command or the words of a mention, or else the person, that Gatehouse answered. */
+function answeredTo(interaction: Interaction): Markdown {
+  if (interaction.kind === "command") return name(`/${interaction.text}`);
+  return interaction.kind === "mention" ? md`“${plain(interaction.text)}”` : md`you`;
+}
 
 interface Lost {
   answered: Markdown;
@@ -51,10 +54,18 @@ interface Lost {
   hasNotRun?: boolean;
   /** Does it now. */
   again?: readonly ButtonSpec[];
+  /** What the person can do where no button does it. */
+  way?: string | undefined;
 }
 
 /** Renders the message about a lost answer. */
-export function lostReply({ answered, made, hasNotRun = false, again = [] }: Lost): Message {
+export function lostReply({
+  answered,
+  made,
+  hasNotRun = false,
+  again = [],
+  way = "Please try again",
+}: Lost): Message {
   const wasAway = md`Slack was unavailable when Gatehouse answered ${answered}.`;
   if (made) {
     const title = md`${answered} was requested: ${stateWords(made.state)} (${name(made.id)}).`;
@@ -66,8 +77,8 @@ export function lostReply({ answered, made, hasNotRun = false, again = [] }: Los
   if (again.length > 0) return card({ title: wasAway, ways: again });
   return card({
     title: wasAway,
-    push: md`Slack lost Gatehouse's answer to ${answered}. Please try again.`,
-    lines: [md`If no message about it is in the channel, nothing was done. Please try again.`],
+    push: md`Slack lost Gatehouse's answer to ${answered}. ${way}.`,
+    lines: [md`If no message about it is in the channel, nothing was done. ${way}.`],
   });
 }
 
@@ -81,7 +92,7 @@ function withoutRequest(
   interaction: Interaction,
   commands: readonly Command[],
 ): Pick<Lost, "hasNotRun" | "again"> {
-  if (interaction.kind !== "command") return {};
+  if (interaction.kind !== "command" && interaction.kind !== "mention") return {};
   const { id, text } = interaction;
   const parsed = parseCommand(text, commands);
   if ("refusal" in parsed) return {};

@@ -19,7 +19,14 @@ import type { StoredRequest } from "../core/request/stored-request.ts";
 import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
 import { lookAt } from "../core/perform/judge.ts";
 import { readTarget } from "../core/perform/read-target.ts";
-import { lacksId, mayRetry, mayUndo, renderCard, withResult } from "../core/cards/render-card.ts";
+import {
+  lacksId,
+  mayRetry,
+  mayUndo,
+  renderCard,
+  whoMaySkip,
+  withResult,
+} from "../core/cards/render-card.ts";
 import { endWords, isChannel, renderResult } from "../core/cards/render-result.ts";
 import { deedOf } from "../core/cards/asking.ts";
 import { say } from "../slack/error-reply.ts";
@@ -245,12 +252,14 @@ function oncePerButton(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  const { policy, commands, attestationNote, emergency } = act.gateway;
+  const { policy, commands, attestationNote, emergency, nameOf, learnNames } = act.gateway;
   const reader = commands.find((one) => one.kind === "read" && one.readsRequests);
   if (!reader) throw outdated();
   await authorize({ command: reader, person, channelId }, act.gateway);
   const after = request.final ? await attestationNote(request, command) : undefined;
-  const card = renderCard(request, command, [], { policy, emergency, commands, after });
+  await learnNames(whoMaySkip(request, command, policy));
+  const known = { policy, emergency, nameOf, commands, after };
+  const card = renderCard(request, command, [], known);
   const result = renderResult(request, command, after, { isMentioned: false, commands });
   await act.reply.privately(request.final ? withResult(result, card) : card);
 }

@@ -29,11 +29,11 @@ export function guessButton(
   { command, input, words }: WordsRefusal["near"][number],
   index: number,
 ): ButtonSpec[] {
-  const base = runButton(words, `${dottedName(command)}:${index}`, input);
+  const base = runButton(`/${words}`, `${dottedName(command)}:${index}`, input);
   if (base.value.length > limits.buttonValue) return [];
   const verb = isChange(command) ? command.say.verb : "Show";
   if (command.class !== "disrupt" || hasForm(command)) return [base];
-  const text = `${words}. What runs there is interrupted.`;
+  const text = `/${words}. What runs there is interrupted.`;
   const confirm = { title: `${verb}?`, text, confirm: verb, style: "danger" as const };
   return [{ ...base, action: `${base.action}${confirmedSuffix}`, confirm }];
 }

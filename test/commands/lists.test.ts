@@ -39,6 +39,23 @@ describe("/vm list", () => {
     expect(complaintsOf(list)).toEqual([]);
   });
 
+  it("has another sign for a VM that runs and can't be verified, and says why", async () => {
+    const lacking = new Map([["vm-payments-db-1", "AMD's revocation list has expired"]]);
+    await using reading = await startReading({
+      drift: {
+        failing: async () => new Map(),
+        unverifiable: async () => lacking,
+        failure: async () => undefined,
+        verifiedAt: async () => undefined,
+      },
+    });
+    for (const words of ["vm list payments", "project show payments"]) {
+      const list = shownText(await reading.reads(words));
+      expect(list).toMatch(/\n❔ db-1 \| RUNNING, can't be verified \|/);
+      expect(list).toContain("❔ `db-1` can't be verified: AMD's revocation list has expired.");
+    }
+  });
+
   it("names its filters", async () => {
     expect(shownText(await demo.reads("vm list payments"))).toMatch(
       /^\*3 VMs\* in `payments`: 3 RUNNING\n/,

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  Markdown,
   channelLink,
   duration,
   escape,
@@ -9,8 +10,10 @@ import {
   mention,
   name,
   plain,
+  readable,
   when,
 } from "../../src/messages/markdown.ts";
+import { mrkdwn } from "../../src/messages/text-objects.ts";
 import { printable } from "../../src/text/terminal.ts";
 import { hostileTexts } from "./hostile.ts";
 import { anyCharacter } from "../support/any-character.ts";
@@ -52,6 +55,31 @@ describe("text from outside, put into a message", () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  it("is cut after it was escaped without ending in an entity, a mention, a link, or a code span", () => {
+    const parts = ["<<<&>>>", "`web-1`", "web & db", "a", "<U0VICTIM>"];
+    const whole = fc
+      .array(fc.oneof(fc.constantFrom(...parts), anything), { maxLength: 20 })
+      .map((texts) =>
+        texts.flatMap((text) => [md`${text}`.value, name(text).value, "<@U0AMIR>", when(0).value]),
+      );
+    fc.assert(
+      fc.property(whole, fc.integer({ min: 1, max: 400 }), (texts, most) => {
+        const text = texts.join(" ");
+        const shown = mrkdwn(new Markdown(text), most).text;
+        expect(shown.length).toBeLessThanOrEqual(Math.max(1, most));
+        if (text.length > most) expect(shown).toContain("…");
+        expect(shown.replaceAll(/<[^<>]*>|&(?:amp|lt|gt);/g, "")).not.toMatch(/[<>&]/);
+        expect(shown.split("`").length % 2).toBe(1);
+      }),
+      { numRuns: 300 },
+    );
+    expect(mrkdwn(md`${name("web-*")} ${"x".repeat(50)}`, 6).text).toBe("`web…`");
+  });
+
+  it("keeps the asterisk of a glob where its style is taken away", () => {
+    expect(readable(md`*3 VMs* (${name("web-*")})`).value).toBe("3 VMs (web-*)");
   });
 
   it("is cut at whole characters, with a sign that it was", () => {

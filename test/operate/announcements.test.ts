@@ -10,10 +10,17 @@ describe("the news of a freeze", () => {
   it("is announced once and in order, and shown by messages, when a process dies in the middle", async () => {
     await using here = await testJournal();
     const { redis, key, store: journal } = here;
-    const policy = { ...usual, audit: { channel: "C09AUDIT" } };
+    const team = { projects: ["pay-*"], channel: "C07PAY", view: [], operate: [], approve: [] };
+    const policy = {
+      ...usual,
+      access: { ...usual.access, administer: ["U0ADA", "U0AMIR"] },
+      audit: { channel: "C09AUDIT" },
+      alerts: { channel: "C08ALERTS" },
+      teams: { pay: { ...team, breakGlass: [] } },
+    };
     const { announce } = createNotices({ redis, key });
     const told: string[] = [];
-    const { tellBusy } = createAnnouncements({
+    const { tellStopped } = createAnnouncements({
       config: { policy },
       journal,
       async announce(notice) {
@@ -26,7 +33,9 @@ describe("the news of a freeze", () => {
     const work = freezeNewsWork({
       journal,
       commands: [thaw],
-      tellBusy,
+      tellStopped,
+      config: { policy },
+      namesOf: async () => (id) => id.replace("U0", "").toLowerCase(),
       async changed() {
         redrawn += 1;
         if (redrawn === 1) throw new Error("Command timed out");
@@ -45,10 +54,14 @@ describe("the news of a freeze", () => {
     await expect(takeAndHandle()).rejects.toThrow("Command timed out");
     expect(await pending()).toHaveLength(1);
     await takeAndHandle();
-    expect(told).toEqual([
-      "C09AUDIT: 🧊 vera froze all changes: incident 4711. What was not sent yet won't run; reads still work. /gatehouse thaw ends it.",
-      "C09AUDIT: Changes are allowed again: ada ended the freeze by vera (incident 4711). Requests that it canceled have Request again on their messages.",
-    ]);
+    const frozen =
+      "🧊 vera froze all changes: incident 4711. What was not sent yet won't run; reads still work. ada and amir can allow changes again with /gatehouse thaw.";
+    const thawed =
+      "Changes are allowed again: ada ended the freeze by vera (incident 4711). Requests that it canceled have Request again on their messages.";
+    const channels = ["C09AUDIT", "C08ALERTS", "C07PAY"];
+    expect(told).toEqual(
+      [frozen, thawed].flatMap((words) => channels.map((channel) => `${channel}: ${words}`)),
+    );
     expect(redrawn).toBe(3);
     expect(await pending()).toBeUndefined();
     expect(await journal.freezeNews.owed()).toEqual([]);

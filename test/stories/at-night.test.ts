@@ -174,7 +174,7 @@ describe("words about a VM", () => {
     await world.olivia.submits({ "Type db-1 to confirm": "db-1", Reason: "bad migration" });
     const card = await hears(world.amir, channel, /Restore db-1 in payments from nightly/);
     expect(card.text).toMatch(
-      /^olivia asks to restore db-1 \(payments\) from nightly: “bad migration”\. You lose what was written since \d+ s before the request\. 15 min to decide\.$/,
+      /^olivia asks to restore db-1 \(payments\) from nightly: “bad migration”\. Data written in the \d+ s before the request is lost\. 15 min to decide\.$/,
     );
     await world.amir.presses("Approve", { in: card.ts });
     await hearing(/Restored db-1 from nightly in/);

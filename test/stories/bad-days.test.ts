@@ -49,8 +49,8 @@ describe("words that can't be run", () => {
       "/vm rstart web-2": [
         "/vm has no rstart.",
         "Did you mean /vm start web-2 or /vm restart web-2?",
-        "[vm start web-2]",
-        "[vm restart web-2]",
+        "[/vm start web-2]",
+        "[/vm restart web-2]",
       ],
       "/vm restart web-2 --force": [
         "/vm restart has no --force. Nothing was done.",
@@ -178,7 +178,11 @@ describe("a day on which something else is down", () => {
     await world.olivia.types("ops", "/vm restart one");
     const request = await world.ended();
     expect(request.state).toBe("rejected");
-    await hears(world.olivia, "ops", /was not done: the compute service refused: key revoked/);
+    await hears(
+      world.olivia,
+      "ops",
+      /was not done: the compute service refused, saying “key revoked/,
+    );
     await hears(
       world.ada,
       "audit",
@@ -215,7 +219,11 @@ describe("a day on which something else is down", () => {
       world.compute.weather({ match: "POST /v1/*", status, message });
       await world.olivia.types("ops", "/vm restart one");
       expect((await world.ended()).state).toBe("rejected");
-      await hears(world.olivia, "ops", /the compute service refused: This server is protected/);
+      await hears(
+        world.olivia,
+        "ops",
+        /the compute service refused, saying “This server is protected/,
+      );
       world.compute.clear();
       await world.olivia.types("ops", `/vm restart ${other}`);
       await hears(world.olivia, "ops", new RegExp(`Restarted ${other}`));

@@ -72,7 +72,7 @@ describe("what is in Redis", () => {
     await rollouts(world.olivia, "/vm restart payments/web-1 db-1");
     await hears(world.olivia, "ops", /Restarted 2 VMs/);
     await world.olivia.types("ops", "/gatehouse digest now");
-    await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
+    await hears(world.vera, "ops", /train-7 in ml (?:is|has been) in ERROR/);
     await send(world, "prometheus", alertmanagerBody([{}]));
     const alert = await hears(world.olivia, "ops", /HighCpu on web-2/);
     await world.olivia.presses("Start", { in: alert.ts });

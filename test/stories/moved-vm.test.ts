@@ -103,7 +103,7 @@ describe("a VM that moved to another team's project", () => {
     expect(night).toMatch(/olivia restarted ledger-2/);
     expect(night).toMatch(/ledger-2 went to ERROR/);
     expect(await answerTo(olivia, "ops", "/gatehouse digest handover", /Handover/)).toMatch(
-      /🔥 HighCpu fires on ledger-2/,
+      /🔥 HighCpu has been firing on ledger-2/,
     );
     expect(await answerTo(olivia, "ops", "/gatehouse pins", /pin/i)).toContain("ledger-2");
     expect(await homeOf(olivia)).toMatch(/HighCpu/);

@@ -80,7 +80,7 @@ describe("what another team has", () => {
     expect(await world.client.hlen(world.key("digest-schedules"))).toBe(1);
     world.compute.edit.findVm("web-2").status = "ERROR";
     await world.amir.types("status", "/gatehouse digest now");
-    const digest = await hears(world.amir, "status", /web-2 in payments is in ERROR/);
+    const digest = await hears(world.amir, "status", /web-2 in payments (?:is|has been) in ERROR/);
     const line = (said: SeenMessage) =>
       said.blocks.find((block) => JSON.stringify(block).includes("*web-2*"))?.block_id ?? "";
     await world.olivia.chooses(line(digest), "Snooze 4 h for everyone here", { in: digest.ts });

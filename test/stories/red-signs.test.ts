@@ -133,9 +133,9 @@ it("a failing attestation isn't blamed on a restart long after the resize that c
   await olivia.types("ops", "/vm restart web-2");
   const card = await hears(olivia, "ops", /🔴 .*Restarted web-2.*, but its measurement still/);
   expect(wordsOf(card)).not.toContain("no longer matches");
-  const result = wordsOf(await hears(olivia, "ops", /It failed before this change, since/));
+  const result = wordsOf(await hears(olivia, "ops", /It has failed since .*, before this change/));
   expect(result).toMatch(
-    /🔴 Measurement: .* instead of .*\. It failed before this change, since .*\./,
+    /🔴 Measurement: .* instead of .*\. It has failed since .*, before this change\./,
   );
   await world.settled();
 });

@@ -35,6 +35,21 @@ describe("restarting a VM from Slack", () => {
   });
 });
 
+describe("a change while no worker runs", () => {
+  it("says so on its card at once, and starts when a worker does", async () => {
+    await using world = await startWorld({ roles: ["gateway"] });
+    await world.olivia.types("ops", "/vm restart web-2");
+    await hears(
+      world.olivia,
+      "ops",
+      /Requested\. No worker is running; it starts as soon as one does\./,
+    );
+    expect(world.compute.writes()).toEqual([]);
+    await world.startProcess("worker");
+    await hears(world.olivia, "ops", /Restarted web-2 in/);
+  });
+});
+
 describe("a service that dates its VMs anew for whatever happens to them", () => {
   const dated = () => startWorld({ compute: { withUpdatedAt: true } });
 

@@ -67,14 +67,14 @@ describe("words typed at 3 a.m.", () => {
   it("asks with a button what a slip meant, and once more before it interrupts", async () => {
     const said = await answerTo("/vm rstart train-7");
     expect(said).toMatch(
-      /^\/vm has no rstart\.\nDid you mean \/vm start train-7 or \/vm restart train-7\?\n\[vm start train-7\]\n\[vm restart train-7\]/,
+      /^\/vm has no rstart\.\nDid you mean \/vm start train-7 or \/vm restart train-7\?\n\[\/vm start train-7\]\n\[\/vm restart train-7\]/,
     );
     expect(JSON.stringify(world.olivia.seesChannel("ops").messages.at(-1))).toContain(
       "vm restart train-7. What runs there is interrupted.",
     );
-    await world.olivia.presses("vm restart train-7", { confirm: "no" });
+    await world.olivia.presses("/vm restart train-7", { confirm: "no" });
     expect(paths()).toEqual([]);
-    await world.olivia.presses("vm restart train-7");
+    await world.olivia.presses("/vm restart train-7");
     await hears(world.olivia, "ops", /Restart of train-7/);
   });
 
@@ -83,7 +83,7 @@ describe("words typed at 3 a.m.", () => {
     await titleIs("Delete a project");
     await world.olivia.closes({ all: true });
     await answerTo("/project delte staging");
-    await world.olivia.presses("project delete staging");
+    await world.olivia.presses("/project delete staging");
     await titleIs("Delete a project");
     expect(await world.store.openIds()).toEqual([]);
     expect(paths()).toEqual([]);

@@ -125,7 +125,7 @@ export const emergency: EmergencyWords = {
   reasonHint: "For the review.",
   help: md`In an emergency: --break-glass.`,
   instead: md`In an emergency: --break-glass.`,
-  onCard: md`In an emergency: --break-glass.`,
+  onCard: (who) => md`${who} in an emergency: --break-glass.`,
 };
 
 export const attest = defineCommand({

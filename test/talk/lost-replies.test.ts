@@ -55,6 +55,17 @@ it("a lost answer to a button is told, too; the Home tab is just opened again", 
   expect(await noticesAbout({ ...base, kind: "home" })).toEqual([]);
 });
 
+it("a lost answer to a mention is told by its words, with a button or a way", async () => {
+  const mentioned = (text: string): Interaction => ({ ...base, kind: "mention", text });
+  const [read] = await noticesAbout(mentioned("vm list"));
+  expect(read?.message.text).toContain("answered “vm list”");
+  expect(buttonsOf(read)).toEqual(['"text":"Ask again"']);
+  const [words] = await noticesAbout(mentioned("do something about it"));
+  expect(words?.message.text).toBe(
+    "Slack lost Gatehouse's answer to “do something about it”. Mention Gatehouse again with these words.",
+  );
+});
+
 it("a reply that was lost says of a change of one target whether it has run, and offers what has not", async () => {
   const [not] = await noticesAbout(typed("vm start gpu-1"));
   expect(not?.message.text).toBe("/vm start gpu-1 has not run: Slack was unavailable.");

@@ -50,6 +50,8 @@ function groupOf(
       vms: vms.map((label) => ({ label, id: vmTarget(label).id })),
       events: [],
       told: 0,
+      firings: 1,
+      urgentAt: at,
       requests: [],
     },
     state: "firing",

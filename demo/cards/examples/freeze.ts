@@ -10,8 +10,8 @@ export const examples: readonly Example[] = [
   {
     name: "a freeze",
     reader: "channels that wait",
-    make: ({ who, why }) => freezeNews({ by: who, reason: why }, thaw),
-    push: "🧊 olivia froze all changes: bad migration. What was not sent yet won't run; reads still work. /gatehouse thaw ends it.",
+    make: ({ who, why }) => freezeNews({ by: who, reason: why }, thaw, "ada"),
+    push: "🧊 olivia froze all changes: bad migration. What was not sent yet won't run; reads still work. ada can allow changes again with /gatehouse thaw.",
   },
   {
     name: "/gatehouse freeze",

@@ -3,7 +3,7 @@ import { shortFingerprint } from "../../core/permit/fingerprint.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, context, section } from "../../messages/blocks.ts";
 import { sentence } from "../../messages/card.ts";
-import { type Markdown, lines, md, name, when } from "../../messages/markdown.ts";
+import { type Markdown, lines, md, name, when, withFullStop } from "../../messages/markdown.ts";
 import { needsInWords } from "../../core/permit/approval-rule.ts";
 import { type Target, defineCommand, target } from "../../registry/define.ts";
 import { recentRequests } from "../../core/request/lists.ts";
@@ -79,9 +79,9 @@ async function historyOf(request: StoredRequest, reading: ReadContext): Promise<
     ({ at, name: voter, vote }) =>
       md`• ${when(at)} ${voter} ${vote === "approve" ? "approved" : "denied"}`,
   );
-  const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). State: ${stateWords(state)}${reasonNow ? md`: ${reasonNow}` : ""}.`;
+  const head = md`*${record.command}* of ${name(of.name)} (${name(of.id)}), requested by ${requester.name} at ${when(record.createdAt)} (${name(record.id)}). ${withFullStop(md`State: ${stateWords(state)}${reasonNow ? md`: ${reasonNow}` : ""}`)}`;
   const reason = record.reason === undefined ? undefined : md`Reason: “${record.reason}”`;
-  const rule = approval && md`Why: ${approval.why}.`;
+  const rule = approval && withFullStop(md`Why: ${approval.why}`);
   const fingerprint = approval && md`Fingerprint ${name(shortFingerprint(approval.digest))}`;
   // While it waits, the reader knows the request and asks for the rule. Later it's the outcome.
   const [first, second] = rule && state === "draft" ? [rule, head] : [head, rule];

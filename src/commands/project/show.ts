@@ -17,7 +17,7 @@ import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
 import { countByStatus, firstOf, redFirst, statusSign } from "../../fleet/inventory/known.ts";
 import { isoTime, readAt, projectShape, vmShape } from "../shapes.ts";
-import { vmCells, whyRed } from "../vm-rows.ts";
+import { vmCells, whyNotGreen } from "../vm-rows.ts";
 import { timeField } from "../vm/show.ts";
 
 const maxRows = 50;
@@ -43,10 +43,12 @@ export const show = defineCommand({
     const vms = await unlessUnreachable(Promise.resolve(reading));
     if (vms instanceof ComputeError) return lastKnown(found, vms, context_);
     await inventory.note({ project });
-    const failing = await drift.failing(vms.map(({ id }) => id));
+    const ids = vms.map(({ id }) => id);
+    const failing = await drift.failing(ids);
+    const attested = { failing, unverifiable: await drift.unverifiable(ids) };
     const some = firstOf(vms, maxRows, redFirst(failing));
     const rows = some.map((vm) => [
-      ...vmCells(vm, vm.name, failing),
+      ...vmCells(vm, vm.name, attested),
       String(vm.specs?.cpu ?? ""),
       String(vm.specs?.memory ?? ""),
       vm.ipAddress ?? "",
@@ -55,7 +57,7 @@ export const show = defineCommand({
       const { block, shown } = table(`VMs of ${project.name}`, columns, rows.slice(0, many));
       return [
         block,
-        whyRed(some.slice(0, shown), failing),
+        whyNotGreen(some.slice(0, shown), attested),
         showOneOf(some.slice(0, shown)),
         context(
           vms.length > shown

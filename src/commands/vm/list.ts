@@ -31,7 +31,7 @@ import {
   rowsOf,
 } from "../pages.ts";
 import { listedVmShape } from "../shapes.ts";
-import { vmCells, whyRed } from "../vm-rows.ts";
+import { vmCells, whyNotGreen } from "../vm-rows.ts";
 
 type Order = (a: KnownVm, b: KnownVm) => number;
 
@@ -85,7 +85,7 @@ export const list = defineCommand({
   inOwnWords: (text) => (asksForTrouble.test(text) ? {} : undefined),
   args,
   async answer(given, context_: ReadContext) {
-    const { within, all, wanted, vms, page, state, failing, order } = await selected(
+    const { within, all, wanted, vms, page, state, failing, unverifiable, order } = await selected(
       given,
       context_,
     );
@@ -110,7 +110,7 @@ export const list = defineCommand({
     const calledOf = (vm: KnownVm) =>
       named.get(vm.name)?.length === 1 ? vm.name : `${vm.projectName}/${vm.name}`;
     const rows = page.rows.map((vm) => [
-      ...vmCells(vm, calledOf(vm), failing),
+      ...vmCells(vm, calledOf(vm), { failing, unverifiable }),
       shortened(plain(vm.projectName, 1_000), mostInProject),
       ...restOf(vm),
     ]);
@@ -125,7 +125,7 @@ export const list = defineCommand({
       return [
         section(head),
         block,
-        whyRed(page.rows.slice(0, shown), failing),
+        whyNotGreen(page.rows.slice(0, shown), { failing, unverifiable }),
         showOneOf(page.rows.slice(0, shown)),
         context(lines(isPart && narrower, age)),
         buttons([...pageButtons(page, { command: "vm.list", input }), ...(isPart ? [whole] : [])]),
@@ -178,9 +178,14 @@ async function selected(
   const all = await inventory.vms(within ? { projectId: within.id } : {});
   const wanted = status === undefined ? undefined : plainForm(status).toUpperCase();
   const vms = wanted === undefined ? all : all.filter((vm) => vm.status.toUpperCase() === wanted);
-  const [state, failing] = await Promise.all([inventory.state(), drift.failing()]);
+  const [state, failing, unverifiable] = await Promise.all([
+    inventory.state(),
+    drift.failing(),
+    drift.unverifiable(),
+  ]);
   const order = sort === "trouble" ? then(redFirst(failing)) : vmOrders[sort];
-  return { within, all, wanted, vms, page: pageOf(vms, order, page, state), state, failing, order };
+  const rows = pageOf(vms, order, page, state);
+  return { within, all, wanted, vms, page: rows, state, failing, unverifiable, order };
 }
 
 const columns = ["Name", "Status", "Project", "Region", "CPU", "Memory"];

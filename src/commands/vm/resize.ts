@@ -31,7 +31,7 @@ export const resize = defineCommand({
         md`CPU ${step(now?.cpu, cpu)}, memory ${step(now?.memory, memory)} (in the compute service's units).`,
         ...doubt("CPU", now?.cpu, cpu),
         ...doubt("memory", now?.memory, memory),
-        ...(what.isPinned ? [pinned] : []),
+        ...(what.undoes ? [md`It undoes ${what.undoes}.`] : what.isPinned ? [pinned] : []),
       ];
     },
   },

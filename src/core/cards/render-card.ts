@@ -2,7 +2,8 @@ import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { type Message, context, section } from "../../messages/blocks.ts";
 import { type ButtonSpec, menu } from "../../messages/buttons.ts";
-import { lineList, sentence, card, withParts } from "../../messages/card.ts";
+import { blockWeight, cut, limits } from "../../messages/limits.ts";
+import { lineList, roomBeside, sentence, card, withParts } from "../../messages/card.ts";
 import { howToOpen } from "../../messages/channel-errors.ts";
 import {
   Markdown,
@@ -14,9 +15,11 @@ import {
   mention,
   name,
   when,
+  withFullStop,
   dayAndTime,
 } from "../../messages/markdown.ts";
-import { type Confirming, askOnce, canSkipApprovals, interruption } from "../permit/refusal.ts";
+import { type Confirming, askOnce, interruption, whoSkipsApprovals } from "../permit/refusal.ts";
+import { type NameOf, peopleInWords } from "../permit/access.ts";
 import { boardOf } from "../../redis/board.ts";
 import {
   type ChangeCommand,
@@ -78,14 +81,17 @@ interface CardFacts {
   note?: Markdown | undefined;
   /** Changes of the target while the request waits for approval. */
   since?: SinceRequest;
+  /** No worker runs that could begin with it. */
+  isStranded?: boolean;
   /** The note about the VM after the change. */
   after?: AfterNote | undefined;
   /**
    * Says whether a button asks for confirmation by itself, and whether somebody may skip approvals.
    */
   policy?: (Confirming & Partial<Pick<Policy, "access" | "teams">>) | undefined;
-  /** Texts about changes that skip approvals, if some can. */
+  /** Texts about changes that skip approvals, if some can, and the names of people. */
   emergency?: EmergencyWords | undefined;
+  nameOf?: NameOf;
   /** Commands from which the card may offer another one. */
   commands?: readonly Command[] | undefined;
 }
@@ -98,12 +104,20 @@ export function renderCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[] = [],
-  { from = md``, note, since = [], after, policy, emergency, commands }: CardFacts = {},
+  facts: CardFacts = {},
 ): Message {
+  const { from = md``, note, since = [], after, policy, emergency, nameOf, commands } = facts;
   const { record, state, final } = request;
   const view = cardViewOf(request);
   if (view === "asking")
-    return askingCard(request, command, approvers, { from, note, policy, emergency, since });
+    return askingCard(request, command, approvers, {
+      from,
+      note,
+      policy,
+      emergency,
+      nameOf,
+      since,
+    });
   const { sign, text } = outcomeOf(request, command, after);
   const below = {
     meta: [
@@ -115,7 +129,9 @@ export function renderCard(
     ways: cardButtons(request, command, { policy, commands, after }),
   };
   if (final) return card({ sign, title: text, ...below });
-  const now = stateLine(request, command);
+  const now = facts.isStranded
+    ? md`Requested. No worker is running; it starts as soon as one does.`
+    : stateLine(request, command);
   const what = targetName(record.target);
   return card({
     title: titleOf(request, command),
@@ -183,12 +199,13 @@ function askingCard(
   request: StoredRequest,
   command: ChangeCommand,
   approvers: readonly string[],
-  { from, note, policy = { confirm: [] }, emergency, since = [] }: CardFacts,
+  { from, note, policy, emergency, nameOf, since = [] }: CardFacts,
 ): Message {
   const called = mentions(approvers);
   const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
   const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
-  if (emergency && canBreakGlass(request, command, policy)) by.push(emergency.onCard);
+  const skipping = whoMaySkip(request, command, policy);
+  if (emergency && skipping.length > 0) by.push(emergency.onCard(peopleInWords(skipping, nameOf)));
   const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return card({
     push: askingNews(request, command),
@@ -197,17 +214,17 @@ function askingCard(
 }
 
 /**
- * Whether approvals of this request could be skipped. An undo can't skip them, because nobody types
- * it as a command.
+ * The people and groups who could skip the approvals of this request. Nobody can skip those of an
+ * undo, because nobody types it as a command.
  */
-function canBreakGlass(
+export function whoMaySkip(
   { record }: StoredRequest,
   command: ChangeCommand,
-  { access, teams = {} }: NonNullable<CardFacts["policy"]>,
-): boolean {
+  { access, teams = {} }: NonNullable<CardFacts["policy"]> = { confirm: [] },
+): readonly string[] {
   const { target, input } = record;
-  const judged = { command, targets: [target], input };
-  return !!access && undoneBy(record) === undefined && canSkipApprovals(judged, { access, teams });
+  if (!access || undoneBy(record) !== undefined) return [];
+  return whoSkipsApprovals({ command, targets: [target], input }, { access, teams });
 }
 
 /** Returns the title: `⏳ Restore db-1 in payments from nightly`. */
@@ -229,7 +246,7 @@ function stateLine(request: StoredRequest, command: ChangeCommand): Markdown {
   switch (cardViewOf(request)) {
     case "waiting": {
       const holder = holderOf(stage);
-      if (!holder) return md`Waiting: ${whyOf(stage)}.`;
+      if (!holder) return withFullStop(md`Waiting: ${whyOf(stage)}`);
       const { requesterName, command: other = "request", request: id, unknown } = holder;
       if (unknown)
         return md`Waiting for a person: did the ${unknown.noun} of ${when(unknown.sentAt, "{time}")} happen?`;
@@ -432,19 +449,23 @@ export function renderSharedCard(
     told.length > 0
       ? lines(...told.map((theirs) => sumUp(theirs, hasLines)))
       : md`*${members.length} requests*: ${countsOf(members)}`;
-  const rows = members.map(lineOf);
   const notes = noteLines(told.flat());
   const choices = members.map(({ request, command, note }): [string, string] => [
     `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
     JSON.stringify({ request: request.record.id }),
   ]);
+  const noted = notes.length > 0 ? section(lines(...notes)) : undefined;
+  const choose = menu({ label: "Details of one…", action: "request:show", options: choices });
+  const room = roomBeside(section(title(true)), noted, choose);
   return card({
     title: title(true),
     push: title(false),
     body: [
-      lineList(rows, { rest: (left) => md`… ${left} more: choose one below for its details.` }),
-      notes.length > 0 ? section(lines(...notes)) : undefined,
-      menu({ label: "Details of one…", action: "request:show", options: choices }),
+      lineList(shortenedLines(members.map(lineOf), room), {
+        rest: (left) => md`… ${left} more: choose one below for its details.`,
+      }),
+      noted,
+      choose,
     ],
   });
 }
@@ -514,22 +535,52 @@ function sumUp(theirs: readonly Member[], hasLines = false): Markdown {
   return md`${symbol} ${who} ${done} of ${theirs.length} done, ${theirs.length - done} not.`;
 }
 
+/** A line of a shared card: what is said of the request, and who made it. */
+interface MemberLine {
+  text: Markdown;
+  who: Markdown;
+}
+
+/** The characters of the longest lines are cut, so that each request has its line. */
+function shortenedLines(all: readonly MemberLine[], room: number): Markdown[] {
+  const whole = ({ text, who }: MemberLine) => md`${text} ${who}`;
+  // Each section has its own weight, and each line its break.
+  const sectionsAt = Math.ceil(room / limits.section) + 1;
+  let left = room - sectionsAt * blockWeight;
+  let longest = 0;
+  for (const [n, length] of all
+    .map((line) => whole(line).value.length + 1)
+    .toSorted((a, b) => a - b)
+    .entries()) {
+    longest = Math.floor(left / (all.length - n));
+    if (length > longest) break;
+    longest = Infinity;
+    left -= length;
+  }
+  return all.map((line) => {
+    const most = longest - 2 - line.who.value.length;
+    return whole(most === Infinity ? line : { ...line, text: shorter(line.text, most) });
+  });
+}
+
+const shorter = (text: Markdown, most: number) => new Markdown(cut(text.value, Math.max(1, most)));
+
 function countsOf(members: readonly Member[]): string {
   const byState = Map.groupBy(members, ({ request }) => stateWords(request.state));
   return [...byState].map(([words, same]) => `${same.length} ${words}`).join(", ");
 }
 
-function lineOf({ request, command, note }: Member): Markdown {
+function lineOf({ request, command, note }: Member): MemberLine {
   const { record, state, stage } = request;
-  const who = record.requester.name;
+  const who = md`(${record.requester.name})`;
   const { sign: symbol, text } = outcomeOf(request, command, note);
-  if (cardViewOf(request) === "ended") return md`${symbol} ${text} (${who})`;
+  if (cardViewOf(request) === "ended") return { text: md`${symbol} ${text}`, who };
   const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
   if (boardOf(request.delivered) === undefined && state === "unknown")
-    return md`${what}: outcome unknown, see its own message (${who})`;
+    return { text: md`${what}: outcome unknown, see its own message`, who };
   const since = when(sentAtOf(request), "{time}");
   const why = stage.state === "authorized" && stage.why ? md`: ${stage.why}` : md``;
-  return md`${what}: ${stateWords(state)} since ${since}${why} (${who})`;
+  return { text: md`${what}: ${stateWords(state)} since ${since}${why}`, who };
 }
 
 /** Returns the notes. A note that is the same for several requests is said once. */
@@ -571,7 +622,7 @@ export function renderAsked(
     lines: [
       sinceLine(known.since ?? []),
       askingLine(request),
-      md`Those who decide see it in ${where}`,
+      md`The approvers see it in ${where}`,
     ],
     ways: cardButtons(request, command),
   });

@@ -1,6 +1,6 @@
 import { type Message } from "../../messages/blocks.ts";
 import { sentence } from "../../messages/card.ts";
-import { type Markdown, md, name } from "../../messages/markdown.ts";
+import { type Markdown, md, name, withFullStop } from "../../messages/markdown.ts";
 import type { Command } from "../../registry/define.ts";
 import { isChannel } from "../cards/render-result.ts";
 import type { Journal } from "../request/journal.ts";
@@ -40,15 +40,17 @@ export function thawNews(by: string, ended: { by: string; reason: string }): Mes
 }
 
 /**
- * Renders the news of a freeze, for channels where people wait for something. `endCommand` is the
- * command that ends the freeze, if there is one.
+ * Renders the news of a freeze, for channels of those whom it stops. `endCommand` is the command
+ * that ends the freeze, if there is one, and `who` names those who may.
  */
 export function freezeNews(
   { by, reason }: { by: string; reason: string },
   endCommand: Pick<Command, "name"> | undefined,
+  who: string,
 ): Message {
-  const way = endCommand && md` ${name(`/${endCommand.name}`)} ends it.`;
+  const ends = endCommand && name(`/${endCommand.name}`);
+  const way = who === "" ? md`${ends} ends it.` : md`${who} can allow changes again with ${ends}.`;
   return sentence(
-    md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}. What was not sent yet won't run; reads still work.${way ?? ""}`,
+    md`${withFullStop(md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}`)} What was not sent yet won't run; reads still work.${ends ? md` ${way}` : ""}`,
   );
 }

@@ -2,6 +2,7 @@ import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Log } from "../../log/log.ts";
 import { workOnRequest } from "../../log/traces.ts";
+import type { NameOf } from "../permit/access.ts";
 import { needsOf } from "../permit/approval-rule.ts";
 import { type BoardPlace, boardOf } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
@@ -30,6 +31,7 @@ import {
   renderExpired,
   renderStaleCard,
   renderUnknownElsewhere,
+  whoMaySkip,
   withResult,
 } from "../cards/render-card.ts";
 import {
@@ -54,6 +56,9 @@ import { deciderOf, callOf } from "../request/stage.ts";
 import type { EmergencyWords } from "../../registry/emergency.ts";
 import { showOrSay } from "../../slack/refused-message.ts";
 
+/** How soon it is looked again whether a worker runs that can begin with a request (ms). */
+const lookForWorkerMs = 2_000;
+
 /** The most permalinks that a process remembers. */
 const maxLinks = 1_000;
 
@@ -74,6 +79,10 @@ export function requestSource(options: {
   offered?: readonly Command[];
   /** The words for changes that skip approvals. Undefined when none can. */
   emergency?: EmergencyWords | undefined;
+  /** Whether a worker is alive, which begins with what was requested. */
+  hasWorker(): Promise<boolean>;
+  /** Reads the names of people and groups. */
+  namesOf(ids: readonly string[]): Promise<NameOf>;
   web: Web;
   /**
    * The policy is read at each use. It says who may approve when the request doesn't say it, and
@@ -137,13 +146,18 @@ export function requestSource(options: {
     }
     const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
     const since = (await options.around?.changesSince(request)) ?? [];
-    const messages = isSaidElsewhere ? [] : messagesDue(request, command, since);
+    // A request that nothing stops is begun at once, if a worker is there.
+    const isToBegin = request.state === "authorized" && cardViewOf(request) === "running";
+    const isStranded = isToBegin && !(await options.hasWorker());
+    const messages = isSaidElsewhere ? [] : messagesDue(request, command, { since, isStranded });
     const isTold = messages.every(({ mark }) => isSaid(mark));
     if (isTold && isToldElsewhere(request) && said["told-elsewhere"] === undefined) {
       await options.tellElsewhere(request, command);
       await outbox.remember(id, { "said:told-elsewhere": "1" });
     }
-    return { createdAt: record.createdAt, revision, messages, work: workOnRequest(record) };
+    const waitMs = isToBegin && !isSaidElsewhere ? lookForWorkerMs : 0;
+    const work = workOnRequest(record);
+    return { createdAt: record.createdAt, revision, messages, waitMs, work };
   }
 
   /**
@@ -185,7 +199,7 @@ export function requestSource(options: {
   function messagesDue(
     request: StoredRequest,
     command: ChangeCommand,
-    since: SinceRequest,
+    { since, isStranded }: { since: SinceRequest; isStranded: boolean },
   ): Owed[] {
     const { delivered, record, state, final } = request;
     const { said } = delivered;
@@ -210,7 +224,10 @@ export function requestSource(options: {
         const after = await note();
         const { policy } = options.config;
         const { emergency, offered } = options;
-        const known = { since, after, policy, emergency, commands: offered };
+        const skipping =
+          cardViewOf(request) === "asking" ? whoMaySkip(request, command, policy) : [];
+        const nameOf = emergency && (await options.namesOf(skipping));
+        const known = { since, isStranded, after, policy, emergency, nameOf, commands: offered };
         const place = { ...(await placeOnCard(request)), ...known };
         const shown = renderCard(request, command, approversOf(request), place);
         return final && isResultIn("card", "result")
@@ -220,7 +237,7 @@ export function requestSource(options: {
       shows: {
         field: "face",
         before: delivered.cardView ?? "",
-        now: `${faceOf(request, since)}${isLinked(request) ? " linked" : ""}`,
+        now: `${faceOf(request, since)}${isLinked(request) ? " linked" : ""}${isStranded ? " no-worker" : ""}`,
         standsAt: delivered.card,
         isLast,
         asks: isShownAsking(delivered.cardView) && delivered.formerCard === undefined,

@@ -332,7 +332,7 @@ async function recordRefusal(
     }
   }
   const why = answer.serviceMessage
-    ? `the compute service refused: ${answer.serviceMessage}`
+    ? `the compute service refused, saying “${answer.serviceMessage}”`
     : `the compute service refused (${answer.status ?? answer.kind})`;
   return moveAndPoll(claimed, (now) => rejected(now, learned, why), why, by);
 }

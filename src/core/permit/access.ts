@@ -112,7 +112,7 @@ export function whoAre(list: readonly string[]) {
   };
 }
 
-type NameOf = ((id: string) => string | undefined) | undefined;
+export type NameOf = ((id: string) => string | undefined) | undefined;
 
 const maxNamed = 8;
 
@@ -143,6 +143,10 @@ export function namesInWords(entries: readonly string[], nameOf: NameOf, most = 
   const rest = names.length - most;
   return allOf.format(rest > 0 ? [...names.slice(0, most), `${rest} more`] : names);
 }
+
+/** The same, where `*` among the entries stands for everybody who may use Gatehouse. */
+export const peopleInWords = (entries: readonly string[], nameOf: NameOf): string =>
+  entries.includes("*") ? "every full member" : namesInWords(entries, nameOf);
 
 const maxInSentence = 3;
 const allOf = new Intl.ListFormat("en-US", { type: "conjunction" });

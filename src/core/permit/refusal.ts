@@ -225,17 +225,16 @@ function emergencyRefusal(asked: Asked): PolicyRefusal | undefined {
 }
 
 /**
- * Whether every place of gatehouse.yml that decides about this lists somebody who may have it run
- * without approvals.
+ * Whom every place of gatehouse.yml that decides about this lets run it without approvals. Where
+ * several places decide, whoever one of them lists may have the right from the others by a group.
  */
-export function canSkipApprovals(
+export function whoSkipsApprovals(
   judged: Judged,
   policy: Pick<Policy, "access" | "teams">,
-): boolean {
-  const over = placesOver(judged, policy);
-  return (
-    takesBreakGlass(judged.command) && over.every(({ rights }) => rights.breakGlass.length > 0)
-  );
+): readonly string[] {
+  if (!takesBreakGlass(judged.command)) return [];
+  const over = placesOver(judged, policy).map(({ rights }) => rights.breakGlass);
+  return over.some((entries) => entries.length === 0) ? [] : [...new Set(over.flat())];
 }
 
 /** Returns the places of gatehouse.yml that decide about this. */

@@ -10,6 +10,7 @@ import {
   mayNameSeveral,
   targetWords,
 } from "../../registry/invocation.ts";
+import { compileTargetGlobs } from "../permit/refusal.ts";
 import { isGlob } from "../../text/glob.ts";
 
 type Named = Pick<ChangeInvocation, "command" | "input">;
@@ -80,23 +81,37 @@ export async function resolveOne(
 }
 
 /**
- * The one target that a refused command names, if it is known and this inventory shows it to the
- * person. Undefined alike for a name that nobody has and for one that they don't see: nothing is
+ * The targets that a refused command names, as far as they are known and this inventory shows them
+ * to the person. A name that nobody has and one that they don't see are left out alike: nothing is
  * asked of the compute service, so the answer takes as long for both.
  */
-export async function targetOfRefused(
+export async function targetsOfRefused(
   viewing: Viewing,
   asked: { command: Command; input: Input },
   { inventory }: WithInventory,
-): Promise<Target | undefined> {
+): Promise<readonly Target[]> {
   checkAsking(viewing);
   const kind = targetArgument(asked.command)?.target;
-  const [words, ...others] = targetWords(asked);
-  if (kind === undefined || words === undefined || others.length > 0) return undefined;
+  if (kind === undefined) return [];
+  const words = targetWords(asked).slice(0, mostNamedInRefusal);
   const how = { onlyKnown: true };
-  const found =
-    kind === "vm" ? await inventory.findVm(words, how) : await inventory.findProject(words, how);
-  return "found" in found ? withSharedName(targetOf(found.found), inventory) : undefined;
+  const each = await Array.fromAsync(words, async (word) => {
+    if (kind === "vm" && isGlob(word))
+      return inventory.vms().then((all) => all.filter(named(word)));
+    const found =
+      kind === "vm" ? await inventory.findVm(word, how) : await inventory.findProject(word, how);
+    return "found" in found ? [found.found] : [];
+  });
+  const known = new Map(each.flat().map((one) => [one.id, targetOf(one)]));
+  return Promise.all([...known.values()].map((one) => withSharedName(one, inventory)));
+}
+
+/** The most words whose targets are looked up for the words of a refusal. */
+const mostNamedInRefusal = 20;
+
+function named(glob: string): (vm: KnownVm) => boolean {
+  const matches = compileTargetGlobs([glob]);
+  return (vm) => matches({ kind: "vm", ...vm });
 }
 
 export interface Several {

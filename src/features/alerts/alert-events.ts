@@ -113,5 +113,5 @@ function groupWords(
   const isTold = told.some(({ isMissing }) => !isMissing);
   return isTold
     ? md`✅ ${what} ended ${dayAndTime(over)}${by}`
-    : md`⚪ ${what}: ${name(group.record.source)} reported it no longer from ${dayAndTime(over)} on.`;
+    : md`⚪ ${what}: ${name(group.record.source)} stopped reporting it ${dayAndTime(over)}.`;
 }

@@ -20,16 +20,19 @@ import { closedIn, openPlace, tryAgainMs } from "../../core/deliver/open-place.t
 import {
   type View,
   firingOn,
+  isRestart,
   mostWithControls,
   renderAlert,
   renderCall,
   renderEvents,
   renderMoved,
 } from "./render-alert.ts";
+import type { ChannelCalls } from "./channel-calls.ts";
 import { newsAt } from "./tell-features.ts";
 import { groupsByVm, renderOverview } from "./render-overview.ts";
 import { readRecentFacts } from "./recent-facts.ts";
 import type { RemedyPart } from "../alert-part.ts";
+import { highestRank } from "./severity-rank.ts";
 import { calledFor, sourcesSection } from "./sources.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { deadlineMs, deadlineSignal } from "../../deadline.ts";
@@ -50,8 +53,19 @@ const ownCardMs = 3_000;
 /** How often a group whose card stands in another channel tries its own one again (ms). */
 const homeAgainMs = 30_000;
 
-/** The key of the message that called a person or a group. */
-const calls = (who: string) => `call:${who}`;
+/** The key of the message that called a person or a group for this firing of an alert group. */
+const callFor = (who: string, firing: number) => `call:${who}${firing > 1 ? ` ${firing}` : ""}`;
+
+/** How soon a group looks whether another one has called for both (ms). */
+const lookAgainMs = 1_000;
+
+/** Somebody whom no message has called yet. `key` is that of the message that will. */
+interface Uncalled {
+  who: string;
+  key: string;
+  rank: number;
+  urgentAt: number;
+}
 
 /** The present: Redis time (ms), and the freeze. */
 type Now = Pick<View, "frozen"> & { now: number };
@@ -62,6 +76,7 @@ type Now = Pick<View, "frozen"> & { now: number };
  */
 export function alertSource(options: {
   alerts: Alerts;
+  calls: ChannelCalls;
   store: Pick<Journal, "freezeState" | "getMany" | "recentIds">;
   inventory: Pick<Inventory, "seenIn">;
   compute: { vms: Pick<Compute["vms"], "get"> };
@@ -105,11 +120,11 @@ export function alertSource(options: {
       return prepareAlert(id, await alerts.outbox.get(id));
     const owed = overview
       ? await messagesOfOverview(overview, fields, as)
-      : alert && messagesOfGroup(alert, as);
+      : alert && (await messagesOfGroup(alert, as));
     return { createdAt, revision, messages: [], ...owed };
   };
 
-  function messagesOfGroup(alert: StoredAlert, as: Now) {
+  async function messagesOfGroup(alert: StoredAlert, as: Now) {
     const { record, createdAt, delivered, state, revision } = alert;
     const { events } = record;
     const { now, frozen } = as;
@@ -125,13 +140,21 @@ export function alertSource(options: {
     const view = (reads = 0) => viewOf(alert, channelId, as, reads);
     const thread = { channelId, threadTs: standsAt?.ts };
     const keys = events.map((_event, n) => `event:${record.told + n}`);
-    const called = calledBy([alert]);
-    const uncalled = called.filter((who) => !isSaid(said[calls(who)]));
+    const called = [...calledBy(alert)];
+    const uncalled = called
+      .map(([who, rank]) => ({ who, rank, key: callFor(who, record.firings) }))
+      .filter((one) => !isSaid(said[one.key]))
+      .map((one) => ({ ...one, urgentAt: record.urgentAt }));
+    const { calling, isWaiting } = await claimed(alert.id, uncalled, channelId, [alert.id]);
+    const calls = callsBy(alert.id, calling);
     // Only the first post notifies people. A card that is posted again elsewhere mentions nobody.
-    const isOnCard = (who: string) => said[calls(who)] === standsAt?.ts;
-    const onCard = isSaid(said["card"]) ? called.filter(isOnCard) : uncalled;
+    const isOnCard = ([who]: [string, number]) => said[callFor(who, 1)] === standsAt?.ts;
+    const isPosted = isSaid(said["card"]);
+    const onCard = isPosted ? called.filter(isOnCard).map(([who]) => who) : calls.whom;
     const from = keys.findIndex((key) => !isSaid(said[key]));
     const [key, ...also] = from < 0 ? [] : keys.slice(from);
+    const isCallingAgain =
+      isPosted && key && isRestart(events.slice(from)) && calls.whom.length > 0;
     // One message tells all waiting events, so that the thread of a flapping group doesn't lag
     // behind.
     const untold: Owed[] = key
@@ -140,10 +163,12 @@ export function alertSource(options: {
             key,
             mark: said[key],
             place: thread,
-            render: async () => renderEvents(events.slice(from), await view()),
-            covers: also,
-            turn: "event",
-            urgency: "rest",
+            render: async () =>
+              renderEvents(events.slice(from), await view(), isCallingAgain ? calls.whom : []),
+            covers: [...also, ...(isCallingAgain ? calls.keys : [])],
+            ...(isCallingAgain
+              ? { turn: "call", urgency: "result", onSaid: calls.onSaid }
+              : { turn: "event", urgency: "rest" }),
           },
         ]
       : [];
@@ -154,7 +179,8 @@ export function alertSource(options: {
       render: async () => renderAlert(await view(mostWithControls), onCard),
       shows,
       urgency: "rest",
-      covers: [...keys, ...uncalled.map(calls)],
+      covers: [...keys, ...calls.keys],
+      onSaid: calls.onSaid,
       onClosed: whenClosed(alert.id, channelId),
       join:
         now - createdAt < deadlineMs(ownCardMs)
@@ -182,23 +208,57 @@ export function alertSource(options: {
     return {
       messages: [
         card,
-        ...callsOwed(uncalled, said, thread, async () => [await view()]),
+        ...(isCallingAgain ? [] : callsOwed(calls, said, thread, async () => [await view()])),
         ...untold,
         ...former,
       ],
-      waitMs: isAway ? Math.min(waitMs || homeAgainMs, homeAgainMs) : waitMs,
+      waitMs: soonest(waitMs, isAway && homeAgainMs, isWaiting && lookAgainMs),
     };
   }
 
-  /** The people and groups whom the sources of these groups call for what fires now. */
-  function calledBy(groups: readonly StoredAlert[]): readonly string[] {
+  /** The people and groups whom the group's source calls for what fires now, each with the rank. */
+  function calledBy({ record: { source, group } }: StoredAlert): ReadonlyMap<string, number> {
     const sources = sectionOf(options.config.policy, sourcesSection);
-    const called = groups.flatMap(({ record: { source, group } }) => {
-      const severities = detailsOf(group).flatMap((one) => (isFiring(one) ? one.severity : []));
-      const rule = Object.hasOwn(sources, source) ? sources[source] : undefined;
-      return rule ? calledFor(rule, severities) : [];
-    });
-    return [...new Set(called)];
+    const severities = detailsOf(group).flatMap((one) => (isFiring(one) ? one.severity : []));
+    const rule = Object.hasOwn(sources, source) ? sources[source] : undefined;
+    return rule ? calledFor(rule, severities) : new Map();
+  }
+
+  /**
+   * Leaves out whom another group of the channel calls for this one, too, and notes that on the
+   * subject. `isWaiting`: another group is about to call somebody.
+   */
+  async function claimed<T extends Uncalled>(
+    id: string,
+    uncalled: readonly T[],
+    channelId: string,
+    own: readonly string[],
+  ) {
+    const wishes = uncalled.map(async (one) => ({
+      ...one,
+      channelId,
+      is: await options.calls.claim({ ...one, channelId }, own),
+    }));
+    const all = await Promise.all(wishes);
+    const made = all.filter(({ is }) => is === "made");
+    const marks = Object.fromEntries(made.map(({ key }) => [`said:${key}`, "together"]));
+    if (made.length > 0) await alerts.outbox.remember(id, marks);
+    const calling = all.filter(({ is }) => is === "mine");
+    return { calling, isWaiting: all.some(({ is }) => is === "waiting") };
+  }
+
+  /** Whom a message calls, the keys of these calls, and what notes that it was posted. */
+  function callsBy(id: string, calling: readonly (Uncalled & { channelId: string })[]) {
+    const note = async () => {
+      const now = await alerts.now();
+      await Promise.all(calling.map((one) => options.calls.note(one, id, now)));
+    };
+    return {
+      whom: [...new Set(calling.map(({ who }) => who))],
+      keys: [...new Set(calling.map(({ key }) => key))],
+      // Without the note, the claim runs out, and another group calls once more.
+      onSaid: () => void note().catch(() => undefined),
+    };
   }
 
   /**
@@ -206,20 +266,21 @@ export function alertSource(options: {
    * after its card was posted, and for an overview.
    */
   function callsOwed(
-    uncalled: readonly string[],
+    { whom, keys, onSaid }: ReturnType<typeof callsBy>,
     said: Readonly<Record<string, string>>,
     place: Owed["place"],
     views: () => Promise<readonly View[]>,
   ): Owed[] {
-    const [first, ...others] = uncalled;
+    const [first, ...others] = keys;
     if (first === undefined) return [];
     return [
       {
-        key: calls(first),
-        mark: said[calls(first)],
+        key: first,
+        mark: said[first],
         place,
-        render: async () => renderCall(uncalled, await views()),
-        covers: others.map(calls),
+        render: async () => renderCall(whom, await views()),
+        covers: others,
+        onSaid,
         turn: "call",
         urgency: "result",
       },
@@ -299,13 +360,39 @@ export function alertSource(options: {
       onClosed: whenClosed(overview.id, channelId),
     };
     const { said, card: standsAt } = delivered;
-    const calling = firing.filter((alert) => calledBy([alert]).length > 0);
-    const uncalled = calledBy(calling).filter((who) => !isSaid(said[calls(who)]));
-    const called = callsOwed(uncalled, said, { channelId, threadTs: standsAt?.ts }, async () =>
-      Promise.all(calling.slice(0, mostListed).map((one) => viewOf(one, channelId, as, 0))),
-    );
     const overviewCard = { ...card, place: { channelId }, render, shows };
-    return { messages: [overviewCard, ...(standsAt ? called : [])], waitMs };
+    if (!standsAt) return { messages: [overviewCard], waitMs };
+    const uncalled = firing.flatMap((alert) => uncalledOnOverview(alert, said));
+    const own = [overview.id, ...memberIds];
+    const { calling, isWaiting } = await claimed(overview.id, uncalled, channelId, own);
+    const callers = firing.filter(({ id }) => calling.some(({ alert }) => alert === id));
+    const thread = { channelId, threadTs: standsAt.ts };
+    const called = callsOwed(callsBy(overview.id, calling), said, thread, async () =>
+      Promise.all(callers.slice(0, mostListed).map((one) => viewOf(one, channelId, as, 0))),
+    );
+    return {
+      messages: [overviewCard, ...called],
+      waitMs: soonest(waitMs, isWaiting && lookAgainMs),
+    };
+  }
+
+  /**
+   * Whom the thread of an overview hasn't called for this group. One call is for all groups that
+   * are as severe; a group that fires again is called for anew.
+   */
+  function uncalledOnOverview(
+    alert: StoredAlert,
+    said: Readonly<Record<string, string>>,
+  ): (Uncalled & { alert: string })[] {
+    const { firings, urgentAt } = alert.record;
+    const isFirst = firings === 1;
+    return [...calledBy(alert)].flatMap(([who, rank]) => {
+      const keyAt = (n: number) => `${callFor(who, 1)} rank ${n}`;
+      const key = isFirst ? keyAt(rank) : `${callFor(who, firings)} ${alert.id}`;
+      const keys = isFirst ? range(rank, highestRank).map(keyAt) : [key];
+      const isCalled = keys.some((one) => isSaid(said[one]));
+      return isCalled ? [] : [{ alert: alert.id, who, rank, key, urgentAt }];
+    });
   }
 
   /**
@@ -385,6 +472,15 @@ export function alertSource(options: {
   }
 
   return { outbox: alerts.outbox, owedSince: "createdAt", prepareMessages: prepareAlert };
+}
+
+const range = (from: number, to: number) =>
+  Array.from({ length: Math.max(0, to - from + 1) }, (_, n) => from + n);
+
+/** The shortest of these waits (ms); 0 and false are none. */
+function soonest(...waits: readonly (number | false | undefined)[]): number {
+  const all = waits.flatMap((one) => one || []);
+  return all.length > 0 ? Math.min(...all) : 0;
 }
 
 /** Merges held deliveries when their time has come. This source owes no messages itself. */

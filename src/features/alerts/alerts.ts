@@ -21,6 +21,7 @@ import {
 } from "./alert-group.ts";
 import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/open-place.ts";
 import { type Delivery, shortHash } from "./read-alerts.ts";
+import { severityRank } from "./severity-rank.ts";
 import type { AlertSource } from "./sources.ts";
 
 export {
@@ -38,6 +39,10 @@ export interface AlertEvent {
   is: "fired" | "joined" | "ended";
   vms: readonly string[];
 }
+
+/** How severe the worst alert is that fires; 0 for none. */
+const rankOf = (group: AlertGroup): number =>
+  Math.max(0, ...detailsOf(group).map((one) => (isFiring(one) ? severityRank(one.severity) : 0)));
 
 function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
   const [was, is] = [before, after].map((group) =>
@@ -76,6 +81,10 @@ interface AlertRecord {
   /** The newest events; `told` counts those before them. */
   events: readonly AlertEvent[];
   told: number;
+  /** How often the group began to fire. */
+  firings: number;
+  /** When it last began to fire, or got more severe (ms by Redis). */
+  urgentAt: number;
   /** IDs of requests made by the group's buttons, in order. */
   requests: readonly string[];
   /**
@@ -230,12 +239,23 @@ export function createAlerts(redis: RedisClient, key: Keys) {
   /** The record with this group and with the events that its thread must tell. */
   function withGroup<T extends Omit<AlertRecord, "group">>(
     record: T,
-    was: AlertGroup | undefined,
+    was: AlertGroup = emptyGroup,
     group: AlertGroup,
+    at: number,
   ) {
-    const all = [...record.events, ...eventsOf(was ?? emptyGroup, group)];
+    const news = eventsOf(was, group);
+    const all = [...record.events, ...news];
     const events = all.slice(-mostEvents);
-    return { ...record, group, events, told: record.told + all.length - events.length };
+    const begins = news.filter(({ is }) => is === "fired").length;
+    const isUrgent = begins > 0 || rankOf(group) > rankOf(was);
+    return {
+      ...record,
+      group,
+      events,
+      told: record.told + all.length - events.length,
+      firings: record.firings + begins,
+      urgentAt: isUrgent ? at : record.urgentAt,
+    };
   }
 
   /** For each group a promise that resolves when this process has stored its last delivery. */
@@ -321,14 +341,14 @@ export function createAlerts(redis: RedisClient, key: Keys) {
           // The pointer only saves the search.
           const next = idAfter(id);
           const begun = merge(bareGroup(known), delivery, at);
-          const isBegun = !(await get(next)) && (await write(next, undefined, begun));
+          const isBegun = !(await get(next)) && (await write(next, undefined, begun, at));
           await redis.set(key("alert-of", base), next, "PX", pointerMs);
           if (isBegun) return { id: next, isChanged: true };
           continue;
         }
         // The end of an alert that was never told opens no group.
         if (!before && delivery.alerts.length === 0) return { isChanged: false };
-        const isChanged = await write(id, before, group);
+        const isChanged = await write(id, before, group, at);
         if (isChanged !== false) return { id, isChanged: isChanged === "said" };
         // Other processes write to this group now: wait a random time, so that they don't collide
         // again.
@@ -341,7 +361,12 @@ export function createAlerts(redis: RedisClient, key: Keys) {
        * who told it changed, false when the record changed since it was read, and undefined when
        * there is nothing to write.
        */
-      async function write(id: string, before: StoredAlert | undefined, group: AlertGroup) {
+      async function write(
+        id: string,
+        before: StoredAlert | undefined,
+        group: AlertGroup,
+        at: number,
+      ) {
         const vms = [...(before?.record.vms ?? [])];
         const known = before?.record.vms.length ?? 0;
         // A label keeps the VM that it meant first, for as long as the group is open.
@@ -358,9 +383,11 @@ export function createAlerts(redis: RedisClient, key: Keys) {
           channelId: await channelOf(vms.map((vm) => vm.id)),
           events: [],
           told: 0,
+          firings: 0,
+          urgentAt: at,
           requests: [],
         };
-        const after = withGroup({ ...record, vms, silence: undefined }, was, group);
+        const after = withGroup({ ...record, vms, silence: undefined }, was, group, at);
         const isSaid = !was || hasNewVms || !saysTheSame(was, group);
         // This comes first: if the process dies in between, one unneeded look is all that happens.
         const heldUntil = nextHeldAt(group);
@@ -397,7 +424,12 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const isUnheard = at - heardAt > unheardMs;
         if (isRemoved || isUnheard) {
           const silence = isRemoved ? "source-removed" : "unheard";
-          const after = withGroup({ ...record, silence }, record.group, endAll(record.group, at));
+          const after = withGroup(
+            { ...record, silence },
+            record.group,
+            endAll(record.group, at),
+            at,
+          );
           await move(id, before, after, { ...auditOf(id, after), why: silence });
         } else if (at - heardAt > quietMs && record.silence === undefined)
           await move(id, before, { ...record, silence: "quiet" });
@@ -416,7 +448,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       const { record, revision } = before;
       const settled = settle(group, at);
       if (settled === group) return { revision, waitMs: heldUntil - at };
-      const after = withGroup({ ...record, silence: undefined }, group, settled);
+      const after = withGroup({ ...record, silence: undefined }, group, settled, at);
       const audit = saysTheSame(group, settled) ? undefined : auditOf(id, after);
       const isMoved = await move(id, before, after, audit);
       if (!isMoved) return { revision, waitMs: 1 };

@@ -6,6 +6,7 @@ import { defineFeature } from "../define-feature.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
 import { alertPart } from "./tell-features.ts";
 import { createAlerts } from "./alerts.ts";
+import { createChannelCalls } from "./channel-calls.ts";
 import { judgeSources } from "./judge-sources.ts";
 import { pressAlert } from "./press-alert.ts";
 import { alertRoute } from "./receive-alerts.ts";
@@ -46,6 +47,7 @@ export const alerts = defineFeature({
   start(on) {
     const { config, redis, key } = on;
     const groups = createAlerts(redis, key);
+    const calls = createChannelCalls(redis, key);
     const refusals = createRefusals(on);
     on.repeat("alert-refusals", reportEveryMs, refusals.report);
     const remedies = () => on.running().find((feature) => feature.remedies)?.remedies;
@@ -61,7 +63,10 @@ export const alerts = defineFeature({
 
     return {
       presses: { alert: pressAlert(groups, remedies) },
-      messages: [alertSource({ ...on, alerts: groups, remedies }), heldAlerts({ alerts: groups })],
+      messages: [
+        alertSource({ ...on, alerts: groups, calls, remedies }),
+        heldAlerts({ alerts: groups }),
+      ],
       alerts: part,
       schedules: [
         {

@@ -4,6 +4,7 @@ import { buttons, type ButtonSpec, fitsMenu, linkButton } from "../../messages/b
 import { list, type List, sentence, card } from "../../messages/card.ts";
 import { limits } from "../../messages/limits.ts";
 import {
+  atTime,
   channelLink,
   counted,
   firstFew,
@@ -305,7 +306,7 @@ function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>): Markd
   const endedAt = timeOn(alert, endedAtOf(alert, shown));
   const isMissing = shown.every((one) => one.isMissing);
   const how = isMissing
-    ? md`No longer reported since ${endedAt}`
+    ? md`${alert.record.source} stopped reporting it ${atTime(endedAtOf(alert, shown), alert.createdAt)}`
     : md`Ended ${shown.every((one) => one.isEndTold) ? "" : "by "}${endedAt}`;
   return md`${how}, fired ${since}${all && `, ${all}`}`;
 }
@@ -351,8 +352,8 @@ function silenceLine(alert: StoredAlert): Markdown | undefined {
   if (silence === undefined) return undefined;
   if (silence === "source-removed")
     return md`Nobody tells its end: ${source} is no longer a source in gatehouse.yml.`;
-  const since = md`Not heard of since ${timeOn(alert, group.told?.heardAt ?? 0)}`;
-  return silence === "quiet" ? md`${since}.` : md`${since}: taken as over.`;
+  const since = md`${source} last reported it ${atTime(group.told?.heardAt ?? 0, alert.createdAt)}`;
+  return silence === "quiet" ? md`${since}.` : md`${since}: treated as ended.`;
 }
 
 /**
@@ -535,8 +536,15 @@ export function renderConfirm(
   return card({ title: text, ways: [button] });
 }
 
-/** Renders a message for the group's thread: everything that happened since the last one. */
-export function renderEvents(events: readonly AlertEvent[], view: View): Message {
+/**
+ * Renders a message for the group's thread: everything that happened since the last one. It
+ * mentions those who are `called` because the group fires again.
+ */
+export function renderEvents(
+  events: readonly AlertEvent[],
+  view: View,
+  called: readonly string[] = [],
+): Message {
   const isOver = events.at(-1)?.is === "ended";
   const ends = events.filter(({ is }) => is === "ended").length;
   const turns = ends - (isOver || events[0]?.is === "ended" ? 1 : 0);
@@ -558,11 +566,17 @@ export function renderEvents(events: readonly AlertEvent[], view: View): Message
     mostInWords,
   );
   const on = where && ` on ${where}`;
-  const isAgain = events.some(({ is }) => is !== "joined");
+  const call = called.length > 0 && md`${callOf(called)} `;
   return sentence(
-    isAgain ? md`🔥 Fires again: ${what}${on}.${flaps}` : md`🔥 ${what} ${fire}${on} too.`,
+    isRestart(events)
+      ? md`🔥 ${call || ""}Fires again: ${what}${on}.${flaps}`
+      : md`🔥 ${what} ${fire}${on} too.`,
   );
 }
+
+/** Whether these events of a thread say that the group fires again. */
+export const isRestart = (events: readonly AlertEvent[]): boolean =>
+  events.some(({ is }) => is !== "joined");
 
 /** Renders what replaces a card that stood in another channel while its own was closed. */
 export const renderMoved = (view: View, channelId: string): Message =>

@@ -13,6 +13,7 @@ import {
 } from "../../config/policy-values.ts";
 import { counted } from "../../messages/markdown.ts";
 import { isGlob } from "../../text/glob.ts";
+import { severityRank } from "./severity-rank.ts";
 
 /** The formats of alerts that Gatehouse reads. */
 const alertFormats = ["alertmanager", "grafana", "pagerduty", "plain"] as const;
@@ -64,14 +65,20 @@ export type AlertSources = Readonly<Record<string, AlertSource>>;
 export const secretVariable = (name: string) =>
   `SOURCE_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
 
-/** The people and groups to mention for alerts of these severities. */
+/**
+ * The people and groups to mention for alerts of these severities, each with the rank of the worst
+ * one that calls them (`severityRank`).
+ */
 export function calledFor(
   { notify }: Pick<AlertSource, "notify">,
   severities: readonly string[],
-): readonly string[] {
+): ReadonlyMap<string, number> {
   const named = new Map(Object.entries(notify).map(([key, ids]) => [key.toLowerCase(), ids]));
-  const called = severities.flatMap((one) => named.get(one.toLowerCase()) ?? named.get("*") ?? []);
-  return [...new Set(called)];
+  const called = new Map<string, number>();
+  for (const one of severities)
+    for (const who of named.get(one.toLowerCase()) ?? named.get("*") ?? [])
+      called.set(who, Math.max(called.get(who) ?? 0, severityRank(one)));
+  return called;
 }
 
 /** The section `sources` of gatehouse.yml. */

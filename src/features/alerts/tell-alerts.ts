@@ -3,7 +3,7 @@ import type { Fact, FactSource } from "../../core/facts/fact.ts";
 import { calledName } from "../../registry/define.ts";
 import { showVm } from "../../registry/command-buttons.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { md, name, timeNear } from "../../messages/markdown.ts";
+import { atTime, md, name, timeNear } from "../../messages/markdown.ts";
 import type { Alerts, FiringAlert } from "./alerts.ts";
 import type { SeenTarget, Sight } from "../../core/permit/sight.ts";
 import type { HomePart } from "../home-part.ts";
@@ -45,8 +45,8 @@ const whereOf = ({ vm, label }: Pick<OnVm<FiringAlert>, "vm" | "label">) =>
 
 function firingLine(firing: OnVm<FiringAlert>, now: number): Line {
   const { key, name: alert, label, vm, since, quietSince } = firing;
-  const quiet = quietSince && md` Not heard of since ${timeNear(quietSince, now)}.`;
-  const text = md`🔥 *${alert}* fires${whereOf({ vm, label })} since ${timeNear(since, now)}.${quiet ?? ""}`;
+  const quiet = quietSince && md` Its source stopped reporting it ${atTime(quietSince, now)}.`;
+  const text = md`🔥 *${alert}* has been firing${whereOf({ vm, label })} since ${timeNear(since, now)}.${quiet ?? ""}`;
   return { key, text, button: vm && showVm(vm) };
 }
 

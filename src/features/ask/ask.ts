@@ -26,7 +26,7 @@ import {
   personOf,
 } from "../../talk/gateway-context.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
-import { proposingOf } from "../proposing.ts";
+import { askAction, proposingOf } from "../proposing.ts";
 
 export const askCallback = "ask";
 
@@ -42,7 +42,7 @@ export function askButton(
   const value = JSON.stringify(named);
   if (value.length > limits.buttonValue) return [];
   const fits = label.length <= limits.buttonText;
-  return [{ label: fits ? label : "Ask someone who can", action: "ask:open", value }];
+  return [{ label: fits ? label : "Ask someone who can", action: askAction, value }];
 }
 
 /** What a form carries: names and IDs only, since everything is decided again. */

@@ -74,7 +74,7 @@ function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
     const text = isNextLevel
       ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${what}.`
       : endsAt === undefined
-        ? md`❔ ${vmsOf(lacking)} unverifiable since ${timeNear(since, now)}: ${what}.`
+        ? md`❔ ${vmsOf(lacking)} unverifiable since ${timeNear(since, now)} (${vmNamesIn(lacking)}): ${what}.`
         : md`⏳ ${what} expires ${dayAndTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
     const key = `${what}:${endsAt ?? since}:${stage}`;
     return { key, text, button: attestFirst(vms) };

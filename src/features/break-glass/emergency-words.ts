@@ -8,5 +8,5 @@ export const emergencyWords: EmergencyWords = {
   reasonHint: "Shown in the audit channel and to who signs the review.",
   help: md`🚨 In an emergency you can skip approval: add ${flag} to a command that interrupts or destroys. A form asks for the name; the audit channel is told, and someone else signs a review.`,
   instead: md`🚨 In an emergency you can: add ${flag} to the slash command. It runs at once without approval, the audit channel is told, and someone else signs a review.`,
-  onCard: md`🚨 In an emergency, people under ${name("breakGlass")} in gatehouse.yml can skip this: they add ${flag} to the slash command.`,
+  onCard: (who) => md`🚨 In an emergency, ${who} can skip this: add ${flag} to the slash command.`,
 };

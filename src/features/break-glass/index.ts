@@ -13,7 +13,7 @@ import { reviewsInDigests } from "./tell-reviews.ts";
  */
 export const breakGlass = defineFeature({
   name: "break-glass",
-  needs: ["store", "changes", "tellAudit", "redis", "key"],
+  needs: ["announce", "changes", "config", "key", "namesOf", "redis", "store", "tellAudit"],
   start(on) {
     const { store, changes, tellAudit } = on;
     const reviews = createReviews(on.redis, on.key);
@@ -29,7 +29,7 @@ export const breakGlass = defineFeature({
         if (!isReviewed(made)) return;
         const request = await store.get(made.id);
         const command = changes.find(({ name }) => name === request?.record.command);
-        if (request && command) await openReview(request, command, { reviews, tellAudit });
+        if (request && command) await openReview(request, command, { ...on, reviews });
       },
       afterResult: (request, command) => tellEnd(request, command, tellAudit),
     };

@@ -1,3 +1,13 @@
+import type { Policy } from "../../config/policy-file.ts";
+import type { Announce } from "../../core/deliver/notices.ts";
+import {
+  type NameOf,
+  channelOfTeam,
+  peopleInWords,
+  policyPlaceOf,
+  rightsOver,
+} from "../../core/permit/access.ts";
+import { ownerOf } from "../../core/permit/refusal.ts";
 import { type Message } from "../../messages/blocks.ts";
 import { card } from "../../messages/card.ts";
 import { md, name, when, withFullStop } from "../../messages/markdown.ts";
@@ -10,20 +20,39 @@ import { type Reviews, asksForReview, signReviewButton } from "./reviews.ts";
 
 type TellAudit = (id: string, message: Message) => Promise<void>;
 
-/** A review that someone else must sign, and a notice in the audit channel. Idempotent. */
+/**
+ * A review that someone else must sign, and a notice in the audit channel and, unless it was asked
+ * there, in the channel of the team whose VM it is. It names those who may sign. Idempotent.
+ */
 export async function openReview(
   { record }: StoredRequest,
   command: ChangeCommand,
-  { reviews, tellAudit }: { reviews: Pick<Reviews, "open">; tellAudit: TellAudit },
+  on: {
+    reviews: Pick<Reviews, "open">;
+    tellAudit: TellAudit;
+    announce: Announce;
+    namesOf(ids: readonly string[]): Promise<NameOf>;
+    config: { readonly policy: Policy };
+  },
 ): Promise<void> {
+  const { reviews, tellAudit, announce, namesOf } = on;
+  const { policy } = on.config;
   const { id, target, requester, reason = "", createdAt } = record;
   const what = { request: id, command: command.name, target: target.name, reason };
   const isOpen = await reviews.open({ ...what, by: requester.id, at: createdAt });
-  if (isOpen)
-    await tellAudit(
-      `break-glass-${id}`,
-      reviewNotice(what, deedOf(record, command), requester.name),
-    );
+  if (!isOpen) return;
+  const owner = ownerOf(target);
+  const signers = rightsOver(policy, owner).flatMap(({ rights }) => rights.approve);
+  const others = [...new Set([...signers, ...policy.access.administer])].filter(
+    (one) => one !== requester.id,
+  );
+  const who = peopleInWords(others, await namesOf(others));
+  const message = reviewNotice(what, deedOf(record, command), requester.name, who);
+  await tellAudit(`break-glass-${id}`, message);
+  const channelId = channelOfTeam(policy, policyPlaceOf(policy, owner));
+  const isTold = channelId === record.channelId || channelId === policy.audit?.channel;
+  if (channelId !== undefined && !isTold)
+    await announce({ id: `break-glass-team-${id}`, channelId, message });
 }
 
 /** Renders the notice of the start. The result follows when the request has ended (`tellEnd`). */
@@ -31,12 +60,14 @@ export function reviewNotice(
   { request: id, reason }: { request: string; reason: string },
   deed: string,
   who: string,
+  reviewers = "",
 ): Message {
   const started = md`*Break-glass:* ${who} started this without approval: *${deed}*, “${reason}”`;
   return card({
     sign: "🚨",
     title: md`${withFullStop(started)} The result will be posted here.`,
     push: md`Break-glass by ${who}, without approval: ${deed}: “${reason}”`,
+    lines: [reviewers !== "" && md`Reviewers: ${reviewers}.`],
     meta: [md`${name(id)} · ${asksForReview}`],
     ways: [signReviewButton(id, deed)],
   });

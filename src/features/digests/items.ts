@@ -10,6 +10,7 @@ import {
   dayAndTime,
   timeNear,
   withFullStop,
+  atTime,
 } from "../../messages/markdown.ts";
 import { type judgeMemory, memoryMend } from "../../redis/check.ts";
 import type { Event } from "../../core/events/event.ts";
@@ -147,8 +148,8 @@ function errorLines(facts: DigestFacts): Line[] {
   const inError = (facts.vms ?? []).filter(({ status }) => status === "ERROR");
   return inError.map((vm) => {
     const since = facts.statusSince.get(vm.id);
-    const from = since === undefined ? "" : md`, seen since ${timeNear(since, facts.now)}`;
-    const text = md`🔴 *${vm.name}* in ${vm.projectName} is in ERROR${from}${lastRead(facts, vm)}.`;
+    const from = since === undefined ? "" : md` since ${timeNear(since, facts.now)}`;
+    const text = md`🔴 *${vm.name}* in ${vm.projectName} ${since === undefined ? "is" : "has been"} in ERROR${from}${lastRead(facts, vm)}.`;
     return { key: vm.id, text, button: showVm(vm) };
   });
 }
@@ -168,9 +169,7 @@ function oldestFirst({ open = [] }: DigestFacts, state: string): OpenRequest[] {
 }
 
 function frozenLine({ by, reason, at }: Freeze, now: number): Line {
-  const text = withFullStop(
-    md`🧊 *All changes are frozen* by ${by} since ${timeNear(at, now)}${quoted(reason)}`,
-  );
+  const text = withFullStop(md`🧊 *${by} froze all changes* ${atTime(at, now)}${quoted(reason)}`);
   return { key: String(at), text, button: undefined };
 }
 

@@ -21,7 +21,7 @@ export const freeze = defineCommand({
     const isNew = await journal.freeze({ by, id, reason, act: interaction?.id });
     // The act may be handled again, after a thaw ended its freeze.
     if (isNew && (await journal.freezeState()) === undefined)
-      return sentence(md`Changes are allowed: your freeze has been ended since.`);
+      return sentence(md`Changes are allowed: someone has ended your freeze already.`);
     return sentence(
       isNew
         ? lines(

@@ -9,7 +9,14 @@ import {
   section,
 } from "../../messages/blocks.ts";
 import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
-import { type Markdown, lines, md, name as quoted, when } from "../../messages/markdown.ts";
+import {
+  type Markdown,
+  lines,
+  md,
+  name as quoted,
+  when,
+  withFullStop,
+} from "../../messages/markdown.ts";
 import { type Fact, isTrouble, unreadIn } from "../../core/facts/fact.ts";
 import { factsByTarget, unreadLine } from "../../core/facts/facts-about.ts";
 import { waysFor } from "../../core/facts/ways-for.ts";
@@ -188,7 +195,10 @@ function waitingRow(request: StoredRequest, gateway: GatewayContext): Block[] {
   if (!command) return [];
   const why = record.reason ? md`: “${record.reason}”` : "";
   const until = md` Until ${when(record.approval?.expiresAt ?? 0, "{time}")}.`;
-  const text = md`✋ ${deedLine(record, command)}, requested by ${record.requester.name}${why}.${until}`;
+  const asked = withFullStop(
+    md`✋ ${deedLine(record, command)}, requested by ${record.requester.name}${why}`,
+  );
+  const text = md`${asked}${until}`;
   const review = runButton(
     "Review",
     "gatehouse.approvals",

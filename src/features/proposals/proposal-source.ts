@@ -15,7 +15,7 @@ import {
   parseProposal,
   requestOf,
 } from "./proposals.ts";
-import { renderProposal, renderResultForAsker } from "./render-proposal.ts";
+import { renderProposal, renderReminder, renderResultForAsker } from "./render-proposal.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Owed } from "../../core/deliver/post-once.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
@@ -114,10 +114,31 @@ export function proposalSource(options: {
       onClosed,
       urgency: "decision",
     };
-    const messages = [card, ...resultForAsker(proposal, command, { request, noteNow })];
+    const remindAt = createdAt + (record.expiresAt - createdAt) / 2;
+    const remindsIn = state === "open" && "asker" in record.by ? remindAt - now : 0;
+    const messages = [
+      card,
+      ...(remindsIn < 0 ? reminderOf(proposal, command) : []),
+      ...resultForAsker(proposal, command, { request, noteNow }),
+    ];
     const takenMs = now < takenAt + linkWithinMs ? soonMs : lookEveryMs;
-    const waitMs = state === "open" ? untilEndMs : isOpen ? takenMs : 0;
+    const openMs = remindsIn > 0 ? Math.min(remindsIn + 1, untilEndMs) : untilEndMs;
+    const waitMs = state === "open" ? openMs : isOpen ? takenMs : 0;
     return { createdAt, revision, messages, waitMs };
+  }
+
+  function reminderOf(proposal: StoredProposal, command: ChangeCommand): Owed[] {
+    const { card, said } = proposal.delivered;
+    if (!card) return [];
+    return [
+      {
+        key: "half-way",
+        mark: said["half-way"],
+        place: { channelId: card.channelId, threadTs: card.ts },
+        render: () => renderReminder(proposal, command),
+        urgency: "decision",
+      },
+    ];
   }
 
   /**

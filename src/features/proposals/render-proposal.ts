@@ -1,7 +1,8 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { type Message, context } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
+import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
 import { card } from "../../messages/card.ts";
+import { limits } from "../../messages/limits.ts";
 import {
   channelLink,
   lines,
@@ -14,7 +15,9 @@ import {
   withFullStop,
 } from "../../messages/markdown.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
-import type { ChangeCommand } from "../../registry/define.ts";
+import { calledName, type ChangeCommand, dottedName } from "../../registry/define.ts";
+import { withTarget } from "../../registry/invocation.ts";
+import { askAction } from "../proposing.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { askingLine, deedOf, frozenWords, linked, parametersOf } from "../../core/cards/asking.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
@@ -136,10 +139,12 @@ function stateLine(proposal: StoredProposal, command: ChangeCommand, beside: Bes
 
 /** How the proposal ended: with the outcome of its request, or without one. Undefined before. */
 function resultOf(
-  { state, dismissal, record: { by } }: StoredProposal,
+  { state, dismissal, record }: StoredProposal,
   command: ChangeCommand,
   { request, note }: Pick<Beside, "request" | "note">,
 ): Markdown | undefined {
+  const { by } = record;
+  const deed = md`*${deedOf(record, command)}*`;
   if (request) {
     if (!request.final) return undefined;
     const { sign, text } = outcomeOf(request, command, note);
@@ -147,10 +152,12 @@ function resultOf(
   }
   if (dismissal) {
     const isWithdrawn = "asker" in by && by.asker.id === dismissal.id;
-    const how = isWithdrawn ? "Withdrawn" : "Dismissed";
-    return md`🚫 ${withFullStop(md`${how} by ${dismissal.name}: “${dismissal.reason}”`)} Nothing was done.`;
+    const how = isWithdrawn ? "withdrew" : "dismissed";
+    return md`🚫 ${withFullStop(md`${dismissal.name} ${how} ${deed}: “${dismissal.reason}”`)} Nothing was done.`;
   }
-  return state === "expired" ? md`⌛ Expired: no one ran it in time. Nothing was done.` : undefined;
+  return state === "expired"
+    ? md`⌛ Expired: nobody ran ${deed} in time. Nothing was done.`
+    : undefined;
 }
 
 /** Renders what the person who asked is told at the end. Undefined before. */
@@ -166,7 +173,30 @@ export function renderResultForAsker(
   const asked = isBelowCard
     ? undefined
     : md`You asked: *${deedOf(record, command)}*: “${record.reason}”`;
-  return card({ title: md`${whom}${result}`, lines: [asked] });
+  const isExpired = request === undefined && proposal.state === "expired";
+  return card({
+    title: md`${whom}${result}`,
+    lines: [asked],
+    ways: isExpired ? askAgain(record, command) : [],
+  });
+}
+
+/** Opens the form in which the same change is asked for once more. */
+function askAgain({ input, target }: ProposalRecord, command: ChangeCommand): ButtonSpec[] {
+  const named = { command: dottedName(command), input: withTarget(command, input, target) };
+  const value = JSON.stringify(named);
+  if (value.length > limits.buttonValue) return [];
+  return [{ label: "Ask again", about: calledName(target), action: askAction, value }];
+}
+
+/** Reminds the thread of a change that somebody asked others for, half of its time before the end. */
+export function renderReminder({ record }: StoredProposal, command: ChangeCommand): Message {
+  const until = when(record.expiresAt, "{time}");
+  return card({
+    sign: "⏰",
+    title: md`Half of the time has passed: nobody has run *${deedOf(record, command)}* yet. Until ${until}, *Run* on the message above runs it.`,
+    push: md`⏰ Nobody has run ${deedOf(record, command)} yet.`,
+  });
 }
 
 /**

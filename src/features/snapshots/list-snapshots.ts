@@ -9,7 +9,7 @@ import { utcWords } from "../../text/time-words.ts";
 import { withNames } from "../../core/cards/known-people.ts";
 import { isoTime, time } from "../../commands/shapes.ts";
 import { vmFields } from "../../fleet/compute/compute.ts";
-import { specsWords } from "../../commands/specs-words.ts";
+import { sizeWords } from "../../commands/specs-words.ts";
 
 const maxRows = 50;
 
@@ -50,12 +50,12 @@ export const snapshots = defineCommand({
         one.id || (one.claimed ? `${one.claimed.id}, to be confirmed` : "no ID: can't be restored"),
         isKept(reading) ? utcWords(one.at, { hasYear: true }) : `${duration(now() - one.at)} ago`,
         one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
-        specsWords(one.specs),
+        sizeWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",
       ]);
     const { block, shown } = table(
       `Snapshots of ${vm.name}`,
-      ["Name", "ID", "Taken", "By", "CPU · memory · disk", "Measurement"],
+      ["Name", "ID", "Taken", "By", "Size", "Measurement"],
       rows,
     );
     const head = md`*${counted(all.length, "snapshot")}* of ${name(vm.name)}, newest first`;

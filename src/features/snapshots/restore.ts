@@ -50,8 +50,8 @@ export const restore = defineCommand({
   },
   plainRisk: ({ target: vm, input, lost }) => {
     const what = lost
-      ? `You lose what was written since ${duration(lost.forMs)} before the request.`
-      : `You lose what was written to ${vm.name} since the snapshot.`;
+      ? `Data written in the ${duration(lost.forMs)} before the request is lost.`
+      : `Data written to ${vm.name} since the snapshot is lost.`;
     return input["noSafety"] === true ? `${what} No undo.` : what;
   },
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],

@@ -58,6 +58,23 @@ it("sixty fit into one message, within Slack's limits", () => {
   expect(shownText(shown)).toContain("All 60 are done.");
 });
 
+it("forty that were refused with long sentences have a line each, shortened, with who asked", () => {
+  const refused = Array.from({ length: 40 }, (_, n) =>
+    member(n, stageOf("rejected", { why: `the service said <${"no & ".repeat(56)}>` })),
+  );
+  const text = shownText(renderSharedCard(refused, [refused]));
+  for (const { request } of refused)
+    expect(text).toMatch(
+      new RegExp(
+        `❌ Restart of \`${request.record.target.name}\` was not done[^\n]*… \\(olivia\\)`,
+      ),
+    );
+  expect(text).not.toContain("more: choose");
+  expect(shownText(renderSharedCard([member(1), ...refused.slice(0, 39)]))).toContain(
+    "✅ Restarted `web-1` in 4 s. (olivia)",
+  );
+});
+
 it("a requester's only one is said by its line, and in words where the message is one line", () => {
   const { request, command } = member(2);
   const requester = { id: "U0ADA", teamId: "T0OURS", name: "ada" };

@@ -67,6 +67,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     commands: commands.filter(isChange),
     web,
     config: { policy },
+    namesOf: async () => undefined,
+    hasWorker: async () => true,
     recordResults: async ({ record }) => void recorded.push(record.id),
     tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
     attestationNote: async () => undefined,

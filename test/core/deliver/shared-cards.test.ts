@@ -99,6 +99,8 @@ async function deliverToCrowdedSlack(
           log: silentLog(),
           web,
           config: { policy },
+          namesOf: async () => undefined,
+          hasWorker: async () => true,
           recordResults: async () => undefined,
           tellElsewhere: async () => undefined,
           at: async () => undefined,

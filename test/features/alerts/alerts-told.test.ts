@@ -498,7 +498,7 @@ describe("the message of a group", () => {
     expect(at.cards().map(wordsOf)).toEqual([expect.stringMatching(/^🔥 HighCpu on web-2 /)]);
   });
 
-  it("says that no source mentions the group any more, which is taken as over then; a removed source ends it at once", async () => {
+  it("says that no source mentions the group any more, which is treated as ended then; a removed source ends it at once", async () => {
     await using here = await testRedis();
     const alerts = createAlerts(here.redis, here.key);
     const meaning = { vmOf: async () => undefined, channelOf: async () => "C01OPS" };
@@ -809,15 +809,19 @@ describe("an alert of a team's VM", () => {
     await using own = await startAlertWorld({ policy: teams });
     await fire(own, [{}, { vm: "train-7", name: "GpuHot" }, { vm: "nobody-knows" }]);
     await own.olivia.types("status", "/gatehouse digest now");
-    const digest = await hears(own.olivia, "status", /HighCpu fires on web-2 in payments since/);
+    const digest = await hears(
+      own.olivia,
+      "status",
+      /HighCpu has been firing on web-2 in payments since/,
+    );
     expect(wordsOf(digest)).not.toMatch(/GpuHot|nobody-knows/);
     await own.amir.types("leads-only", "/gatehouse handover");
-    await hears(own.amir, "leads-only", /GpuHot fires on train-7 in ml since/);
+    await hears(own.amir, "leads-only", /GpuHot has been firing on train-7 in ml since/);
     const home = () => wordsIn(own.olivia.sees().home?.blocks ?? []).join("\n");
     await own.olivia.opensHome();
-    await own.olivia.until(() => home().includes("fires on"));
+    await own.olivia.until(() => home().includes("firing on"));
     expect(home()).not.toMatch(/GpuHot|nobody-knows/);
-    expect(home()).toMatch(/HighCpu\* fires on [^\n]*\n\[Show\]\n\[Restart\]\n/);
+    expect(home()).toMatch(/HighCpu\* has been firing on [^\n]*\n\[Show\]\n\[Restart\]\n/);
     const more = Array.from({ length: 9 }, (_, n) => ({
       vm: "db-1",
       name: `More${n}`,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PersonActions } from "../../../sandbox/slack/actions.ts";
 import { auditOf } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
+import { createProposals } from "../../../src/features/proposals/proposals.ts";
 import { expire } from "../proposals/expire.ts";
 import { policyWith, startWorld, testPolicy, type TestWorld } from "../../support/start-world.ts";
 import { until } from "../../support/until.ts";
@@ -51,7 +52,11 @@ describe("a refusal for lack of the right", () => {
     await vera.presses("Dismiss", { in: asked.ts });
     await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
     await vera.submits({ Reason: "It answers again" });
-    await hears(olivia, "ops", /🚫 Withdrawn by vera: “It answers again”\. Nothing was done\./);
+    await hears(
+      olivia,
+      "ops",
+      /🚫 vera withdrew Restart db-1 \(payments\): “It answers again”\. Nothing was done\./,
+    );
     expect(writes(world)).toEqual([]);
   });
 
@@ -72,7 +77,54 @@ describe("a refusal for lack of the right", () => {
     await vera.presses("Dismiss", { in: asked.ts });
     await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
     await vera.submits({ Reason: "It was renamed" });
-    await hears(olivia, "ops", /Withdrawn by vera: “It was renamed”/);
+    await hears(olivia, "ops", /vera withdrew Start worker-1.*: “It was renamed”/);
+  });
+
+  it("offers to ask where a glob means one VM, and says how where it means several", async () => {
+    const { vera, olivia } = world;
+    await vera.types("ops", "/vm stop train-?");
+    const one = await hears(vera, "ops", /Only @oncall can stop train-7 \(ml\)\./);
+    expect(wordsOf(one)).toContain(`[${askOncall}]`);
+    await vera.types("ops", "/vm stop web-*");
+    const several = await hears(vera, "ops", /Only @oncall can stop VMs\.\n/);
+    expect(wordsOf(several)).toMatch(
+      /Name one of them, and a button asks for it: \/vm stop [\w-]+\/web-\d\./,
+    );
+    await vera.types("ops", "/vm stop nothing-*");
+    await hears(vera, "ops", /Only @oncall can stop VMs\.\nRule/);
+    expect(olivia.seesChannel("ops").messages.map(wordsOf).join()).not.toContain("vera asks");
+  });
+
+  it("is reminded of once half of its time has passed, and can be asked for again after its end", async () => {
+    const { vera, olivia } = world;
+    await asks(vera, "/vm start gpu-1");
+    const asked = await card(olivia);
+    const [, id = ""] = /`(p-[0-9a-f]+)`/.exec(JSON.stringify(asked.blocks)) ?? [];
+    const stored = world.key("proposal", id);
+    const proposals = createProposals(world.client, world.key);
+    const { record, createdAt } = (await proposals.get(id)) ?? {};
+    const endsIn = async (ms: number) => {
+      const expiresAt = (await proposals.now()) + ms;
+      await world.client.hset(stored, "record", JSON.stringify({ ...record, expiresAt }));
+      await proposals.redraw(id);
+    };
+    await world.client.hset(stored, "createdAt", Number(createdAt) - 3_600_000);
+    await endsIn(1_800_000);
+    const reminder = await hears(olivia, "ops", /⏰ Half of the time has passed: nobody has run/);
+    expect(reminder.threadTs).toBe(asked.ts);
+    expect(wordsOf(reminder)).toMatch(/Start gpu-1 .*yet\. Until .*, Run on the message above/);
+    await endsIn(-1);
+    const over = await hears(vera, "ops", /<@U0VERA> ⌛ Expired: nobody ran Start gpu-1/);
+    expect(wordsOf(over)).toContain("[Ask again]");
+    await vera.presses("Ask again", { in: over.ts });
+    await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Ask"));
+    await vera.submits({ Reason: "It is still needed" });
+    const again = await hears(olivia, "ops", /vera asks [^]*It is still needed/);
+    expect(again.ts).not.toBe(asked.ts);
+    await vera.presses("Dismiss", { in: again.ts });
+    await vera.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
+    await vera.submits({ Reason: "Done otherwise" });
+    await hears(olivia, "ops", /vera withdrew Start gpu-1/);
   });
 
   it("becomes a proposal that someone with the right runs, and whoever asked is told the result", async () => {
@@ -188,7 +240,9 @@ describe("a refusal for lack of a team's right", () => {
     await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Dismiss"));
     await olivia.submits({ Reason: "It is needed" });
     await vera.until(({ channels }) =>
-      JSON.stringify(channels).includes("Dismissed by olivia: “It is needed”. Nothing was done."),
+      JSON.stringify(channels).includes(
+        "olivia dismissed *Stop web-2 (payments)*: “It is needed”. Nothing was done.",
+      ),
     );
   });
 });

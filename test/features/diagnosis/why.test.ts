@@ -262,7 +262,10 @@ describe("/gatehouse why <vm>", () => {
     expect(await told(olivia, "/vm show web-2", /web-2 is RUNNING/)).toContain("[Why?] [");
     await olivia.presses("Resize back");
     await olivia.until(({ modals }) => modals.some(({ submit }) => submit === "Resize"));
-    expect(JSON.stringify(olivia.sees().modals)).toContain("CPU 8 → 4");
+    const form = JSON.stringify(olivia.sees().modals);
+    expect(form).toContain("CPU 8 → 4");
+    expect(form).toContain(`It undoes olivia's resize (\`${record.id}\`).`);
+    expect(form).not.toContain("new specs can change its measurement");
     await made(() => olivia.submits({}));
     await hears(olivia, "ops", /✅ .*Resized web-2/);
     await until(() => why(olivia, "web-2")).toMatch(
@@ -308,7 +311,7 @@ describe("/gatehouse why <vm>", () => {
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "STOPPED" });
     await ada.types("random", "/gatehouse freeze storage is failing");
     await until(() => why(olivia, "db-1")).toMatch(
-      /^⚪ db-1 is STOPPED[^\n]*\n🧊 ada froze all changes at .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
+      /^⚪ db-1 (?:is|has been) STOPPED[^\n]*\n🧊 ada froze all changes at .*: “storage is failing”\.\n[^\n]*\n\[History\] \[Show\]/,
     );
     expect(await why(ada, "db-1")).toContain("[Thaw]");
     world.compute.edit.setStatus({ vm: "vm-payments-db-1", status: "RUNNING" });

@@ -12,7 +12,7 @@ describe("/gatehouse digest", () => {
     await world.olivia.types("ops", "/vm restart web-2");
     await world.ended();
     await world.olivia.types("ops", "/gatehouse digest now");
-    const digest = await hears(world.vera, "ops", /train-7 in ml is in ERROR/);
+    const digest = await hears(world.vera, "ops", /train-7 in ml (?:is|has been) in ERROR/);
     expect(wordsOf(digest)).toMatch(/✅ olivia restarted web-2 in \d+ s\./);
     expect(wordsOf(digest)).toContain("[chart: VMs by status: RUNNING 5, STOPPED 2, ERROR 1]");
     const line = (said: SeenMessage) =>

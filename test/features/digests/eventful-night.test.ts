@@ -58,6 +58,6 @@ describe("the digest of an eventful night", () => {
     await ada.types("ops", "/gatehouse freeze again");
     await hears(ada, "ops", /ada froze all changes: again/);
     await olivia.types("ops", "/gatehouse digest now");
-    await hears(world.vera, "ops", /🧊 All changes are frozen by ada since .*: “again”\./);
+    await hears(world.vera, "ops", /🧊 ada froze all changes at .*: “again”\./);
   });
 });

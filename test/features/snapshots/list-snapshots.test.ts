@@ -26,9 +26,9 @@ describe("/vm snapshots", () => {
     expect(shownText(shown)).toBe(
       [
         "*2 snapshots* of `db-1`, newest first",
-        "Name | ID | Taken | By | CPU · memory · disk | Measurement",
+        "Name | ID | Taken | By | Size | Measurement",
         "lost | no ID: can't be restored | 1 min ago | ola | ? · ? · ? | unknown",
-        "nightly | snap-1 | 2 h ago | ola | 4 · 16 · ? | abababababab…",
+        "nightly | snap-1 | 2 h ago | ola | 4 CPU · 16 memory · ? disk | abababababab…",
         "The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.",
       ].join("\n"),
     );
