@@ -1,10 +1,12 @@
 import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
-import { countByStatus, failsWords, statusSign } from "../fleet/inventory/known.ts";
+import { isTrouble } from "../core/facts/fact.ts";
+import { targetOf } from "../core/submit/resolve-targets.ts";
+import { countByStatus, statusSign } from "../fleet/inventory/known.ts";
 import { type Message, context, fields } from "../messages/blocks.ts";
 import { buttons } from "../messages/buttons.ts";
 import { sentence } from "../messages/card.ts";
-import { counted, md, name, plain } from "../messages/markdown.ts";
+import { counted, lines, md, name, plain } from "../messages/markdown.ts";
 import { type Target, runButton } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 import { inventoryAge } from "./inventory-age.ts";
@@ -22,15 +24,18 @@ export function unlessUnreachable<T>(read: Promise<T>): Promise<T | ComputeError
   });
 }
 
+const mostTroubles = 3;
+
 /**
- * A VM or a project as it was last read, without what only the compute service knows. Throws
- * UserError when it was never read.
+ * A VM or a project as it was last read, with what else is wrong with it, and without what only the
+ * compute service knows. Throws UserError when it was never read.
  */
 export async function lastKnown(
   { kind, id, name: called }: Target,
   why: ComputeError,
-  { inventory, drift, now }: Pick<ReadContext, "inventory" | "drift" | "now">,
+  reading: ReadContext,
 ): Promise<Message> {
+  const { inventory, drift, now } = reading;
   const found =
     kind === "vm"
       ? await inventory.findVm(id, { onlyKnown: true })
@@ -42,12 +47,16 @@ export async function lastKnown(
   const known = found.found;
   const isVm = "projectId" in known;
   const vms = isVm ? [] : await inventory.vms({ projectId: id });
-  const failing = await drift.failing([known, ...vms].map((one) => one.id));
-  const failure = failing.get(known.id);
-  const sign = failure === undefined ? statusSign(known.status) : "🔴";
-  const head = md`${sign} *${plain(known.name)}* was *${plain(known.status)}* when it was last read${failsWords(failure)}`;
+  const [failing, facts] = await Promise.all([
+    drift.failing(vms.map((vm) => vm.id)),
+    reading.factsAbout([targetOf(known)], { reader: reading }),
+  ]);
+  // Its status may be another one by now.
+  const troubles = facts.filter((fact) => isTrouble(fact) && fact.kind !== "status");
+  const alarm = troubles.find(({ severity }) => severity === "alarm");
+  const head = md`${alarm?.sign ?? statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;
   return sentence(
-    head,
+    lines(head, ...troubles.slice(0, mostTroubles).map(({ sign, text }) => md`${sign} ${text}`)),
     fields([
       isVm ? ["Project", md`${plain(known.projectName)}`] : ["Type", md`${plain(known.type)}`],
       ["Region", md`${plain(known.region ?? "not reported")}`],

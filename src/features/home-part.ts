@@ -20,14 +20,9 @@ export interface HomeLine {
   vm?: KnownVm | undefined;
 }
 
-/** What a feature adds to the Home tab. */
-export interface HomeAddition {
-  section?: HomeSection;
-}
-
 export type HomePart = (
   seen: Sight & {
     /** When the tab is rendered (ms). */
     now: number;
   },
-) => Promise<HomeAddition>;
+) => Promise<HomeSection>;

@@ -77,7 +77,7 @@ export function createFactsAbout(on: {
     const sources = [...own, freezeFacts(reader.journal), ...on.sources()];
     const read = sources.map(async ({ name, read: readSource }): Promise<readonly Fact[]> => {
       try {
-        const facts = await readSource(query);
+        const facts = await keepSeen(await readSource(query), ({ about }) => about, sees);
         return await keepSeen(facts, ({ learnedOf }) => learnedOf, sees);
       } catch (error) {
         log.info("facts.unread", { source: name, why: messageOf(error) });

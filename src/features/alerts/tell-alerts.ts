@@ -76,7 +76,7 @@ export const alertsAtHome =
   async ({ now, ...sight }) => {
     const firing = await alertsOn(sight, await alerts.firing());
     const lines = firing.toReversed().map((alert) => ({ ...firingLine(alert, now), vm: alert.vm }));
-    return { section: { title: "Alerts", lines } };
+    return { title: "Alerts", lines };
   };
 
 /** Says which alerts fire on VMs. */

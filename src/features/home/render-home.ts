@@ -120,7 +120,7 @@ export async function homeBlocks(
   const seesAll = await gateway.seesAll();
   const only = onlySeen(gateway);
   const now = gateway.now();
-  const added = await Promise.all(parts.map((part) => part({ vms, seesAll, only, now })));
+  const sections = await Promise.all(parts.map((part) => part({ vms, seesAll, only, now })));
   const reader = { person, gateway };
   const within = seesAll ? "" : " that you can see";
   const list = async (requests: readonly StoredRequest[], none: Markdown) =>
@@ -137,7 +137,6 @@ export async function homeBlocks(
     troubles.slice(0, maxOfEach).map(([target, known]) => troubleRow(target, known, reader)),
   );
   const unread = unreadLine(unreadIn(facts));
-  const sections = added.flatMap((one) => one.section ?? []);
   return [
     ...buttons(startCommands(person, gateway).map(startButton)),
     ...(frozen ? [section(frozen), divider] : []),

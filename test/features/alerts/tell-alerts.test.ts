@@ -49,15 +49,15 @@ it("the Home tab shows the newest first on the Home tab", async () => {
   const home = alertsAtHome({
     firing: async () => [onVm("1", "web-1"), onVm("2", "web-1", "New")],
   });
-  const { section } = await home({
+  const section = await home({
     vms: [knownVm("web-1")],
     seesAll: false,
     only: async (reading) => reading,
     now: Date.now(),
   });
-  expect(section?.title).toBe("Alerts");
-  expect(section?.lines.map(({ vm }) => vm?.name)).toEqual(["web-1", "web-1"]);
-  expect(section?.lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([
+  expect(section.title).toBe("Alerts");
+  expect(section.lines.map(({ vm }) => vm?.name)).toEqual(["web-1", "web-1"]);
+  expect(section.lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([
     "🔥 *New*",
     "🔥 *HighCpu*",
   ]);
