@@ -23,7 +23,7 @@ describe("the result of a change", () => {
     };
     const still = afterChange(appraise(good({ pins: [otherMeasurement] })), before);
     expect(still?.but).toBe("its measurement still matches no pin");
-    expect(still?.line.value).toContain("It failed before this change, since ");
+    expect(still?.line.value).toContain("It has failed since ");
     const other = { ...before, reason: "debugging is on" };
     expect(afterChange(appraise(good({ pins: [otherMeasurement] })), other)?.but).toBe(said?.but);
     const unverified = afterChange(appraise(good({ says: { verified: false } })));

@@ -163,7 +163,7 @@ describe("/gatehouse audit", () => {
     const page = await at.reads("gatehouse audit vm-web-2");
     const shown = shownText(page);
     expect(shown).toMatch(
-      /^\*Audit trail\* about `vm-web-2`: 1 act, newest first\.\n<!date\^\d+\^\{date_short_pretty\} \{time\}\|[^>]+> \S+ \*olivia\* asked for the restart of `web-2`: [^\n]*$/,
+      /^\*Audit trail\* about `vm-web-2`: 1 act, newest first\.\n<!date\^\d+\^\{date_short_pretty\} \{time\}\|[^>]+> \S+ \*olivia\* asked for the restart of `web-2`, but [^\n]*$/,
     );
     expect(shown).not.toMatch(/authorized|claimed/);
     expect(valueOf(page, "Details")).toContain(id);

@@ -146,7 +146,11 @@ describe("two gateways and a worker", () => {
 it("status says that no worker is running, and a card doesn't say that anything runs before it was sent", async () => {
   await using world = await startWorld({ roles: ["gateway"] });
   await world.olivia.types("ops", "/vm restart web-2");
-  await hears(world.olivia, "ops", /Restart[^]*Requested\. The result will be in the thread/);
+  await hears(
+    world.olivia,
+    "ops",
+    /Restart[^]*No worker is running; it starts as soon as one does\./,
+  );
   await world.olivia.types("ops", "/gatehouse status");
   const without = await hears(world.olivia, "ops", /Work/);
   expect(wordsOf(without)).toMatch(

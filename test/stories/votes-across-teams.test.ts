@@ -77,7 +77,7 @@ describe("what a team decides and somebody requested in another channel", () => 
     const asked = await hears(
       olivia,
       "ops",
-      /Restart web-2[^]*Those who decide see it in <#C0PAYOPS>/,
+      /Restart web-2[^]*The approvers see it in <#C0PAYOPS>/,
     );
     expect(wordsOf(asked)).toContain("Needs one of @leads and one of @security.");
     expect(wordsOf(asked)).not.toMatch(/S02LEADS|Approve/);

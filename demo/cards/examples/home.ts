@@ -1,4 +1,5 @@
 import { commands } from "../../../src/commands/index.ts";
+import type { HomePart } from "../../../src/features/home-part.ts";
 import { homeBlocks } from "../../../src/features/home/render-home.ts";
 import type { GatewayContext } from "../../../src/talk/gateway-context.ts";
 import { md } from "../../../src/messages/markdown.ts";
@@ -23,13 +24,11 @@ async function homeOf(about: About, isBusy: boolean) {
     store: reading.journal,
     attestationNote: async () => undefined,
   } as unknown as Partial<GatewayContext>);
-  const part = async () => ({
-    section: {
-      title: "Alerts",
-      lines: [{ text: md`🔥 *HighCpu* on ${about.vm} since 3:07 AM`, button: undefined }],
-    },
+  const part: HomePart = async () => ({
+    title: "Alerts",
+    lines: [{ text: md`🔥 *HighCpu* on ${about.vm} since 3:07 AM`, button: undefined }],
   });
-  const blocks = await homeBlocks(olivia(about), gateway, isBusy ? [part as never] : []);
+  const blocks = await homeBlocks(olivia(about), gateway, isBusy ? [part] : []);
   return { type: "home", blocks } as never;
 }
 

@@ -1,6 +1,7 @@
 import { restart } from "../../../src/commands/vm/restart.ts";
 import {
   renderProposal,
+  renderReminder,
   renderResultForAsker,
 } from "../../../src/features/proposals/render-proposal.ts";
 import type { Proposer, StoredProposal } from "../../../src/features/proposals/proposals.ts";
@@ -117,5 +118,9 @@ export const examples: readonly Example[] = [
       return told;
     },
     push: "✅ Restarted db-1 in 34 s. (olivia)",
+  },
+  {
+    name: "a reminder of a change that somebody asked for",
+    make: (about) => renderReminder(proposed(about, asker(about)), restart),
   },
 ];

@@ -216,7 +216,6 @@ export const examples: readonly Example[] = [
           return { ...member, request: { ...member.request, stage } as typeof member.request };
         }),
       ),
-    long: { many: 60, rest: (left) => `… ${left} more: choose one below for its details.` },
   },
   {
     name: "a result of several requests",

@@ -45,7 +45,7 @@ export const examples: readonly Example[] = [
       const over = { command: "vm restore", input, labels, snapshotAt: at - 82_000 };
       return renderCard(stored(about, { record: recordOf(about, over) }), restore);
     },
-    push: "olivia asks to restore db-1 (payments) from nightly: “bad migration”. You lose what was written since 1 min 22 s before the request. 15 min to decide.",
+    push: "olivia asks to restore db-1 (payments) from nightly: “bad migration”. Data written in the 1 min 22 s before the request is lost. 15 min to decide.",
   },
   {
     name: "a result that can't be confirmed",

@@ -197,7 +197,7 @@ describe("the delivery of messages", () => {
     const { store, redis, requestKey } = here;
     const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
-    await until(() => store.outbox.depth()).toBe(0);
+    await until(() => redis.hget(requestKey(id), "card")).not.toBeNull();
     await here.rateLimiter.pause("edit", longMs);
     await endRequest(store, request);
     await until(() => redis.hget(requestKey(id), "said:result")).toMatch(/^\d+\.\d+$/);
@@ -210,7 +210,7 @@ describe("the delivery of messages", () => {
     const { store, redis, requestKey } = here;
     const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
-    await until(() => store.outbox.depth()).toBe(0);
+    await until(() => redis.hget(requestKey(id), "card")).not.toBeNull();
     await here.rateLimiter.pause("edit", longMs);
     const claimed = await claimedBy("w-1", request, store);
     const to = { ...claimed.stage, state: "unclear" } as const;
@@ -231,7 +231,7 @@ describe("the delivery of messages", () => {
     const { store, redis, requestKey } = here;
     const request = await storeRequest(store, plain("waits"));
     const { id } = request.record;
-    await until(() => store.outbox.depth()).toBe(0);
+    await until(() => redis.hget(requestKey(id), "card")).not.toBeNull();
     await here.rateLimiter.pause({ post: "C01OPS" }, longMs);
     await endRequest(store, request);
     await until(() => redis.hget(requestKey(id), "said:afterwards")).toBe("1");

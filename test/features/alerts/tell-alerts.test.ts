@@ -36,13 +36,15 @@ it("a channel is told firing alerts, each once, of the VMs that it is about", as
   const { lines, counts } = await told(false);
   expect(lines).toEqual([
     [
-      "🔥 *HighCpu* fires on `web-1` in shop since Nov 20, 5:00 AM UTC.",
-      "🔥 *HighMemory* fires on `web-1` in shop since Nov 20, 5:00 AM UTC.",
+      "🔥 *HighCpu* has been firing on `web-1` in shop since Nov 20, 5:00 AM UTC.",
+      "🔥 *HighMemory* has been firing on `web-1` in shop since Nov 20, 5:00 AM UTC.",
     ],
   ]);
   expect(counts).toBe(", 🔥 1 with an alert firing");
   // A reader who sees everything also gets alerts whose label names no VM.
-  expect((await told(true)).lines[0]?.at(-1)).toMatch(/^🔥 \*HighCpu\* fires on nowhere since/);
+  expect((await told(true)).lines[0]?.at(-1)).toMatch(
+    /^🔥 \*HighCpu\* has been firing on nowhere since/,
+  );
 });
 
 it("the Home tab shows the newest first on the Home tab", async () => {
@@ -57,7 +59,7 @@ it("the Home tab shows the newest first on the Home tab", async () => {
   });
   expect(section.title).toBe("Alerts");
   expect(section.lines.map(({ vm }) => vm?.name)).toEqual(["web-1", "web-1"]);
-  expect(section.lines.map(({ text }) => plain(text).split(" fires")[0])).toEqual([
+  expect(section.lines.map(({ text }) => plain(text).split(" has been")[0])).toEqual([
     "🔥 *New*",
     "🔥 *HighCpu*",
   ]);

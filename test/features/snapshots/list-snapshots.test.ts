@@ -27,7 +27,7 @@ describe("/vm snapshots", () => {
       [
         "*2 snapshots* of `db-1`, newest first",
         "Name | ID | Taken | By | Size | Measurement",
-        "lost | no ID: can't be restored | 1 min ago | ola | ? · ? · ? | unknown",
+        "lost | no ID: can't be restored | 1 min ago | ola | ? CPU · ? memory · ? disk | unknown",
         "nightly | snap-1 | 2 h ago | ola | 4 CPU · 16 memory · ? disk | abababababab…",
         "The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.",
       ].join("\n"),
