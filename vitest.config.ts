@@ -17,7 +17,7 @@ export default defineConfig({
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
     // While one waits for a socket, another computes. Each more would load and compile everything once more
-    maxWorkers: 3 * availableParallelism(),
+    maxWorkers: 2 * availableParallelism(),
     // Node.js loads the TypeScript itself, as it does in production. Vite's code looks up each import whenever it is used
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Short-lived objects of the many sandboxes die before anything copies them (MB)
