@@ -133,8 +133,8 @@ export function itemsOf(facts: DigestFacts): Item[] {
   const items = all.flatMap(({ lines, isLasting = false, ...how }) =>
     lines.map((line): Item => ({ ...line, ...how, isLasting })),
   );
-  const told = [...items, ...eventItems(facts)];
-  return digestPlaces.flatMap((place) => told.filter((item) => item.place === place));
+  const allItems = [...items, ...eventItems(facts)];
+  return digestPlaces.flatMap((place) => allItems.filter((item) => item.place === place));
 }
 
 /** What a button about a request is about. */

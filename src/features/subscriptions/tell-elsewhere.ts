@@ -38,6 +38,6 @@ export async function tellElsewhere(
 function madeLine(request: StoredRequest, command: ChangeCommand, note?: AfterNote): Markdown {
   const { target } = request.record;
   const isInProject = target.kind === "vm" && target.projectName !== undefined;
-  const told = { ...request, delivered: { ...request.delivered, evidence: note } };
-  return md`${tellAct(told, command)}${isInProject ? md` In ${target.projectName}.` : ""}`;
+  const withEvidence = { ...request, delivered: { ...request.delivered, evidence: note } };
+  return md`${tellAct(withEvidence, command)}${isInProject ? md` In ${target.projectName}.` : ""}`;
 }

@@ -176,7 +176,7 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
     );
     await world.olivia.types("storm", "/gatehouse digest now");
     const digest = wordsOf(await at.hears(/^Digest/));
-    const lines = digest.match(/🔥 KubePodNotReady fires/g) ?? [];
+    const lines = digest.match(/🔥 KubePodNotReady has been firing/g) ?? [];
     const [, more = "0"] = /… and (\d+) alerts firing more/.exec(digest) ?? [];
     expect(lines.length + Number(more)).toBe(1_000);
 
@@ -264,9 +264,9 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
       /🔥 Helped on help-1 fires, says helped\./,
     );
     expect(await at.answers("/gatehouse digest now", /^Digest/)).toMatch(
-      /🔥 Helped fires on help-1 in payments/,
+      /🔥 Helped has been firing on help-1 in payments/,
     );
-    expect(await at.answers("/gatehouse why help-1", /Helped fires on help-1/)).toContain("🔥");
+    expect(await at.answers("/gatehouse why help-1", /Helped has been firing on help-1/)).toContain("🔥");
     await at.ends();
     const isEnded = () =>
       at.cards().some(({ ts, text }) => ts === again.ts && text.startsWith("✅"));
@@ -344,7 +344,7 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
     expect(active).toContain("Agreed node-2");
     const firingIn = (words: string, line: RegExp) =>
       [...words.matchAll(line)].map(([, name, vm]) => `${name} ${vm}`).toSorted();
-    const fires = /🔥 (\w+) fires on ([\w-]+) in/g;
+    const fires = /🔥 (\w+) has been firing on ([\w-]+) in/g;
     const handover = await at.answers("/gatehouse handover", /^Handover/);
     expect(firingIn(handover, fires)).toEqual(active);
     const digest = await at.answers("/gatehouse digest now", /^Digest/);
