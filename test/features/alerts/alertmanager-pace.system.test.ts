@@ -266,7 +266,9 @@ describe.skipIf(program === undefined)("the real Alertmanager at its usual pace"
     expect(await at.answers("/gatehouse digest now", /^Digest/)).toMatch(
       /🔥 Helped has been firing on help-1 in payments/,
     );
-    expect(await at.answers("/gatehouse why help-1", /Helped has been firing on help-1/)).toContain("🔥");
+    expect(await at.answers("/gatehouse why help-1", /Helped has been firing on help-1/)).toContain(
+      "🔥",
+    );
     await at.ends();
     const isEnded = () =>
       at.cards().some(({ ts, text }) => ts === again.ts && text.startsWith("✅"));

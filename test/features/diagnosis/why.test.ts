@@ -62,7 +62,11 @@ async function made(make: () => Promise<unknown>) {
 }
 
 const why = (person: PersonActions, vm: string) =>
-  told(person, `/gatehouse why ${vm}`, new RegExp(`^\\S+ ${vm} (is|has)|froze all changes at|There is no`));
+  told(
+    person,
+    `/gatehouse why ${vm}`,
+    new RegExp(`^\\S+ ${vm} (is|has)|froze all changes at|There is no`),
+  );
 
 describe("/gatehouse why <vm>", () => {
   it("says that nothing is known against it, what it looked at, and what was changed last", async () => {
