@@ -27,7 +27,7 @@ export interface Surroundings extends WithServices {
   appraiser: Appraiser;
   inventory: Inventory;
   snapshots: Snapshots;
-  /** What is known of targets, as far as the reader may know it. */
+  /** Returns the facts about targets, as far as the reader may know them. */
   factsAbout: FactsAbout;
   /** Tells which VMs fail attestation. */
   drift: Pick<DriftRecords, "failing" | "failure" | "unverifiable" | "verifiedAt">;

@@ -51,7 +51,7 @@ export async function lastKnown(
     drift.failing(vms.map((vm) => vm.id)),
     reading.factsAbout([targetOf(known)], { reader: reading }),
   ]);
-  // Its status may be another one by now.
+  // The VM may have another status by now.
   const troubles = facts.filter((fact) => isTrouble(fact) && fact.kind !== "status");
   const alarm = troubles.find(({ severity }) => severity === "alarm");
   const head = md`${alarm?.sign ?? statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;

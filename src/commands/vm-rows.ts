@@ -3,7 +3,7 @@ import { type Failing, statusSign } from "../fleet/inventory/known.ts";
 import { context } from "../messages/blocks.ts";
 import { lines, md, name } from "../messages/markdown.ts";
 
-/** What attestation says of VMs. */
+/** The state of attestation of VMs. */
 interface Attested {
   failing: Failing;
   unverifiable: Unverifiable;

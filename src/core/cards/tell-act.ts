@@ -86,7 +86,7 @@ export interface ToldRollout {
   /** How many targets were refused before they were touched. */
   refused?: number;
   isOver: boolean;
-  /** Its state, where that is known: `paused`. */
+  /** The state of the rollout, where that is known: `paused`. */
   state?: string;
 }
 

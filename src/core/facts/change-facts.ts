@@ -25,7 +25,7 @@ export const changeFacts: FactSource = {
     change ? targets.flatMap((target) => possibility(change, target) ?? []) : [],
 };
 
-/** What the gate would say of a change, by what is known of its target. Pure. */
+/** Judges a change as the gate would, by what is known of its target. Pure. */
 export function possibility(
   { command, facts, input }: Considered,
   target: Target,
@@ -97,9 +97,10 @@ export function brokenPin({ command, facts }: Considered, target: Target): Fact 
     return tell(md`${called} is pinned, and this can change its measurement: then ${then}.`);
   const seen = facts?.seen;
   if (!restoresSnapshot(command) || !facts || !seen || !("projectId" in seen)) return undefined;
-  const was = chosenSnapshot(facts)?.measurement;
-  const is = seen.attestation?.measurement;
-  if (was === undefined || is === undefined || was === is) return undefined;
+  const measuredThen = chosenSnapshot(facts)?.measurement;
+  const measuredNow = seen.attestation?.measurement;
+  if (measuredThen === undefined || measuredNow === undefined) return undefined;
+  if (measuredThen === measuredNow) return undefined;
   return tell(
     md`${called} is pinned, and this snapshot was taken under another measurement: ${then}.`,
   );

@@ -25,7 +25,7 @@ const kindOrder = [
   "under way",
 ];
 
-/** What is known now about a target. */
+/** A thing that is known now about a target. */
 export interface Fact {
   /** `status`; a feature names its own: `alert`. Readers choose facts and their order by it. */
   kind: string;
@@ -35,17 +35,17 @@ export interface Fact {
   sign: string;
   /** One sentence that names the target and stands alone. */
   text: Markdown;
-  /** What is known besides, in sentences that follow `text`. */
+  /** Further sentences, which follow `text`. */
   detail?: Markdown | undefined;
   /** Since when it has been so (ms). */
   since?: number | undefined;
   /** The request that it is about, or that explains it. */
   request?: string | undefined;
-  /** What it does to such a change of the target. Without it, or if undefined, it doesn't matter to one. */
+  /** Says how the fact affects such a change of the target. Without it, or if undefined, it doesn't matter to one. */
   blocks?(command: ChangeCommand): Blocking | undefined;
   /** The next step, where no button takes it. */
   next?: Markdown | undefined;
-  /** What ends it, the most useful first. */
+  /** Commands that end it, the most useful first. */
   ways?: readonly Way[];
   /**
    * The target as it was when this was learned, perhaps in another project. Only who sees that, too,
@@ -74,7 +74,7 @@ export interface Way {
 export interface Considered {
   command: ChangeCommand;
   input: Input;
-  /** What was just read of the one target. Undefined where nothing was. */
+  /** The one target as it was just read. Undefined where it wasn't. */
   facts?: DialogFacts | undefined;
 }
 
@@ -84,7 +84,7 @@ export interface KnownTarget extends Target {
   updatedAt?: string | undefined;
 }
 
-/** What somebody asks about. */
+/** A question about targets. */
 export interface FactQuery {
   /** Only targets that the reader sees. */
   targets: readonly KnownTarget[];
@@ -94,7 +94,7 @@ export interface FactQuery {
   isFresh: boolean;
   /** The requests that the reader sees, newest first. Each list is read once for all sources. */
   requests: {
-    /** Those that haven't ended, and those whose outcome is unknown. */
+    /** Requests that haven't ended, or whose outcome is unknown. */
     open(): Promise<readonly StoredRequest[]>;
     /** The newest ones on a VM or a project. */
     on(targetId: string): Promise<readonly StoredRequest[]>;

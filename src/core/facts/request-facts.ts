@@ -118,6 +118,6 @@ const deedWords = (request: StoredRequest, command: ChangeCommand | undefined): 
 /** ` of its project payments`. Empty where the request names the target itself. */
 function elsewhere(target: Target, named: Target): Markdown {
   if (named.id === target.id) return md``;
-  const what = named.kind === "project" ? "project" : "VM";
-  return md` of its ${what} ${name(named.name)}`;
+  const noun = named.kind === "project" ? "project" : "VM";
+  return md` of its ${noun} ${name(named.name)}`;
 }

@@ -233,7 +233,7 @@ function beginning(facts: StatusFacts, status: string) {
 
 /** `, after olivia's restart (r-…), which failed`. */
 function after({ request, command, didIt, doubt }: Behind, status: string): Markdown {
-  const what = md`, after ${requestWords(request, command)}`;
+  const afterRequest = md`, after ${requestWords(request, command)}`;
   const left = afterOf(request.stage);
   const isOther = !didIt && left !== undefined && statusOf(left) !== status;
   const other = isOther
@@ -241,13 +241,13 @@ function after({ request, command, didIt, doubt }: Behind, status: string): Mark
     : "";
   switch (request.state) {
     case "done":
-      return other ? md`${what}, which${other}` : md`${what}${doubt}`;
+      return other ? md`${afterRequest}, which${other}` : md`${afterRequest}${doubt}`;
     case "failed":
-      return md`${what}, which failed${other ? md` and${other}` : doubt}`;
+      return md`${afterRequest}, which failed${other ? md` and${other}` : doubt}`;
     case "unknown":
-      return md`${what}, whose outcome is unknown`;
+      return md`${afterRequest}, whose outcome is unknown`;
     default:
-      return md`${what}, which is ${stateWords(request.state)}`;
+      return md`${afterRequest}, which is ${stateWords(request.state)}`;
   }
 }
 
