@@ -13,7 +13,7 @@ it("a worker whose connections are frozen, and not closed, takes jobs again by i
   await using line = await startProxy(Number(new URL(shared.url).port));
   const url = `redis://127.0.0.1:${line.port}`;
   // In production it gives up a silent connection after 12 s
-  const connection = await connectImpatiently(url, "worker", 0.2);
+  const connection = await connectImpatiently(url, "worker", { part: 0.2 });
   const queues = createQueues(redis, key.prefix);
   queues.assign("step", queues.requests);
   const done: string[] = [];

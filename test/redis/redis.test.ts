@@ -179,7 +179,7 @@ describe("a connection for commands", () => {
     const lines: string[] = [];
     const full = createLog({ level: "info", write: (line) => void lines.push(line) });
     const log = withoutFloods(full, async () => false);
-    const redis = await connectRedis(url, "commands", log);
+    const redis = await connectImpatiently(url, "commands", { log });
     const admin = await connectRedis(url, "worker", silentLog());
     await admin.config("SET", "requirepass", "another-one");
     await admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no").catch(() => undefined);

@@ -14,7 +14,7 @@ const failure = (act: Promise<unknown>) =>
 describe("trouble with Redis", () => {
   it("is told from a bug, whichever way Redis or its client says it", async () => {
     await using server = await startRedis();
-    const impatient = await connectImpatiently(server.url, "commands", 0.1);
+    const impatient = await connectImpatiently(server.url, "commands", { part: 0.1 });
     const redis = await connectRedis(server.url, "commands", silentLog());
     const other = await connectRedis(server.url, "commands", silentLog());
     expect(redisTrouble(await failure(redis.lpush("a", "1").then(() => redis.get("a"))))).toBe(

@@ -39,10 +39,10 @@ export async function testRedis(
 export async function connectImpatiently(
   url: string,
   purpose: RedisPurpose,
-  part = 1,
+  { part = 1, log = silentLog() } = {},
 ): Promise<RedisClient> {
   stretchDeadlines(part);
-  const connecting = connectRedis(url, purpose, silentLog());
+  const connecting = connectRedis(url, purpose, log);
   stretchDeadlines(30);
   return connecting;
 }

@@ -311,7 +311,7 @@ describe("who asked for a change", () => {
     await ada.submits({});
     const denied = await hears(olivia, "ops", /denied by ada[^]*\[Request again\]/);
     await olivia.presses("Request again", { in: denied.ts });
-    const again = await hears(amir, "ops", /Stop web-2[^]*Waiting for approval/);
+    const again = await hears(amir, "ops", /Stop web-2[^]*Waiting for approval[^]*\[Approve\]/);
     expect(again.ts).not.toBe(waiting.ts);
     expect(wordsOf(again)).not.toMatch(/amir[^\n]* can\./);
     await amir.presses("Approve", { in: again.ts });

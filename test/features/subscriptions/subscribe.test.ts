@@ -29,7 +29,8 @@ describe("gatehouse subscribe", () => {
       "about later-*: trouble, drift, and changes.\nNo VM matches now; those that come later will.",
     );
     const all = await here.reads(asked("subscribe"));
-    expect(plainly(all)).toMatch(/web-\*: trouble and drift[^]*payments\/db-1: changes/);
+    expect(plainly(all)).toContain("web-*: trouble and drift");
+    expect(plainly(all)).toContain("payments/db-1: changes");
     expect(JSON.stringify(all.blocks)).toContain("run:gatehouse.unsubscribe");
     expect(await reads("unsubscribe web-* drift")).toContain(
       "Gatehouse no longer tells <#C01OPS> about web-*: drift",
