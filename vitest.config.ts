@@ -16,8 +16,8 @@ export default defineConfig({
     pool: "forks",
     // Loading Bolt and its like anew for each file would take a third of the time; no file leaves anything behind
     isolate: false,
-    // Most of a story waits for sockets and clocks, so that four keep a processor two thirds busy
-    maxWorkers: 4 * availableParallelism(),
+    // Most of a story waits for sockets and clocks, so that three keep a processor busy
+    maxWorkers: 3 * availableParallelism(),
     // Node.js loads the TypeScript itself, as it does in production. Vite's code looks up each import whenever it is used
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Short-lived objects of the many sandboxes die before anything copies them (MB)

@@ -22,6 +22,7 @@ import {
   startSandboxSlack,
 } from "../sandbox/slack/index.ts";
 import type { Feature } from "../src/features/define-feature.ts";
+import type { SlackLimits } from "../src/core/deliver/rate-limiter.ts";
 import { features, policyTerms } from "../src/features/index.ts";
 
 /** Every option may be left out: a caller says only what its story is about. */
@@ -33,6 +34,8 @@ export interface WorldOptions {
   policy?: string;
   /** How fast Gatehouse does what no variable and no policy sets. */
   pace?: Pace;
+  /** How often a channel takes a message, and the workspace an edit. By default as often as Slack allows. */
+  slackLimits?: SlackLimits;
   /** A Redis that is already running. By default the world starts one of its own. */
   redisUrl?: string;
   namespace?: string;
@@ -177,6 +180,7 @@ export async function buildWorld(options: WorldOptions = {}): Promise<World> {
         host: "127.0.0.1",
         roots: sandboxRoots,
         ...(options.at ? { at: options.at } : {}),
+        ...(options.slackLimits ? { slackLimits: options.slackLimits } : {}),
       });
       taken.add(slot);
       const running: StartedProcess = {

@@ -4,6 +4,7 @@ import type { CallRecord } from "../../sandbox/slack/web-api/call-log.ts";
 import { buildWorld, type World, type WorldOptions } from "../../demo/world.ts";
 import type { PersonActions } from "../../sandbox/slack/actions.ts";
 import type { Pace } from "../../src/config/policy-schema.ts";
+import type { SlackLimits } from "../../src/core/deliver/rate-limiter.ts";
 import { createJournal, type Journal } from "../../src/core/request/journal.ts";
 import { whyOf } from "../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
@@ -58,6 +59,12 @@ export const testPace: Pace = {
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 5_000,
   remedyMs: 300_000,
+};
+
+/** Slack's limits in milliseconds in place of seconds. */
+const testLimits: SlackLimits = {
+  posts: { interval: 20, burst: 4, reserve: 2 },
+  edits: { interval: 20, burst: 20, reserve: 8 },
 };
 
 const testDurations = {
@@ -143,6 +150,7 @@ export async function startWorld(options: TestWorldOptions = {}): Promise<TestWo
     ...rest,
     namespace,
     pace: { ...testPace, ...options.pace },
+    slackLimits: options.slackLimits ?? testLimits,
     compute: { transitionMs: 60, isReadFirst: true, ...options.compute },
     slack: {
       rateLimits: "off",
