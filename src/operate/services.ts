@@ -1,6 +1,6 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
-import { createFactsAbout } from "../core/facts/facts-about.ts";
+import { createFactsAbout, factsAfter } from "../core/facts/facts-about.ts";
 import { createDriftRecords } from "../monitor/drift-records.ts";
 import { createStatusRecords } from "../monitor/status-records.ts";
 import type { Feature } from "../features/define-feature.ts";
@@ -205,6 +205,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     hasWorker: async () => (await countWorkers(redis, key)) > 0,
     emergency: running.emergency,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
+    factsAfter: (request) => factsAfter(request, { sources: running.facts, log, now: clock.now() }),
     tellElsewhere: running.tellElsewhere,
     recordResults: async (request, command) => {
       await noteOutcome(request, command, inventory);

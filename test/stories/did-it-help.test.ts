@@ -108,6 +108,16 @@ describe("an alert after a press", () => {
     await at.hears(
       /^🔥 HighCpu on web-2 [^]*\nRestarted web-2 in \d+ s \(olivia, .*\)\. Still firing, as far as again has told\./,
     );
+    const goesOn = "HighCpu still fires on web-2; Gatehouse looks again in 5 min.";
+    const result = await hears(world.olivia, "again", /^✅ <@U0OLIVIA> [^]*RUNNING read/);
+    expect(wordsOf(result)).toContain(goesOn);
+    expect(result.text.replace(/ in \d+ s/, "")).toBe(`✅ Restarted web-2. ${goesOn}`);
+    await world.vera.types("again", "/gatehouse why web-2");
+    await hears(
+      world.vera,
+      "again",
+      /⏳ HighCpu still fires on web-2; Gatehouse looks again in 5 min\./,
+    );
     await isTime();
     const still = await at.hears(told);
     expect(still.threadTs).toBe(first.ts);
@@ -140,6 +150,10 @@ describe("an alert after a press", () => {
     expect(wordsOf(third)).toContain("\nA restart didn't help the last 2 times.\n");
     await at.restarts(third);
     await at.ends("three");
+    await world.vera.types("again", "/gatehouse why web-2");
+    expect(wordsOf(await hears(world.vera, "again", /web-2 is [^]*\[Show\]/))).not.toContain(
+      "looks again",
+    );
     await at.hears(/^✅ HighCpu on web-2 ended after \d+ min; olivia had restarted it\.$/);
     await isTime();
     await isJudged();

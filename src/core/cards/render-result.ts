@@ -54,6 +54,8 @@ export type Above = "card" | "several" | undefined;
 /** Facts for a message in a thread, beside its request. */
 interface ThreadFacts {
   note?: AfterNote | undefined;
+  /** Sentences about what isn't over with its end. */
+  goesOn?: readonly Markdown[];
   above?: Above;
   /** Commands from which the message may name another one. */
   commands?: readonly Command[] | undefined;
@@ -66,8 +68,9 @@ export function renderNotice(
   command: ChangeCommand,
   known: ThreadFacts = {},
 ): Message {
-  const { note, above, commands } = known;
-  if (key === "result") return renderResult(request, command, note, { above, commands });
+  const { note, ...beside } = known;
+  const { above } = beside;
+  if (key === "result") return renderResult(request, command, note, beside);
   const { record, stage } = request;
   if (key === "half-way") {
     const until = when(record.approval?.expiresAt ?? 0, "{time}");
@@ -124,18 +127,24 @@ export function renderResult(
   request: StoredRequest,
   command: ChangeCommand,
   note?: AfterNote,
-  { isMentioned, above, commands = [] }: { isMentioned?: boolean } & Omit<ThreadFacts, "note"> = {},
+  {
+    isMentioned,
+    above,
+    goesOn = [],
+    commands = [],
+  }: { isMentioned?: boolean } & Omit<ThreadFacts, "note"> = {},
 ): Message {
   const { record, stage, state } = request;
   const { sign, text } = outcomeOf(request, command, note);
   const begin = md`${sign} ${addressRequester(request, isMentioned)}`;
   const called = name(calledName(record.target));
-  const facts = proofOf(request);
-  const isProven = facts.value !== "" && !isAlready(stage);
+  const proof = proofOf(request);
+  const isProven = proof.value !== "" && !isAlready(stage);
   const isSeen = state === "done" && isProven && !deciderOf(stage);
   const result = isSeen ? stateNow(request, command) : withFullStop(endWords(request));
   const lacksTarget = above === "several" && !result.value.includes(called.value);
-  const short = md`${lacksTarget ? md`${called}: ` : ""}${result}${isProven ? md` ${facts}` : ""}`;
+  const short = md`${lacksTarget ? md`${called}: ` : ""}${result}${isProven ? md` ${proof}` : ""}`;
+  const rest = new Markdown(goesOn.map(({ value }) => value).join(" "));
   const own = request.state === "done" ? wordsOfCommand(request, command).added : undefined;
   const safety = request.state === "done" ? request.stage.call?.safety : undefined;
   const wayBack =
@@ -143,15 +152,16 @@ export function renderResult(
     md`Undo restores the safety snapshot ${name(safety.snapshotId)}, taken ${safety.at === undefined ? md`before` : atTime(safety.at, request.changedAt)}.`;
   return card({
     title: md`${begin} ${above ? short : text}`,
-    push: md`${begin} ${text}`,
+    push: md`${begin} ${text}${rest.value === "" ? "" : md` ${rest}`}`,
     lines: [
+      rest.value !== "" && rest,
       own,
       wayBack,
       above === "several" && decidedLine(request),
       note?.line,
       hintOf(hintIn(stage) ?? (isRefusedInError(request) ? insteadInError(commands) : undefined)),
     ],
-    meta: [isProven && !above && facts],
+    meta: [isProven && !above && proof],
   });
 }
 

@@ -2,6 +2,7 @@ import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Log } from "../../log/log.ts";
 import { workOnRequest } from "../../log/traces.ts";
+import type { Fact } from "../facts/fact.ts";
 import type { NameOf } from "../permit/access.ts";
 import { needsOf } from "../permit/approval-rule.ts";
 import { type BoardPlace, boardOf } from "../../redis/board.ts";
@@ -98,6 +99,8 @@ export function requestSource(options: {
     /** Finds the IDs of requests that wait for approval and whose cards tell about this target. */
     askingAbout(target: Target): Promise<readonly string[]>;
   };
+  /** Tells what isn't over with the end of a request. */
+  factsAfter(request: StoredRequest): Promise<readonly Fact[]>;
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /**
@@ -210,6 +213,11 @@ export function requestSource(options: {
     // The note is remembered, so one that is read before the end would be missing from the result.
     const note = async () =>
       final ? (rendered = await options.attestationNote(request, command)) : undefined;
+    const renderEnd = async (shown: { isMentioned?: boolean; above?: Above }) => {
+      const [after, facts] = [await note(), await options.factsAfter(request)];
+      const goesOn = facts.map(({ text }) => text);
+      return renderResult(request, command, after, { ...shown, goesOn, commands: options.offered });
+    };
     const onTold = (channelId: string) => options.onTold([{ request, note: rendered }], channelId);
     const isDecision = state === "draft" || state === "unknown";
     const urgency = isDecision ? "decision" : final ? "result" : "card";
@@ -231,7 +239,7 @@ export function requestSource(options: {
         const place = { ...(await placeOnCard(request)), ...known };
         const shown = renderCard(request, command, approversOf(request), place);
         return final && isResultIn("card", "result")
-          ? withResult(renderResult(request, command, after, { commands: offered }), shown)
+          ? withResult(await renderEnd({}), shown)
           : shown;
       },
       shows: {
@@ -253,12 +261,9 @@ export function requestSource(options: {
       key: notice,
       async render(place) {
         await options.at?.("post", record.id);
-        const noted = notice === "result" ? await note() : undefined;
-        return renderNotice(notice, request, command, {
-          note: noted,
-          above: aboveIn(place, delivered),
-          commands: options.offered,
-        });
+        const above = aboveIn(place, delivered);
+        if (notice === "result") return renderEnd({ above });
+        return renderNotice(notice, request, command, { above });
       },
       urgency: notice === "result" ? "result" : "decision",
       onSaid: notice === "result" && !isElsewhere ? onTold : undefined,
@@ -294,10 +299,7 @@ export function requestSource(options: {
         const known = { since, after, policy: options.config.policy, commands };
         const shown = renderAsked(request, command, await linkTo(delivered.card), known);
         return final && isResultIn("asked", "answer")
-          ? withResult(
-              renderResult(request, command, after, { isMentioned: true, commands }),
-              shown,
-            )
+          ? withResult(await renderEnd({ isMentioned: true }), shown)
           : shown;
       },
       shows: {
@@ -316,9 +318,8 @@ export function requestSource(options: {
       key: "answer",
       async render(place) {
         const { asked: shownAt, formerAsked } = delivered;
-        const { offered: commands } = options;
         const above = aboveAt(place, formerAsked ? undefined : shownAt);
-        return renderResult(request, command, await note(), { isMentioned: true, above, commands });
+        return renderEnd({ isMentioned: true, above });
       },
       urgency: "result",
       onSaid: onTold,

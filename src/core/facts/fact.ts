@@ -110,6 +110,8 @@ export interface FactSource {
   name: string;
   /** Reads only. Rejects when it can't say. */
   read(query: FactQuery): Promise<readonly Fact[]>;
+  /** What isn't over with the end of this request, so that its result says it, too. */
+  readAfter?(request: StoredRequest, now: number): Promise<readonly Fact[]>;
 }
 
 /** A source reads the requests behind the troubles of this many targets at most. */

@@ -9,6 +9,7 @@ import type { SeenTarget } from "../permit/sight.ts";
 import { ownerOf } from "../permit/refusal.ts";
 import type { Journal } from "../request/journal.ts";
 import { recentRequests } from "../request/lists.ts";
+import type { StoredRequest } from "../request/stored-request.ts";
 import { changeFacts, pinFacts } from "./change-facts.ts";
 import {
   type Considered,
@@ -46,6 +47,25 @@ export type FactsAbout = (
   targets: readonly KnownTarget[],
   asked: Asked,
 ) => Promise<readonly Fact[]>;
+
+/**
+ * What isn't over with the end of a request. Its result is read by those who see its target. What can't be read is left
+ * out, because no result waits for it.
+ */
+export async function factsAfter(
+  request: StoredRequest,
+  { sources, log, now }: { sources: readonly FactSource[]; log: Log; now: number },
+): Promise<readonly Fact[]> {
+  const read = sources.map(async ({ name, readAfter }): Promise<readonly Fact[]> => {
+    try {
+      return (await readAfter?.(request, now)) ?? [];
+    } catch (error) {
+      log.info("facts.unread", { source: name, why: messageOf(error) });
+      return [];
+    }
+  });
+  return mostUrgentFirst((await Promise.all(read)).flat());
+}
 
 /**
  * Creates the one function that says what is known now. It asks all sources at once. A source that

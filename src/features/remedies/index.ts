@@ -3,6 +3,7 @@ import { defineFeature } from "../define-feature.ts";
 import { remedyPart } from "./advise.ts";
 import { createRemedies } from "./remedies.ts";
 import { remedyEvents } from "./remedy-events.ts";
+import { remedyFacts } from "./remedy-facts.ts";
 import { remedySource } from "./remedy-source.ts";
 
 /**
@@ -18,6 +19,7 @@ export const remedies = defineFeature({
     const alerts = () => on.running().find((feature) => feature.alerts)?.alerts;
     return {
       messages: [remedySource({ ...on, remedies: all, alerts })],
+      facts: remedyFacts({ ...on, remedies: all, alerts }),
       remedies: remedyPart({ remedies: all, changes }),
       events: remedyEvents(on.personName),
       async afterRequest({ id, origin, command, target, createdAt }) {

@@ -89,6 +89,7 @@ export function createRemedies(redis: RedisClient, key: Keys) {
     outbox,
     now: () => redisNow(redis),
     touch: records.touch,
+    openIds: records.openIds,
 
     get: async (id: string) => parseRemedy(await outbox.get(id)),
 

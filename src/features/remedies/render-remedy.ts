@@ -101,4 +101,5 @@ export function renderCorrection(told: Told): Message {
 }
 
 /** To the minute, as long as it is one: the look isn't more exact. */
-const wholeMinutes = (ms: number) => duration(ms < 60_000 ? ms : Math.round(ms / 60_000) * 60_000);
+export const wholeMinutes = (ms: number) =>
+  duration(ms < 60_000 ? ms : Math.round(ms / 60_000) * 60_000);

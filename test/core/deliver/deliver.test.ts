@@ -70,6 +70,7 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     namesOf: async () => undefined,
     hasWorker: async () => true,
     recordResults: async ({ record }) => void recorded.push(record.id),
+    factsAfter: async () => [],
     tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),
     attestationNote: async () => undefined,
     at: async () => undefined,

@@ -102,6 +102,7 @@ async function deliverToCrowdedSlack(
           namesOf: async () => undefined,
           hasWorker: async () => true,
           recordResults: async () => undefined,
+          factsAfter: async () => [],
           tellElsewhere: async () => undefined,
           at: async () => undefined,
         }),
