@@ -256,10 +256,10 @@ export function rowsOverTable(
 /** A locked phone shows about this many characters. */
 export const maxNews = 150;
 
-/** One line of plain words, without mentions and IDs, cut between words. */
+/** One line of plain words, without mentions and IDs, cut between words. Slack shows a link to a channel as its name. */
 function news(text: Markdown): Markdown {
   const line = readable(text)
-    .value.replaceAll(/<[@#!][^>]*>/g, "")
+    .value.replaceAll(/<[@!][^>]*>/g, "")
     .replaceAll(/ \((?:r|roll)-[a-z0-9]+\)/g, "")
     .replaceAll(/\s+/g, " ")
     .trim();

@@ -7,7 +7,7 @@ import type { DatedAnswer } from "../slack/web.ts";
  * processes, while Gatehouse decides by Redis's clock, so a process whose clock differs more takes
  * no jobs.
  */
-export const mostClockOffMs = 2_000;
+const mostClockOffMs = 2_000;
 
 /** How far a process's clock is from Redis's or Slack's, in words: `3 h ahead of Redis's`. */
 export const offInWords = (offMs: number, whose: "Redis's" | "Slack's" = "Redis's"): string =>

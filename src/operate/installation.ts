@@ -16,7 +16,7 @@ const ownerShape = z.object({
 type Owner = z.infer<typeof ownerShape>;
 
 /** The Slack app whose data these keys hold. */
-export const installationKey = (key: Keys) => key("installation");
+const installationKey = (key: Keys) => key("installation");
 
 /** Undefined before the first start, and after the key was deleted for another app. */
 export async function readOwner(redis: RedisClient, key: Keys): Promise<Owner | undefined> {

@@ -18,7 +18,7 @@ import { type Act, type GatewayContext, personOf } from "./gateway-context.ts";
  * change; names come from memory, everything else from the compute service. A redelivery is
  * answered twice, which is harmless.
  */
-export async function answerWithoutRedis(invocation: ReadInvocation, act: Act): Promise<void> {
+async function answerWithoutRedis(invocation: ReadInvocation, act: Act): Promise<void> {
   const { interaction, reply, gateway } = act;
   const { command, input } = invocation;
   const { channelId } = interaction;

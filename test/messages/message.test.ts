@@ -8,10 +8,26 @@ import {
   section,
 } from "../../src/messages/blocks.ts";
 import { button, buttons, confirmation, fitsMenu } from "../../src/messages/buttons.ts";
-import { fitting, lineList, list, card, rowsOverTable, sentence } from "../../src/messages/card.ts";
+import {
+  asPost,
+  fitting,
+  lineList,
+  list,
+  card,
+  rowsOverTable,
+  sentence,
+} from "../../src/messages/card.ts";
 import { howToOpen } from "../../src/messages/channel-errors.ts";
 import { limits, weightOf } from "../../src/messages/limits.ts";
-import { readable, Markdown, md, mention, name, when } from "../../src/messages/markdown.ts";
+import {
+  channelLink,
+  readable,
+  Markdown,
+  md,
+  mention,
+  name,
+  when,
+} from "../../src/messages/markdown.ts";
 import { table } from "../../src/messages/table.ts";
 import { plainText } from "../../src/messages/text-objects.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
@@ -197,6 +213,11 @@ describe("a message", () => {
     const made = sentence(md`${mention("U0OLIVIA")} ${"<@U0VICTIM>"} at ${when(0)}`);
     expect(controlsIn(made)).toEqual(["<@U0OLIVIA>", "<@U0OLIVIA>"]);
     expect(made.text).toMatch(/^<@U0OLIVIA> &lt;@.?U0VICTIM&gt; at 12:00:00 AM UTC$/);
+  });
+
+  it("names its channels and nobody else in a notification", () => {
+    const text = md`${mention("U0ADA")} The digest for ${channelLink("C01OPS")} could not be made.`;
+    expect(asPost(sentence(text)).text).toBe("The digest for <#C01OPS> could not be made.");
   });
 
   it("is read aloud in words: no stars, no dates in brackets", () => {

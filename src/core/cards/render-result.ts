@@ -544,7 +544,7 @@ export function mentions(ids: readonly string[]): string {
   return called.join(" ");
 }
 
-export function denialOf({ votes }: StoredRequest): Vote | undefined {
+function denialOf({ votes }: StoredRequest): Vote | undefined {
   return votes.find(({ vote }) => vote === "deny");
 }
 

@@ -13,7 +13,7 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>;
  * The order in which messages go when more are due than Slack takes: first those on which a person
  * must decide, then results, then cards of requests that still run, then the rest.
  */
-export const urgencies = ["decision", "result", "card", "rest"] as const;
+const urgencies = ["decision", "result", "card", "rest"] as const;
 export type Urgency = (typeof urgencies)[number];
 
 /** A request for a turn to post or edit. */

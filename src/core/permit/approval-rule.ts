@@ -181,7 +181,7 @@ export interface VoteNeed {
  * Returns the needs where no rule says who must approve: those who may approve changes of this
  * project. If two teams claim the project, the approvers of both are needed.
  */
-export function usualNeeds(
+function usualNeeds(
   policy: Policy,
   required: number,
   project: Owned | undefined,

@@ -506,7 +506,7 @@ export function renamed(judged: Judged): readonly { before: TargetByName; after:
 }
 
 /** Returns the projects that the targets are in, or are, under all names that rules judge. */
-export function projectsOf(judged: Judged): readonly Owned[] {
+function projectsOf(judged: Judged): readonly Owned[] {
   const owned = judgedNames(judged).map(ownerOf);
   return [...new Map(owned.map((one) => [`${one.id}\n${one.name}`, one])).values()];
 }

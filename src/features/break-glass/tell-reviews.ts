@@ -37,7 +37,7 @@ export function reviewsInDigests(on: {
 }
 
 /** Pure. */
-export function reviewLines(unsigned: readonly UnsignedReview[]): ReadPart {
+function reviewLines(unsigned: readonly UnsignedReview[]): ReadPart {
   const lines = unsigned.map(({ request, command, target, text }) => ({
     key: request,
     text: md`${text} ${asksForReview}`,

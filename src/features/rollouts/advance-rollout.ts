@@ -47,7 +47,7 @@ export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerConte
  * Advances a rollout by some steps. Any number of processes may do so at a time, because each step
  * is a compare-and-set.
  */
-export async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
+async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
   const { policy, standstill, log } = by.workerContext;
   const later = waitFor(policy.timing.pollFirstMs * (0.75 + Math.random() / 2));
   if (standstill() !== undefined) return later;

@@ -100,7 +100,7 @@ function warnings(
 }
 
 /** With more VMs the form shows counts, and the list is sent as a file. */
-export const maxListed = 40;
+const maxListed = 40;
 
 function listOf(targets: readonly Target[]): KnownBlock[] {
   const rows = targets.map(

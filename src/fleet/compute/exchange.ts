@@ -260,7 +260,7 @@ export function parseBody(answer: ServiceAnswer): Body {
  * Whether an answer is a web page of something in between, like a proxy or a sign-in. Whatever its
  * status, the service didn't answer then.
  */
-export function isForeign({ contentType, text, flaw }: ServiceAnswer): boolean {
+function isForeign({ contentType, text, flaw }: ServiceAnswer): boolean {
   if (/^\s*</.test(text)) return true;
   if (!/^(text\/html|application\/xhtml\+xml)$/.test(contentType)) return false;
   return flaw !== undefined || (text.trim() !== "" && parseJson(text) === undefined);

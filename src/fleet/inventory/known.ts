@@ -406,9 +406,6 @@ export function signed({ id, status }: Omit<Shown, "name">, failing: Failing = n
   return why === undefined ? `${statusSign(status)} ${status}` : `🔴 ${status}, ${why}`;
 }
 
-export const failsWords = (why: string | undefined): string =>
-  why === undefined ? "" : `, but fails attestation: ${why}`;
-
 /** Sorts what is in trouble or fails attestation first, then by status. */
 export const redFirst = (failing: Failing) => (a: Shown, b: Shown) => {
   const red = ({ id, status }: Shown) => Number(failing.has(id) || statusFacts(status).isAlarming);

@@ -36,7 +36,7 @@ import { type Finding, ill, note, well } from "../../messages/finding.ts";
  * Writes a key where our keys are, as the actual work does. A PING isn't enough: a Redis that takes
  * no writes answers it, too.
  */
-export async function writeToRedis(redis: RedisClient, key: Keys): Promise<void> {
+async function writeToRedis(redis: RedisClient, key: Keys): Promise<void> {
   await redis.set(key("probe"), "1", "PX", 60_000);
 }
 
