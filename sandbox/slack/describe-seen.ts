@@ -65,6 +65,7 @@ function textsIn(value: unknown): string[] {
   if (!isFields(value)) return [];
   if (elementsIn([value]).some(({ element }) => element === value)) return [];
   if (value["type"] === "image") return [`[image: ${String(value["alt_text"])}]`];
+  if (value["type"] === "date") return [textOf(value["fallback"])];
   if (value["type"] === "data_visualization") return [`[chart: ${chartWords(value)}]`];
   if (typeof value["text"] === "string") return value["text"].split("\n");
   return Object.entries(value).flatMap(([key, inner]) =>

@@ -32,7 +32,10 @@ export function kindsOfMessages(
     ["help", { message: { blocks: renderHelp(commands, "all").blocks } }],
     ["buttons", posted(section(text, button("a")), buttons([button("b", { confirm })]), divider)],
     ["menus", posted(section(text, [button("a"), button("b")]), menu(chosen))],
-    ["tables", posted(table("VMs", ["Name", "CPU"], [["web-2", "4"]]).block)],
+    [
+      "tables",
+      posted(table("VMs", ["Name", "CPU", "Seen"], [["web-2", "4", { at: Date.now() }]]).block),
+    ],
     ["charts of lines", posted(usageCharts(usage, "CPU and memory of web-2"))],
     ["charts of bars", posted(countChart("VMs by status", "VMs", ["RUNNING", "STOPPED"]))],
     [

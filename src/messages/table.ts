@@ -1,5 +1,9 @@
-import type { DataTableBlock } from "@slack/types";
+import type { DataTableBlock, RichTextBlock } from "@slack/types";
+import { utcWords } from "../text/time-words.ts";
 import { plain, shortened } from "./markdown.ts";
+
+/** Text, or a time (ms), which everyone reads in their own zone. */
+export type Cell = string | { readonly at: number };
 
 /**
  * Slack turns the table's pages itself. This many rows can be read at a glance, on a phone, too.
@@ -30,16 +34,16 @@ function shortNames(names: readonly string[]): string[] {
 export function table(
   caption: string,
   columns: readonly string[],
-  rows: readonly (readonly string[])[],
+  rows: readonly (readonly Cell[])[],
   /** The number of characters that the rest of the message leaves. */
   most = maxCharacters,
 ): { block: DataTableBlock | undefined; shown: number } {
   const some = rows.slice(0, maxRows);
-  const names = shortNames(some.map(([first = ""]) => plain(first, 1_000)));
+  const names = shortNames(some.map(([first = ""]) => plain(wordsOf(first), 1_000)));
   // Slack refuses empty cells.
   const texts = some.map((row, n) =>
     columns.map(
-      (_, index) => (index === 0 ? names[n] : plain(row[index] ?? "", mostInCell)) || "–",
+      (_, index) => (index === 0 ? names[n] : plain(wordsOf(row[index] ?? ""), mostInCell)) || "–",
     ),
   );
   let room = Math.min(most, maxCharacters) - [caption, ...columns].join("").length;
@@ -56,14 +60,37 @@ export function table(
     page_size: rowsPerPage,
     rows: [
       columns.map((text) => ({ type: "raw_text", text: plain(text, mostInCell) || "–" })),
-      ...shown.map((row) =>
-        row.map((text, index) =>
-          isNumeric[index]
+      ...shown.map((row, n) =>
+        row.map((text, index) => {
+          const cell = some[n]?.[index];
+          if (typeof cell === "object") return timeCell(cell.at);
+          return isNumeric[index]
             ? { type: "raw_number" as const, value: Number(text), text }
-            : { type: "raw_text" as const, text },
-        ),
+            : { type: "raw_text" as const, text };
+        }),
       ),
     ],
   };
   return { block, shown: shown.length };
 }
+
+/** As it reads where Slack can't show the reader's own zone. */
+const wordsOf = (cell: Cell): string =>
+  typeof cell === "string" ? cell : utcWords(cell.at, { hasYear: true });
+
+const timeCell = (at: number): RichTextBlock => ({
+  type: "rich_text",
+  elements: [
+    {
+      type: "rich_text_section",
+      elements: [
+        {
+          type: "date",
+          timestamp: Math.floor(at / 1000),
+          format: "{date_short_pretty} {time}",
+          fallback: wordsOf({ at }),
+        },
+      ],
+    },
+  ],
+});

@@ -190,6 +190,25 @@ describe("a message", () => {
     ]);
   });
 
+  it("has a table whose times everyone reads in their own zone, and in UTC where Slack can't", () => {
+    const at = Date.UTC(2026, 10, 30, 22, 31);
+    const { block } = table("Pins", ["VM", "Since"], [["web-2", { at }]]);
+    expect(complaintsOf(card({ push: md`Pins`, body: [block] }))).toEqual([]);
+    expect(block?.rows[1]?.[1]).toMatchObject({
+      elements: [
+        {
+          elements: [
+            {
+              timestamp: at / 1000,
+              format: "{date_short_pretty} {time}",
+              fallback: "Nov 30, 2026, 10:31 PM UTC",
+            },
+          ],
+        },
+      ],
+    });
+  });
+
   it("has a table whose names are shortened in the middle, unless two would read alike", () => {
     const names = (...all: string[]) =>
       table(

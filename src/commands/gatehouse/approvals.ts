@@ -1,5 +1,4 @@
 import { plainForm } from "../../text/fold.ts";
-import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
 import { rowsOverTable, sentence } from "../../messages/card.ts";
 import { counted, md, name } from "../../messages/markdown.ts";
@@ -63,7 +62,7 @@ export const approvals = defineCommand({
       const { record } = request;
       const command = commandOf(request);
       const what = command ? deedOf(record, command) : `${record.command} ${record.target.name}`;
-      return [record.id, what, record.requester.name, utcWords(record.approval?.expiresAt ?? 0)];
+      return [record.id, what, record.requester.name, { at: record.approval?.expiresAt ?? 0 }];
     });
     return rowsOverTable(head, drafts.length, rows, (from, room) =>
       table("More that wait", columns, cells.slice(from), room),

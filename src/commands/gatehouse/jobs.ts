@@ -1,4 +1,3 @@
-import { utcWords } from "../../text/time-words.ts";
 import type { KnownBlock } from "@slack/types";
 import * as z from "zod";
 import { section } from "../../messages/blocks.ts";
@@ -48,7 +47,7 @@ export const jobs = defineCommand({
       calledName(record.target),
       record.command,
       stateWords(state),
-      utcWords(record.createdAt),
+      { at: record.createdAt },
       record.id,
     ]);
     const isMore = mine.length === most || newest.length === most;

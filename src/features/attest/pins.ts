@@ -1,4 +1,3 @@
-import { utcWords } from "../../text/time-words.ts";
 import * as z from "zod";
 import { type AcceptedPin, type NamedVm, short, namesOf, pinsFor } from "../../attestation/pins.ts";
 import { context } from "../../messages/blocks.ts";
@@ -31,7 +30,7 @@ export const pins = defineCommand({
         plain(pin.vm.name, 100),
         values(pin.values),
         whoseWord(pin, pinsFor(policy.attestation.pins, namesOf(pin.vm)).length > 0),
-        pin.at > 0 ? utcWords(pin.at, { hasYear: true }) : "",
+        pin.at > 0 ? { at: pin.at } : "",
       ]),
       ...inFile.map(({ targets, measurements }) => [
         targets.join(" "),

@@ -5,7 +5,6 @@ import { counted, duration, md, name } from "../../messages/markdown.ts";
 import { table } from "../../messages/table.ts";
 import { defineCommand, target } from "../../registry/define.ts";
 import { type ReadContext, isKept } from "../../commands/context.ts";
-import { utcWords } from "../../text/time-words.ts";
 import { withNames } from "../../core/cards/known-people.ts";
 import { isoTime, time } from "../../commands/shapes.ts";
 import { vmFields } from "../../fleet/compute/compute.ts";
@@ -48,7 +47,7 @@ export const snapshots = defineCommand({
       .map((one) => [
         one.name || "–",
         one.id || (one.claimed ? `${one.claimed.id}, to be confirmed` : "no ID: can't be restored"),
-        isKept(reading) ? utcWords(one.at, { hasYear: true }) : `${duration(now() - one.at)} ago`,
+        isKept(reading) ? { at: one.at } : `${duration(now() - one.at)} ago`,
         one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
         sizeWords(one.specs),
         one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",
