@@ -59,7 +59,7 @@ export const subscriptionRows: Row[] = [
         await stage.quiet(45_000);
         const told = (await stage.slack.messages()).filter(
           ({ channelId, blocks }) =>
-            channelId === vendor && textsIn(blocks).join(" ").includes("Restarted"),
+            channelId === vendor && /\brestarted\b/i.test(textsIn(blocks).join(" ")),
         );
         return judged(await stage.check(), [
           [`two processes died (${stage.faults})`, stage.faults === 2],
