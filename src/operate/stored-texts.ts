@@ -1,3 +1,4 @@
+import { scanKeys } from "../redis/expiries.ts";
 import { defineScript, type Keys, type RedisClient } from "../redis/redis.ts";
 
 type Redact = (text: string) => string;
@@ -68,12 +69,7 @@ export function openStoredTexts(redis: RedisClient, key: Keys) {
   /** Each key once, in no order. Keys that come meanwhile may be missing. */
   async function names(): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
-    let cursor = "0";
-    do {
-      const [next, some] = await redis.scan(cursor, "MATCH", `${key.prefix}:*`, "COUNT", page);
-      for (const name of some) found.add(name);
-      cursor = next;
-    } while (cursor !== "0");
+    for await (const some of scanKeys(redis, key)) for (const name of some) found.add(name);
     return found;
   }
 

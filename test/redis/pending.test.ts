@@ -149,3 +149,25 @@ it("what is pending gets its job from the relay within one of its rounds after R
   await until(() => woken).toContain("notice ahead");
   await relay.close();
 });
+
+it("keeps no lease of Redis's former clock, nor BullMQ's, once it was set back; others last as they did", async () => {
+  await using here = await testRedis();
+  const { redis, key } = here;
+  const hourMs = 3_600_000;
+  const lasts = { lease: 2_500 + hourMs, "messages:stalled-check": 5_000 + hourMs, fresh: 60_000 };
+  for (const [name, forMs] of Object.entries(lasts)) await redis.set(key(name), "1", "PX", forMs);
+  await redis.set(key("kept"), "1");
+  await redis.set(key("pending", "latest-time"), (await redisNow(redis)) + hourMs);
+  const relay = startRelay({
+    redis,
+    key,
+    queues: { wake: async () => undefined },
+    everyMs: 100,
+    log: silentLog(),
+  });
+  await until(async () => (await redis.pttl(key("lease"))) < 60_000).toBe(true);
+  await until(async () => (await redis.pttl(key("messages:stalled-check"))) < 60_000).toBe(true);
+  await relay.close();
+  expect(await redis.pttl(key("fresh"))).toBeGreaterThan(0);
+  expect(await redis.pttl(key("kept"))).toBe(-1);
+});

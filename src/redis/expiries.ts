@@ -1,0 +1,38 @@
+import { type Keys, type RedisClient, defineScript } from "./redis.ts";
+
+/** The keys that one step of a scan looks at. */
+const page = 500;
+
+/** Each key of the installation once or more, some at a time, in no order. Keys that come meanwhile may be missing. */
+export async function* scanKeys(
+  redis: RedisClient,
+  key: Pick<Keys, "prefix">,
+): AsyncGenerator<readonly string[]> {
+  let cursor = "0";
+  do {
+    const [next, names] = await redis.scan(cursor, "MATCH", `${key.prefix}:*`, "COUNT", page);
+    if (names.length > 0) yield names;
+    cursor = next;
+  } while (cursor !== "0");
+}
+
+/** KEYS some keys   ARGV by how much Redis's clock was set back (ms) */
+const bringForwardScript = `
+for _, name in ipairs(KEYS) do
+  local left = redis.call('PTTL', name)
+  if left > tonumber(ARGV[1]) then redis.call('PEXPIRE', name, string.format('%d', left - ARGV[1])) end
+end
+`;
+
+/**
+ * Creates the function that lets keys expire when they should have, after Redis's clock was set back (ms). A key of the
+ * former clock would last that much longer: a lease that nobody holds, or BullMQ's mark that stalled jobs were just
+ * looked for, without which the jobs of dead workers stay theirs. Such a key has more time left than the clock was set
+ * back by; what else has so much is kept for days, and may go a little sooner.
+ */
+export function createBringForward(redis: RedisClient, key: Keys) {
+  const run = defineScript(redis, "gatehouseBringForward", bringForwardScript);
+  return async (setBackMs: number): Promise<void> => {
+    for await (const names of scanKeys(redis, key)) await run(names, [setBackMs]);
+  };
+}
