@@ -46,6 +46,8 @@ export interface Sought {
 
 /** How far apart the clocks of Redis and Slack may be (s). */
 const clocksApartS = 120;
+/** How far back is looked where a subject was made in the future, which says that Redis's clock was set back since (ms). */
+const dayMs = 24 * 3600_000;
 /** The most messages that are read with one call. */
 const perPage = 200;
 /** The most pages that are read. With `perPage`, that is 10,000 messages. */
@@ -71,6 +73,8 @@ const unreadable = new Set([
 export function createLookUp(options: {
   web: Web;
   log: Log;
+  /** Redis time (ms). */
+  now(): Promise<number>;
   /** Throws while Slack hasn't said who the bot is. */
   us(): Pick<BotIdentity, "botId" | "botUserId">;
 }) {
@@ -100,7 +104,9 @@ export function createLookUp(options: {
       textAt(message, "metadata", "event_type") === metadataType &&
       textAt(message, "metadata", "event_payload", "request") === id &&
       textAt(message, "metadata", "event_payload", "said") === key;
-    const oldest = String(Math.floor(createdAt / 1000) - clocksApartS);
+    const now = await options.now();
+    const from = createdAt > now ? now - dayMs : createdAt;
+    const oldest = String(Math.floor(from / 1000) - clocksApartS);
     const query = { channel, oldest, limit: perPage, include_all_metadata: true };
     let cursor = "";
     for (let pages = 0; pages < mostPages; pages += 1) {

@@ -11,7 +11,7 @@ const channelId = "C01OPS";
 async function looking(us = () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" })) {
   const slack = await startGatehouseSlack({ rateLimits: "off" });
   const web = createWeb({ token: slack.app.botToken, apiUrl: slack.apiUrl, log: silentLog() });
-  const lookUp = createLookUp({ web, us, log: silentLog() });
+  const lookUp = createLookUp({ web, us, now: async () => Date.now(), log: silentLog() });
   const createdAt = Date.now();
   const post = (
     by: { userId: string; botId?: string },
@@ -27,8 +27,8 @@ async function looking(us = () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOU
   return {
     slack,
     post,
-    async seek(threadTs?: string) {
-      const subject = { kind: "request", id: "r-1", createdAt };
+    async seek(threadTs?: string, madeAt = createdAt) {
+      const subject = { kind: "request", id: "r-1", createdAt: madeAt };
       const found = await lookUp(subject, "result", { channelId, threadTs });
       return typeof found === "object" ? found.ts : found;
     },
@@ -51,6 +51,12 @@ it("a message whose answer was lost is found behind 450 others, in a channel and
   const post = here.post(ours, { id: "r-1" });
   for (let n = 0; n < 450; n += 1) here.post(olivia);
   expect(await here.seek()).toBe(post);
+});
+
+it("a message of a request from before Redis's clock was set back is found", async () => {
+  await using here = await looking();
+  const post = here.post(ours, { id: "r-1" });
+  expect(await here.seek(undefined, Date.now() + 600_000)).toBe(post);
 });
 
 it("what another app wrote under its name doesn't count, or a result would never be said", async () => {
@@ -76,7 +82,7 @@ it("a refusal proves nothing, unless the place is gone or closed to the bot", as
   const seekRefused = async (error: string) => {
     const web = { call: async () => ({ ok: false, kind: "refused", error, detail: [] }) as const };
     const us = () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" });
-    const lookUp = createLookUp({ web, us, log: silentLog() });
+    const lookUp = createLookUp({ web, us, now: async () => Date.now(), log: silentLog() });
     return lookUp({ kind: "request", id: "r-1", createdAt: Date.now() }, "result", { channelId });
   };
   for (const error of ["missing_scope", "not_allowed_token_type", "token_revoked", "new_error"])
