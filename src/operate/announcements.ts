@@ -3,7 +3,8 @@ import type { Policy } from "../config/policy-file.ts";
 import { type NameOf, peopleInWords } from "../core/permit/access.ts";
 import type { Message } from "../messages/blocks.ts";
 import { busyChannels, freezeNews, thawNews } from "../core/deliver/freeze-news.ts";
-import { type Command, freezeEnder } from "../registry/define.ts";
+import { commandWithRole } from "../registry/command-roles.ts";
+import type { Command } from "../registry/define.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { Announce } from "../core/deliver/notices.ts";
@@ -52,7 +53,7 @@ export function freezeNewsWork(on: {
   changed: () => Promise<unknown>;
 }): PendingWork {
   const { pending, owed, forget } = on.journal.freezeNews;
-  const ender = freezeEnder(on.commands);
+  const ender = commandWithRole(on.commands, "ends-freeze");
 
   async function whoEnds(): Promise<string> {
     const { administer } = on.config.policy.access;

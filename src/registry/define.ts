@@ -6,6 +6,7 @@ import type { Message } from "../messages/blocks.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
 import type { Markdown } from "../messages/markdown.ts";
 import { upperFirst } from "../text/letter-case.ts";
+import type { ChangeRole, ReadRole } from "./command-roles.ts";
 
 /**
  * A VM or project as it was seen at the request. Only `id` identifies it: a name that was reused
@@ -83,8 +84,6 @@ interface Words<Schema extends ArgsSchema> {
    * same.
    */
   suggestFor?: Readonly<Record<string, string>>;
-  /** True when it is among the first commands in help. */
-  everyday?: true;
   /** The label of its button for people who don't know what to type, as on the Home tab: `List VMs`. */
   startLabel?: string;
   /**
@@ -96,12 +95,10 @@ interface Words<Schema extends ArgsSchema> {
   summary: string;
   example: string;
   /**
-   * What it does for a VM in ERROR, like “open a console”: the card of a request that the compute service refused because of that offers it,
-   * and all that tells of the refusal says so.
+   * What it does for a VM in ERROR, like “open a console”. Messages about that VM say it and offer
+   * the command.
    */
   helpsInError?: string;
-  /** It takes a VM alone, and stands beside one that is in ERROR or fails attestation; a change only where it is in ERROR. */
-  inTrouble?: true;
   /**
    * Arguments are positional in the order of the keys, or given as `--key value`. Their kinds are
    * defined below.
@@ -115,6 +112,7 @@ export interface ReadCommand<
   Context = never,
 > extends Words<Schema> {
   kind: "read";
+  roles?: readonly ReadRole[];
   /** `change` means that it changes Gatehouse itself, under the rules for changes. */
   class: "read" | "change" | "administer" | "secret";
   /** With `administer`: approvers may run it, too. */
@@ -124,13 +122,6 @@ export interface ReadCommand<
    * on.
    */
   votersToo?: true;
-  /**
-   * The answer is about one request. Everyone who may run the command may also see that answer from
-   * a button of the request.
-   */
-  readsRequests?: true;
-  /** Everyone who may run it may read about all requests that they may see. */
-  listsRequests?: true;
   /**
    * Whether, with this input, it decides what a channel is told. Then only people may run it who
    * see everything that the channel may be told.
@@ -148,12 +139,6 @@ export interface ReadCommand<
    * completes it with a button; no worker sends it.
    */
   asRequest?: VmCommand;
-  /** It shows what a VM's evidence says. Messages name it when that couldn't be read. */
-  attests?: true;
-  /** Its answer lists the snapshots of the VM that is its argument: it is named where another one must be chosen. */
-  listsSnapshots?: true;
-  /** It allows changes again: news of a freeze name it. */
-  endsFreeze?: true;
   /**
    * Questions about a VM that it answers, by their first words: `who`. They are asked in a text that
    * is no command and names the VM.
@@ -164,10 +149,6 @@ export interface ReadCommand<
    * broken`. Undefined for every other text. The text is folded, and has no punctuation at its end.
    */
   inOwnWords?: (text: string) => Readonly<Record<string, unknown>> | undefined;
-  /** It shows a VM as it is. A text that is no command and names a VM opens it. */
-  showsVm?: true;
-  /** It runs for `--help` and for a slash command alone. Its argument is the topic. */
-  isHelp?: true;
   answer(args: z.output<Schema>, context: Context): Promise<Message | Answer>;
   /** The JSON form of the answer, for programs. */
   data?: Data<Schema, Context>;
@@ -203,6 +184,7 @@ interface Changing<
 > extends Words<Schema> {
   kind: "change";
   on: On;
+  roles?: readonly ChangeRole[];
   class: "change" | "disrupt" | "destroy" | "secret";
   /** Whether `protect` in gatehouse.yml forbids it. */
   protect: boolean;
@@ -518,19 +500,7 @@ export const locksTarget = (command: ChangeCommand) => !isOpenedByRequester(comm
 export const labelOnCard = (command: Command): string =>
   isChange(command) ? command.say.verb : (command.onCard ?? "Show");
 
-/** The command that allows changes again. */
-export const freezeEnder = (commands: readonly Command[]): Command | undefined =>
-  commands.find((command) => command.kind === "read" && command.endsFreeze);
-
-/** The command that shows what a VM's evidence says. */
-export const evidenceReader = (commands: readonly Command[]): Command | undefined =>
-  commands.find((command) => command.kind === "read" && command.attests);
-
-/** The command that lists the snapshots of a VM. */
-export const snapshotLister = (commands: readonly Command[]): Command | undefined =>
-  commands.find((command) => command.kind === "read" && command.listsSnapshots);
-
-/** Those that help with a VM in ERROR; what only looks is last. */
+/** Commands that help with a VM in ERROR, changes first. */
 export const helpersInError = (commands: readonly Command[]): readonly Command[] =>
   commands
     .filter(({ helpsInError }) => helpsInError !== undefined)

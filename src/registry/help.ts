@@ -4,6 +4,7 @@ import { buttons, type ButtonSpec } from "../messages/buttons.ts";
 import { lineList, type List, sentence, card } from "../messages/card.ts";
 import { lines, Markdown, md, name } from "../messages/markdown.ts";
 import { nearest } from "../text/nearest.ts";
+import { commandsWithRole, commandWithRole } from "./command-roles.ts";
 import {
   type Command,
   type CommandClass,
@@ -69,7 +70,7 @@ export function renderHelp(
     return noSuchTopic(wanted, commands, withheld);
   }
   if (isTopic && shown.length === 1) return renderOne(only, exampleOf(only));
-  const help = commands.find((command) => command.kind === "read" && command.isHelp);
+  const help = commandWithRole(commands, "help");
   const isFirst = wanted === "" && help !== undefined && commands.length > everydayCount;
   return card({
     heading: "What you can run",
@@ -83,8 +84,8 @@ export function renderHelp(
 
 /** The most common commands as examples rather than usages, because examples work as they are. */
 function everyday(commands: readonly Command[], help: Command, exampleOf: ExampleOf): Block[] {
-  const usual = commands.toSorted((a, b) => Number(b.everyday ?? 0) - Number(a.everyday ?? 0));
-  const chosen = new Set(usual.slice(0, everydayCount));
+  const usual = new Set([...commandsWithRole(commands, "everyday"), ...commands]);
+  const chosen = new Set([...usual].slice(0, everydayCount));
   const rows = commands
     .filter((command) => chosen.has(command))
     .map((command) => described(exampleOf(command), command));

@@ -3,6 +3,7 @@ import { UserError } from "../errors.ts";
 import { fold, plainForm } from "../text/fold.ts";
 import { timeNamedIn } from "../text/future-words.ts";
 import { allNearest, nearest } from "../text/nearest.ts";
+import { commandWithRole } from "./command-roles.ts";
 import {
   type Command,
   verbsOf,
@@ -187,7 +188,7 @@ class Unclear extends UserError {
 function findCommand(typed: readonly Word[], commands: readonly Command[]): FoundCommand {
   const words = typed.filter((word, index) => index > 1 || !isPolite(word));
   const root = rootOf(words[0]?.text ?? "");
-  const help = commands.find((command) => command.kind === "read" && command.isHelp);
+  const help = commandWithRole(commands, "help");
   const ofRoot = under(root, commands);
   if (ofRoot.length === 0) {
     if (help && (root === "" || root === "--help")) return { command: help, rest: [] };

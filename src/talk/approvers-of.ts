@@ -10,7 +10,7 @@ import { mustApprove } from "../core/cards/asking.ts";
 import type { Permit } from "../core/permit/permit.ts";
 import { findAsker } from "../core/request/asker.ts";
 import type { Origin } from "../core/request/origin.ts";
-import { snapshotLister } from "../registry/define.ts";
+import { commandWithRole } from "../registry/command-roles.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
 /** Slack is asked about this many members for each need; the names of more aren't shown. */
@@ -59,7 +59,7 @@ export async function approversOf(
   const refused = approversRefusal({ votes, requesterId, membersOf, unable, nameOf });
   if (!refused) return isUsual(policy, votes) ? { who: needs[0]?.who } : { needs };
   if (raised === undefined) return { refused };
-  const lister = snapshotLister(gateway.commands);
+  const lister = commandWithRole(gateway.commands, "lists-snapshots");
   const which = lister ? `: \`/${lister.name}\` lists those that Gatehouse took` : "";
   const way = `One of these is added because ${raised}. Choose another snapshot${which}.`;
   return { refused: { ...refused, hint: `${way} ${refused.hint}` } };

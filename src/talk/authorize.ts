@@ -16,13 +16,8 @@ import {
 } from "../core/permit/permit.ts";
 import type { PolicyRefusal } from "../core/permit/refusal.ts";
 import { withNames } from "../core/permit/with-names.ts";
-import {
-  type ChangeCommand,
-  type Command,
-  type Target,
-  freezeEnder,
-  wordsFor,
-} from "../registry/define.ts";
+import { commandWithRole } from "../registry/command-roles.ts";
+import { type ChangeCommand, type Command, type Target, wordsFor } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { frozenWords } from "../core/cards/asking.ts";
@@ -266,7 +261,7 @@ export async function refuseWhileFrozen(act: RefusedAct, gateway: GatewayContext
   const freeze = await gateway.store.freezeState();
   if (!freeze) return;
   const { by, reason } = freeze;
-  const ender = freezeEnder(gateway.commands);
+  const ender = commandWithRole(gateway.commands, "ends-freeze");
   const text = `All changes are frozen by ${by}${reason && `: ${reason.replace(/\.$/, "")}`}. Nothing was done.`;
   const hint = `Request again ${ender ? `after \`/${ender.name}\`` : "once the freeze has ended"}.`;
   await refuse(act, { rule: "freeze", text, hint }, gateway);

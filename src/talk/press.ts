@@ -3,13 +3,13 @@ import { type Message } from "../messages/blocks.ts";
 import { md, when, withFullStop } from "../messages/markdown.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
 import type { Permit } from "../core/permit/permit.ts";
+import { commandWithRole } from "../registry/command-roles.ts";
 import {
   type ChangeCommand,
   dottedName,
   locksTarget,
   requestable,
   restoresSnapshot,
-  snapshotLister,
 } from "../registry/define.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
@@ -253,7 +253,7 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
   const { policy, commands, attestationNote, emergency, nameOf, learnNames } = act.gateway;
-  const reader = commands.find((one) => one.kind === "read" && one.readsRequests);
+  const reader = commandWithRole(commands, "shows-request");
   if (!reader) throw outdated();
   await authorize({ command: reader, person, channelId }, act.gateway);
   const after = request.final ? await attestationNote(request, command) : undefined;
@@ -324,7 +324,7 @@ function noLongerUndone(
   { record: { target } }: StoredRequest,
   { commands }: Pick<GatewayContext, "commands">,
 ): UserError {
-  const lister = snapshotLister(commands);
+  const lister = commandWithRole(commands, "lists-snapshots");
   const way = lister && `\`/${lister.name} ${target.name}\` lists what can be restored.`;
   return new UserError("This can no longer be undone from here.", way);
 }

@@ -6,6 +6,7 @@ import { Markdown, md, name as code } from "../messages/markdown.ts";
 import { isRunIn } from "../core/permit/refusal.ts";
 import { mayRun } from "../core/permit/permit.ts";
 import { PickOne, targetOf } from "../core/submit/resolve-targets.ts";
+import { commandWithRole } from "../registry/command-roles.ts";
 import { type Command, type ReadCommand, dottedName, runButton } from "../registry/define.ts";
 import { type Invocation, type Person, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
@@ -46,7 +47,7 @@ function readFor(text: string, commands: readonly Command[]): ReadCommand | unde
   );
   return (
     reads.find(({ answersQuestions = [] }) => answersQuestions.some(isAsked)) ??
-    reads.find(({ showsVm }) => showsVm)
+    commandWithRole(reads, "shows-vm")
   );
 }
 

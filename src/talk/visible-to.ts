@@ -4,7 +4,7 @@ import { isFullMember, scopeOfPerson, scopeOfView, seesUnder } from "../core/per
 import { mayMeet, needsOf } from "../core/permit/approval-rule.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
 import type { SeenTarget } from "../core/permit/sight.ts";
-import { snapshotLister } from "../registry/define.ts";
+import { commandWithRole } from "../registry/command-roles.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { JournalReads } from "../core/request/journal.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
@@ -143,7 +143,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
       async ownerOf(snapshotId) {
         const owner = await snapshots.ownerOf(snapshotId);
         if (!(await scope()) || (owner !== undefined && (await seesVm(owner)))) return owner;
-        const lister = snapshotLister(gateway.commands);
+        const lister = commandWithRole(gateway.commands, "lists-snapshots");
         throw new UserError(
           `Gatehouse knows no snapshot ${snapshotId} of a VM that you can see.`,
           `With teams, only snapshots taken with Gatehouse can be restored${lister ? `: \`/${lister.name}\` lists them` : ""}.`,

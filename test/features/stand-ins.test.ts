@@ -5,16 +5,16 @@ import { commands as standIns } from "../support/commands.ts";
 
 /** The facts about a command that the core decides by. Words and the feature's own work are left out. */
 function decidedBy(command: Command) {
-  const { class: weight, aliases = [] } = command;
+  const { class: weight, aliases = [], roles } = command;
   if (command.kind === "read") {
-    const { approversToo, attests, endsFreeze, asRequest } = command;
+    const { approversToo, asRequest } = command;
     const isRequestable = asRequest !== undefined;
-    return { weight, aliases, approversToo, attests, endsFreeze, isRequestable };
+    return { weight, aliases, roles, approversToo, isRequestable };
   }
   const { on, protect, minApprovals, safetyFirst } = command;
   const { snapshot, attestAfter } = command.on === "vm" ? command : {};
   const hasSafety = safetyFirst !== undefined;
-  return { weight, aliases, on, protect, minApprovals, snapshot, attestAfter, hasSafety };
+  return { weight, aliases, roles, on, protect, minApprovals, snapshot, attestAfter, hasSafety };
 }
 
 const argsOf = ({ args }: Command) => Object.keys(args.shape);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../support/commands.ts";
+import { commandsWithRole } from "../../src/registry/command-roles.ts";
 import {
   argumentsOf,
   type Command,
@@ -65,8 +66,6 @@ describe("what is special about some commands", () => {
   it("is that one takes snapshots, one restores them, and one is help", () => {
     expect(onVms(({ snapshot }) => snapshot === "takes")).toEqual(["vm snapshot"]);
     expect(onVms(({ snapshot }) => snapshot === "restores")).toEqual(["vm restore"]);
-    expect(namesOf((command) => !isChange(command) && command.isHelp === true)).toEqual([
-      "gatehouse help",
-    ]);
+    expect(commandsWithRole(commands, "help").map(({ name }) => name)).toEqual(["gatehouse help"]);
   });
 });

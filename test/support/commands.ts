@@ -114,7 +114,7 @@ export const thaw = defineCommand({
   summary: "Allow changes again",
   example: "/gatehouse thaw",
   class: "administer",
-  endsFreeze: true,
+  roles: ["ends-freeze"],
   args: z.object({}),
   answer: async () => sentence(md`Allowed.`),
 });
@@ -136,7 +136,7 @@ export const attest = defineCommand({
   class: "read",
   onCard: "Attest",
   helpsInError: "check its attestation",
-  attests: true,
+  roles: ["shows-evidence"],
   args: z.object({
     vm: targetOrSeveral("vm"),
     raw: fileFlag("the report"),

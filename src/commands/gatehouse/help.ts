@@ -25,7 +25,7 @@ export const help = defineCommand({
   class: "read",
   // The answer depends on the requester.
   audience: "asker",
-  isHelp: true,
+  roles: ["help"],
   startLabel: "Help",
   args: z.object({
     command: rest(100, "a command, for its details; `all` for all of them").optional(),

@@ -24,9 +24,8 @@ const columns = ["Target", "Command", "State", "Requested", "Request"];
 
 export const jobs = defineCommand({
   name: "gatehouse jobs",
-  listsRequests: true,
   aliases: ["requests"],
-  everyday: true,
+  roles: ["everyday"],
   summary: "Show running and waiting requests, yours first",
   example: "/gatehouse jobs",
   class: "read",

@@ -28,7 +28,7 @@ export const why = defineCommand({
   example: "/gatehouse why web-2",
   class: "read",
   votersToo: true,
-  readsRequests: true,
+  roles: ["shows-request"],
   answersQuestions: [
     "who",
     "why",

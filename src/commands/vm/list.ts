@@ -71,7 +71,7 @@ const args = z.object({
 export const list = defineCommand({
   name: "vm list",
   aliases: ["ls"],
-  everyday: true,
+  roles: ["everyday"],
   startLabel: "List VMs",
   shortcut: {
     callback: "show-vms",

@@ -15,7 +15,7 @@ const periods = ["1h", "6h", "24h", "7d"];
 export const metrics = defineCommand({
   name: "vm metrics",
   aliases: ["stats", "usage"],
-  everyday: true,
+  roles: ["everyday"],
   summary: "Show CPU, memory and disk use of a VM as a chart",
   example: "/vm metrics web-1 1h",
   class: "read",

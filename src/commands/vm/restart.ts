@@ -5,9 +5,8 @@ import { interrupts, leftStatus, onlyIn } from "../effects.ts";
 export const restart = defineCommand({
   on: "vm",
   name: "vm restart",
-  inTrouble: true,
   aliases: ["reboot"],
-  everyday: true,
+  roles: ["everyday", "helps-in-trouble"],
   startLabel: "Restart a VM…",
   shortcut: {
     callback: "restart-vm",

@@ -27,6 +27,7 @@ import {
   targetArgument,
 } from "../../registry/define.ts";
 import { whyVm } from "../../registry/command-buttons.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
 import { type Fact, isFrozenBy, isTrouble, unreadIn } from "../../core/facts/fact.ts";
 import { unreadLine } from "../../core/facts/facts-about.ts";
 import { recentRequests } from "../../core/request/lists.ts";
@@ -43,10 +44,8 @@ import { sizeWords } from "../specs-words.ts";
 
 export const show = defineCommand({
   name: "vm show",
-  inTrouble: true,
-  showsVm: true,
   aliases: ["status", "describe", "info", "get"],
-  everyday: true,
+  roles: ["everyday", "shows-vm"],
   summary: "Show a VM, with buttons for what you can do",
   example: "/vm show web-1",
   class: "read",
@@ -174,7 +173,8 @@ function attestationWords({ vm: { attestation }, facts }: ShownVm): Markdown {
 
 function lookButtons({ vm, facts, commands, mayRun, hasWhy }: ShownVm): ButtonSpec[] {
   const { id, name: called } = vm;
-  const explains = commands.some((one) => one.kind === "read" && one.readsRequests && mayRun(one));
+  const requestReader = commandWithRole(commands, "shows-request");
+  const explains = requestReader !== undefined && mayRun(requestReader);
   const offered = commands.flatMap((command) =>
     command.kind === "read" && command.onCard !== undefined && mayRun(command)
       ? [runButton(command.onCard, dottedName(command), { vm: id }, called)]

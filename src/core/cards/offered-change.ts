@@ -1,4 +1,5 @@
 import type { Policy } from "../../config/policy-file.ts";
+import { commandsWithRole } from "../../registry/command-roles.ts";
 import type { Command, Target, VmCommand } from "../../registry/define.ts";
 import { isProtected } from "../permit/permit.ts";
 import type { Journal } from "../request/journal.ts";
@@ -60,7 +61,7 @@ export const changesThatHelp = (
   commands: readonly Command[],
   mayRun: (command: VmCommand) => boolean,
 ): readonly VmCommand[] =>
-  commands
+  commandsWithRole(commands, "helps-in-trouble")
     .filter(onVmCard)
-    .filter((command) => command.inTrouble === true && mayRun(command))
+    .filter((command) => mayRun(command))
     .filter((command) => obstacleTo(command, situation) === undefined);

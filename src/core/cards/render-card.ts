@@ -21,6 +21,7 @@ import {
 import { type Confirming, askOnce, interruption, whoSkipsApprovals } from "../permit/refusal.ts";
 import { type NameOf, peopleInWords } from "../permit/access.ts";
 import { boardOf } from "../../redis/board.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
 import {
   type ChangeCommand,
   calledName,
@@ -29,7 +30,6 @@ import {
   type Command,
   type Target,
   runButton,
-  evidenceReader,
   helpersInError,
   labelOnCard,
   dottedName,
@@ -384,7 +384,7 @@ const helpInError = (target: Target, commands: readonly Command[]): ButtonSpec[]
   helpersInError(commands).map((command) => buttonOn(target, command));
 
 function attestAgain(target: Target, commands: readonly Command[]): ButtonSpec[] {
-  const reader = evidenceReader(commands);
+  const reader = commandWithRole(commands, "shows-evidence");
   return reader ? [buttonOn(target, reader)] : [];
 }
 

@@ -1,11 +1,7 @@
 import { statusFacts, type Vm } from "../../fleet/compute/compute.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
-import {
-  type ChangeCommand,
-  type Command,
-  type Target,
-  evidenceReader,
-} from "../../registry/define.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
+import { type ChangeCommand, type Command, type Target } from "../../registry/define.ts";
 import { isList } from "../request/seen.ts";
 import { type StoredRequest, sentAtOf } from "../request/stored-request.ts";
 import { afterChange, type AfterNote } from "../../attestation/render-attestation.ts";
@@ -142,7 +138,7 @@ export function createAttestationNote(options: {
       const line = md`${found.line} ${new Markdown(called)}, check whether this was meant.`;
       return { ...found, line };
     } catch (error) {
-      const check = evidenceReader(options.commands);
+      const check = commandWithRole(options.commands, "shows-evidence");
       const way = check ? md` ${name(`/${check.name}`)} checks it.` : "";
       options.log.warn("attestation.unread", { vm: target.id, why: messageOf(error) });
       return {

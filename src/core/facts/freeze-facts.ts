@@ -1,5 +1,6 @@
 import { atTime, md } from "../../messages/markdown.ts";
-import { dottedName, freezeEnder, runButton } from "../../registry/define.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
+import { dottedName, runButton } from "../../registry/define.ts";
 import type { Journal } from "../request/journal.ts";
 import type { FactSource } from "./fact.ts";
 
@@ -9,7 +10,7 @@ export const freezeFacts = (journal: Pick<Journal, "freezeState">): FactSource =
   async read({ commands, now }) {
     const freeze = await journal.freezeState();
     if (!freeze) return [];
-    const ender = freezeEnder(commands);
+    const ender = commandWithRole(commands, "ends-freeze");
     const reason = freeze.reason === "" ? "" : md`: “${freeze.reason}”`;
     const confirm = {
       title: "Allow changes again?",

@@ -44,7 +44,7 @@ export const attest = defineCommand({
   class: "read",
   onCard: "Attest",
   helpsInError: "check its attestation",
-  attests: true,
+  roles: ["shows-evidence"],
   args: z.object({
     vm: targetOrSeveral("vm").describe("the VM to check"),
     raw: fileFlag("send the raw report as a file"),

@@ -5,14 +5,8 @@ import { isAlready } from "../../core/request/stage.ts";
 import { type StoredRequest, sentAtOf } from "../../core/request/stored-request.ts";
 import { atTime, hintOf, md, name, timeNear } from "../../messages/markdown.ts";
 import type { DriftRecord, Lack } from "../../monitor/drift-records.ts";
-import {
-  type Target,
-  calledName,
-  dottedName,
-  evidenceReader,
-  isPin,
-  runButton,
-} from "../../registry/define.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
+import { type Target, calledName, dottedName, isPin, runButton } from "../../registry/define.ts";
 import { attestVm } from "./attest-button.ts";
 import { type ImageChange, changesSince } from "./changes-since.ts";
 import { pinsPropose } from "./pins-propose.ts";
@@ -115,7 +109,7 @@ function containWays(vm: Target): Way[] {
 }
 
 function attestWay(vm: Target, commands: FactQuery["commands"]): Way[] {
-  const reader = evidenceReader(commands);
+  const reader = commandWithRole(commands, "shows-evidence");
   return reader ? [{ command: dottedName(reader), button: attestVm(vm) }] : [];
 }
 

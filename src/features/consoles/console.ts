@@ -11,9 +11,9 @@ import {
   target,
   defineCommand,
   dottedName,
-  evidenceReader,
   runButton,
 } from "../../registry/define.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
 import { withTarget } from "../../registry/invocation.ts";
 import type { ReadContext } from "../../commands/context.ts";
 
@@ -60,7 +60,7 @@ export const console = defineCommand({
     if (await isStoppedNow(vm, reading)) return stopped(vm, reading);
     const refusal = refusalOf((await appraiser.attest(vm)).appraisal);
     if (refusal !== undefined && insist === undefined) {
-      const reader = evidenceReader(commands);
+      const reader = commandWithRole(commands, "shows-evidence");
       const look = reader ? `\`/${reader.name} ${vm.name}\` shows what was checked. ` : "";
       throw new UserError(
         `No console on ${vm.name}: ${refusal}. It may not run what you expect.`,

@@ -10,7 +10,7 @@ export const thaw = defineCommand({
   summary: "Allow changes again",
   example: "/gatehouse thaw",
   class: "administer",
-  endsFreeze: true,
+  roles: ["ends-freeze"],
   args: z.object({}),
   async answer(_args, { journal, person, interaction, now }: ReadContext) {
     const asked = interaction && {

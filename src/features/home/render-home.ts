@@ -43,13 +43,8 @@ import { type GatewayContext, changeNamed, factReader } from "../../talk/gateway
 import { type Situation, changesThatHelp, situationOf } from "../../core/cards/offered-change.ts";
 import { targetButton } from "../../core/cards/target-button.ts";
 import { startButton, startCommands } from "../../talk/sentence.ts";
-import {
-  type Command,
-  type Target,
-  calledName,
-  isChange,
-  runButton,
-} from "../../registry/define.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
+import { type Command, type Target, calledName, runButton } from "../../registry/define.ts";
 
 const maxOfEach = 8;
 /**
@@ -276,10 +271,11 @@ async function troubleRow(
   const rows = facts.slice(0, mostOfTarget).map(({ sign, text }) => md`${sign} ${text}`);
   if (target.kind === "project") return [section(lines(...rows))];
   const situation = await situationOf(target, gateway);
-  const look = commands.find(
-    (command) =>
-      command.inTrouble === true && !isChange(command) && mayPress(command, target, reader),
-  );
+  const showCommand = commandWithRole(commands, "shows-vm");
+  const look =
+    showCommand && mayPress(showCommand, target, reader)
+      ? targetButton(showCommand, {}, target, policy)
+      : undefined;
   const instead = situation.refused?.size ? md`${insteadInError(commands)}` : undefined;
   const offered =
     target.status === "ERROR"
@@ -291,10 +287,7 @@ async function troubleRow(
           isShared: false,
           isFrozen: situation.isFrozen,
         }).slice(0, mostOfTarget);
-  return [
-    section(lines(...rows, instead), look && targetButton(look, {}, target, policy)),
-    ...buttons(offered),
-  ];
+  return [section(lines(...rows, instead), look), ...buttons(offered)];
 }
 
 /** A request as its card says it: how it ended, or what is done and where it stands. */

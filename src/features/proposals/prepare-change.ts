@@ -2,12 +2,8 @@ import { channelOfProject, scopeOfChannel } from "../../core/permit/access.ts";
 import { approvalsFor } from "../../core/permit/permit.ts";
 import { isRunIn, ownerOf } from "../../core/permit/refusal.ts";
 import { type Unrunnable, forbiddenToAll, withoutPeople } from "../../core/permit/unrunnable.ts";
-import {
-  type ChangeCommand,
-  type Target,
-  restoresSnapshot,
-  snapshotLister,
-} from "../../registry/define.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
+import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
 import { type Input, withIds, withTarget } from "../../registry/invocation.ts";
 import { labelsOf, unread } from "../../talk/dialog-facts.ts";
 import type { GatewayContext } from "../../talk/gateway-context.ts";
@@ -73,7 +69,7 @@ async function snapshotProblem(
     };
   const owner = await snapshots.ownerOf(snapshot);
   if (owner === undefined || owner === id) return undefined;
-  const lister = snapshotLister(commands);
+  const lister = commandWithRole(commands, "lists-snapshots");
   const detail = lister
     ? `\`/${lister.name} ${name}\` lists those that can be restored.`
     : "Name one of its own.";

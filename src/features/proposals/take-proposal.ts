@@ -13,13 +13,8 @@ import {
 import { UserError } from "../../errors.ts";
 import { plainWords } from "../../messages/markdown.ts";
 import type { Permit } from "../../core/permit/permit.ts";
-import {
-  type ChangeCommand,
-  type Target,
-  restoresSnapshot,
-  snapshotLister,
-  freezeEnder,
-} from "../../registry/define.ts";
+import { commandWithRole } from "../../registry/command-roles.ts";
+import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
 import { isSamePerson } from "../../core/permit/approval-rule.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
 import { targetChange } from "../../core/perform/gate.ts";
@@ -141,7 +136,7 @@ async function refuseOtherSnapshot(
   const vm = await gateway.inventory.findVm(target.id, { onlyKnown: true });
   if (!("found" in vm) || vm.found.id !== target.id) return;
   const called = labels["snapshot"] ?? snapshot;
-  const lister = snapshotLister(gateway.commands);
+  const lister = commandWithRole(gateway.commands, "lists-snapshots");
   const list = lister ? `: \`/${lister.name} ${target.name}\` lists what can be restored` : "";
   const way = `Dismiss this proposal${list}.`;
   const known = await gateway.snapshots.of(target.id);
@@ -179,7 +174,7 @@ export async function takeProposal(
   if (origin.kind !== "proposal") return;
   const frozen = await frozenLine(gateway);
   if (frozen) {
-    const ender = freezeEnder(gateway.commands);
+    const ender = commandWithRole(gateway.commands, "ends-freeze");
     const end = ender ? `\`/${ender.name}\`` : "the freeze ends";
     throw new UserError(plainWords(frozen), `It stays open: press Run after ${end}.`);
   }

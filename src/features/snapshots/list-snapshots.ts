@@ -26,7 +26,7 @@ export const snapshots = defineCommand({
   name: "vm snapshots",
   summary: "List the snapshots of a VM that Gatehouse knows of",
   example: "/vm snapshots db-1",
-  listsSnapshots: true,
+  roles: ["lists-snapshots"],
   class: "read",
   onCard: "Snapshots",
   args: z.object({ vm: target("vm").describe("the VM") }),
