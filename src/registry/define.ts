@@ -475,6 +475,10 @@ export function isChange(command: Command): command is ChangeCommand {
   return command.kind === "change";
 }
 
+/** Whether a command takes a snapshot of the VM. */
+export const takesSnapshot = (command: ChangeCommand) =>
+  command.on === "vm" && command.snapshot === "takes";
+
 /** Whether a command replaces the VM's data by the snapshot in its argument `snapshot`. */
 export const restoresSnapshot = (command: ChangeCommand) =>
   command.on === "vm" && command.snapshot === "restores";

@@ -10,7 +10,7 @@ import { findAsker } from "../core/request/asker.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
 import { isListed } from "../core/permit/permit.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
-import { type ChangeCommand, type Seen, locksTarget } from "../registry/define.ts";
+import { type ChangeCommand, type Seen, locksTarget, takesSnapshot } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import { type Moved } from "../core/request/journal.ts";
 import { stateWords, callOf, type StageIn, type State, type Call } from "../core/request/stage.ts";
@@ -177,7 +177,7 @@ export const outcomeCallback = "verdict";
 /** What a command makes whose ID a person can add; undefined when it makes nothing. */
 function madeBy(command: ChangeCommand): string | undefined {
   if (command.on === "new-project") return "project";
-  return command.on === "vm" && command.snapshot === "takes" ? "snapshot" : undefined;
+  return takesSnapshot(command) ? "snapshot" : undefined;
 }
 
 /**

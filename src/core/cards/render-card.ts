@@ -34,6 +34,7 @@ import {
   labelOnCard,
   dottedName,
   locksTarget,
+  takesSnapshot,
 } from "../../registry/define.ts";
 import { type StoredRequest, sentAtOf, type RequestIn } from "../request/stored-request.ts";
 import { isReviewed } from "../request/record.ts";
@@ -149,8 +150,7 @@ export function renderCard(
  * after the result was told.
  */
 function foundLine({ stage }: StoredRequest, command: ChangeCommand) {
-  const takes = command.on === "vm" && command.snapshot === "takes";
-  if (!takes || stage.state !== "done" || !stage.decidedBy) return undefined;
+  if (!takesSnapshot(command) || stage.state !== "done" || !stage.decidedBy) return undefined;
   const { snapshotId, claimed } = stage.call?.answer ?? {};
   if (snapshotId !== undefined) return md`Its ID is ${name(snapshotId)}.`;
   return (
@@ -407,8 +407,7 @@ export function lacksId(
   command: ChangeCommand,
 ): request is RequestIn<"done"> {
   const { stage } = request;
-  const takes = command.on === "vm" && command.snapshot === "takes";
-  if (!takes || stage.state !== "done") return false;
+  if (!takesSnapshot(command) || stage.state !== "done") return false;
   return !stage.call?.answer?.snapshotId && !!stage.decidedBy;
 }
 

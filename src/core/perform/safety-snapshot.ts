@@ -1,3 +1,4 @@
+import { takesSnapshot } from "../../registry/define.ts";
 import { permitSafetySnapshot } from "../permit/permit.ts";
 import { type Call, type SafetySnapshot, callOf, holderOf, whyOf } from "../request/stage.ts";
 import type { RequestIn, StoredRequest } from "../request/stored-request.ts";
@@ -94,7 +95,7 @@ async function submitSnapshot(
   by: WorkerContext,
 ): Promise<string | undefined> {
   const { record } = request;
-  const snapshot = by.commands.find((one) => one.on === "vm" && one.snapshot === "takes");
+  const snapshot = by.commands.find(takesSnapshot);
   if (!snapshot) return undefined;
   const permit = permitSafetySnapshot(record, snapshot, by, take);
   const again = take > 1 ? { take } : {};

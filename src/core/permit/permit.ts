@@ -5,6 +5,7 @@ import {
   type Target,
   dottedName,
   restoresSnapshot,
+  takesSnapshot,
 } from "../../registry/define.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import { type AccessList, lists, type Owned, placesSeen } from "./access.ts";
@@ -616,9 +617,6 @@ function isUndo(basis: Basis, targets: readonly Pick<Target, "id">[], input: Inp
 const isUndoOf = ({ asking, targets, input }: Permit<Command>) =>
   isUndo(asking.basis, targets, input);
 
-const takesSnapshot = (command: Command) =>
-  command.kind === "change" && command.on === "vm" && command.snapshot === "takes";
-
 const safetyNeedsNone = "a safety snapshot needs no approval of its own";
 
 function approvalsOf(asked: Asked): Approvals {
@@ -626,7 +624,7 @@ function approvalsOf(asked: Asked): Approvals {
   const none = { ...approvals, required: 0, votes: [] };
   if (asked.breakGlass === true) return { ...none, why: "break-glass skips approvals" };
   // Gatehouse takes this snapshot for a permitted request, and a snapshot changes nothing.
-  if (asked.isSafety === true && takesSnapshot(asked.command))
+  if (asked.isSafety === true && asked.command.kind === "change" && takesSnapshot(asked.command))
     return { ...none, why: safetyNeedsNone };
   return approvals;
 }
