@@ -30,8 +30,8 @@ export function rootCause(error: unknown): unknown {
  * message.
  */
 export function statusOfProxy(error: unknown): number | undefined {
-  const said = /Proxy (?:response|Authentication Required) \((\d{3})\)/i.exec(messageOf(error));
-  return said === null ? undefined : Number(said[1]);
+  const refusal = /Proxy (?:response|Authentication Required) \((\d{3})\)/i.exec(messageOf(error));
+  return refusal === null ? undefined : Number(refusal[1]);
 }
 
 /** The code of a system error, such as ENOENT. */
