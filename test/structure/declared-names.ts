@@ -1,7 +1,10 @@
 import { parseAst } from "vitest/node";
 import type { Sources } from "./sources.ts";
 
-/** Pronouns and leftovers that say nothing about a value. The noun does: `vm`, `requester`, `reason`. */
+/**
+ * Pronouns and leftovers that say nothing about a value. The noun does: `vm`, `requester`, `reason`. oxlint's `id-denylist` would also
+ * refuse members of records and types with these names, which Redis and the audit trail hold.
+ */
 const emptyNames = new Set(["by", "found", "is", "its", "one", "said", "theirs", "told", "what"]);
 
 interface Syntax {
@@ -23,9 +26,10 @@ function partsOf(value: unknown): readonly Syntax[] {
   return isSyntax(value) ? [value] : [];
 }
 
-/** Members of a syntax node that declare names: variables, functions, classes, caught errors, imports, and parameters, also those of types. */
+/** Members of a declaring syntax node that hold the declared names. */
 const declaring = ["id", "local", "param", "params", "parameters"];
 
+/** Variables, caught errors, imports, functions, classes, and types that have parameters. */
 const declarers =
   /^(VariableDeclarator|CatchClause|Import\w*Specifier|(TS)?\w*(Function|Class)\w*|TS(Call|Construct|Method|Index)Signature\w*|TSConstructorType)$/;
 
