@@ -19,7 +19,7 @@ let added: string | undefined;
 export function trustAuthorities(pem: string | undefined): void {
   if (pem === added) return;
   usual ??= getCACertificates("default");
-  const ours = certificatesIn(pem ?? "").filter((one) => one !== undefined);
+  const ours = certificatesIn(pem ?? "").filter((certificate) => certificate !== undefined);
   setDefaultCACertificates([...usual, ...ours.map(String)]);
   added = pem;
 }

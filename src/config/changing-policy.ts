@@ -83,12 +83,12 @@ export class ChangingPolicy {
 
   /** Returns the file's problems instead when it can't be used. */
   static open(place: PolicyPlace): ChangingPolicy | readonly string[] {
-    const found = textOf(place);
+    const file = textOf(place);
     // Only the default file may be absent: a mistyped path must not silently become an empty
     // policy.
-    if ("problem" in found && found.isAbsent && place.mayBeMissing)
+    if ("problem" in file && file.isAbsent && place.mayBeMissing)
       return new ChangingPolicy(place, noText(place), place.path);
-    const parsed = parse(found, place);
+    const parsed = parse(file, place);
     return "problems" in parsed ? parsed.problems : new ChangingPolicy(place, parsed);
   }
 
@@ -151,8 +151,8 @@ export class ChangingPolicy {
    */
   isReplaced(): boolean {
     const before = this.#seen;
-    const found = textOf(this.#place);
-    this.#seen = "text" in found ? found.text : found.problem;
+    const file = textOf(this.#place);
+    this.#seen = "text" in file ? file.text : file.problem;
     return this.#seen === before && this.#seen !== this.text;
   }
 
@@ -161,14 +161,14 @@ export class ChangingPolicy {
    * problems as before. With `isWanted`, a text that isn't wanted is left for a later call.
    */
   reread(isWanted?: (text: PolicyText) => boolean): PolicyNews | undefined {
-    const found = textOf(this.#place);
+    const file = textOf(this.#place);
     const isSame =
-      "text" in found ? found.text === this.text : found.isAbsent && this.missingAt !== undefined;
+      "text" in file ? file.text === this.text : file.isAbsent && this.missingAt !== undefined;
     if (isSame) {
       this.problems = [];
       return undefined;
     }
-    const parsed = parse(found, this.#place);
+    const parsed = parse(file, this.#place);
     if (isWanted && ("problems" in parsed || !isWanted(parsed))) return undefined;
     return "problems" in parsed ? this.keep(parsed.problems) : { is: "read", text: parsed };
   }
@@ -218,17 +218,17 @@ function textOf({ path, shown }: PolicyPlace): TextOrProblem {
 }
 
 function parse(
-  found: TextOrProblem,
+  file: TextOrProblem,
   { shown, path, terms, pace }: PolicyPlace,
 ): PolicyText | { problems: readonly string[] } {
-  if ("problem" in found) return { problems: [found.problem] };
-  const read = parsePolicy(found.text, shown, terms, pace);
+  if ("problem" in file) return { problems: [file.problem] };
+  const read = parsePolicy(file.text, shown, terms, pace);
   if ("problems" in read) return read;
   const { endorsements: folder, ...attestation } = read.policy.attestation;
   // A relative folder of endorsements is relative to the policy file.
   const endorsements = folder === undefined ? undefined : resolve(dirname(path), folder);
   const policy = { ...read.policy, attestation: { ...attestation, endorsements } };
-  return { ...read, text: found.text, policy, policyVersion: policyVersion(read.policy) };
+  return { ...read, text: file.text, policy, policyVersion: policyVersion(read.policy) };
 }
 
 /** The policy text of a process without a policy file. */
@@ -271,13 +271,13 @@ export const changeInWords = (change: PolicyChange): string =>
 /** The change without its place. `wordValues` puts its values into words. */
 export function whatChanged(
   { added, removed, isReplaced, waits }: PolicyChange,
-  said: (values: readonly string[]) => string,
+  wordValues: (values: readonly string[]) => string,
 ): string {
   const later = waits ? "; takes effect at the next start" : "";
-  if (isReplaced) return `${said(removed)} → ${said(added)}${later}`;
+  if (isReplaced) return `${wordValues(removed)} → ${wordValues(added)}${later}`;
   const parts = [
-    added.length > 0 && `added ${said(added)}`,
-    removed.length > 0 && `removed ${said(removed)}`,
+    added.length > 0 && `added ${wordValues(added)}`,
+    removed.length > 0 && `removed ${wordValues(removed)}`,
   ].filter((part) => part !== false);
   return (parts.length === 0 ? "the order changed" : parts.join("; ")) + later;
 }
@@ -301,7 +301,7 @@ function differences(path: string, before: unknown, after: unknown): readonly Di
     return [{ place, removed, added, isReplaced: true }];
   }
   if ([...before, ...after].some(isSection) && before.length === after.length)
-    return before.flatMap((one, at) => differences(`${path}[${at + 1}]`, one, after[at]));
+    return before.flatMap((section, at) => differences(`${path}[${at + 1}]`, section, after[at]));
   const words = (item: unknown) => inWords(path, item);
   const [removed, added] = [lacking(before, after).map(words), lacking(after, before).map(words)];
   return [{ place, removed, added, isReplaced: false }];
@@ -316,14 +316,14 @@ function isSection(value: unknown): value is Section {
 /** The items of `some` that `others` doesn't have. */
 function lacking(some: readonly unknown[], others: readonly unknown[]): readonly unknown[] {
   const known = new Set(others.map(canonical));
-  return some.filter((one) => !known.has(canonical(one)));
+  return some.filter((entry) => !known.has(canonical(entry)));
 }
 
 function inWords(path: string, value: unknown): string {
   if (value === undefined || value === null) return notSet;
   if (typeof value === "number" && /(Ms|expires)$/.test(path)) return durationWords(value);
   if (Array.isArray(value))
-    return value.length === 0 ? "none" : value.map((one) => inWords(path, one)).join(", ");
+    return value.length === 0 ? "none" : value.map((entry) => inWords(path, entry)).join(", ");
   if (!isSection(value)) return typeof value === "string" ? value : JSON.stringify(value);
   const set = Object.entries(value).filter(([, inner]) => inner !== undefined);
   return `(${set.map(([key, inner]) => `${key.replace(/Ms$/, "")} ${inWords(key, inner)}`).join("; ")})`;

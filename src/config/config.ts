@@ -59,7 +59,7 @@ export function loadConfig({
   const isForApi = (name: VariableName) =>
     name === "SLACK_SIGNING_SECRET" && from.mentions("API_PORT") && from.mentions(name);
   const isElsewhere = (name: VariableName) =>
-    [...receivers, ...callerNames].some((one) => one === name);
+    [...receivers, ...callerNames].some((variable) => variable === name);
   const isRead = (name: VariableName) => name === receiver || !isElsewhere(name) || isForApi(name);
   const read = from.readVariables(...variableNames.filter(isRead));
   const receive = receiver && {
@@ -180,8 +180,8 @@ export function loadConfig({
     watchesPolicy: read.GATEHOUSE_WATCH,
     /** All values above that must never be printed, for `hideSecret`. */
     get secrets(): readonly string[] {
-      const ofCallers = callerSecrets().flatMap((one) => one.secrets);
-      return [...secrets.filter((one) => one !== undefined), ...ofCallers];
+      const ofCallers = callerSecrets().flatMap((caller) => caller.secrets);
+      return [...secrets.filter((secret) => secret !== undefined), ...ofCallers];
     },
     /** The files that values above come from, by the name of the variable. */
     files: from.files,

@@ -25,8 +25,8 @@ const held = (problemOf: (text: string) => string | undefined, missing?: string)
     if (message !== undefined) context.addIssue({ code: "custom", message });
   });
 
-const required = (what: string, problemOf: (text: string) => string | undefined) =>
-  held(problemOf, `is missing: set it to ${what}`);
+const required = (content: string, problemOf: (text: string) => string | undefined) =>
+  held(problemOf, `is missing: set it to ${content}`);
 
 const wholeNumber = (most: number) =>
   readAs(
@@ -50,13 +50,16 @@ const proxy = z
   .pipe(webAddress("must be the address of a proxy, like http://proxy.example:3128"))
   .optional();
 
-const pem = (what: string, isReadable: (text: string) => boolean, otherwise: string) =>
-  matching(/^-----BEGIN [A-Z0-9 ]+-----$/m, `must name a file with ${what} in PEM (-----BEGIN …)`)
+const pem = (content: string, isReadable: (text: string) => boolean, otherwise: string) =>
+  matching(
+    /^-----BEGIN [A-Z0-9 ]+-----$/m,
+    `must name a file with ${content} in PEM (-----BEGIN …)`,
+  )
     .refine(isReadable, otherwise)
     .optional();
 
-const certificates = (what: string) =>
-  pem(what, areCertificates, "has a certificate that can't be read, or none");
+const certificates = (content: string) =>
+  pem(content, areCertificates, "has a certificate that can't be read, or none");
 
 const privateKey = pem(
   "a private key",
@@ -207,8 +210,8 @@ export class Environment {
     for (const name of names) {
       const { variable, text, problem } = this.#find(name);
       const rule = variables.shape[name];
-      const problemOf = (found?: string) =>
-        quotesProblem(found) ?? rule.safeParse(found).error?.issues[0]?.message;
+      const problemOf = (value?: string) =>
+        quotesProblem(value) ?? rule.safeParse(value).error?.issues[0]?.message;
       const file = this.files.get(name);
       if (file) file.problemOf = problemOf;
       const sentence = problem ?? problemOf(text);
@@ -234,17 +237,17 @@ export class Environment {
    * (`NAME: what is wrong`) there are none.
    */
   secrets(name: string): { secrets: readonly string[]; problem?: string } {
-    const found = this.#find(name, true);
-    const secrets = wordsIn(found.text);
+    const setting = this.#find(name, true);
+    const secrets = wordsIn(setting.text);
     const file = this.files.get(name);
     if (file) file.problemOf = secretsProblem;
     const wrong =
-      found.problem ??
+      setting.problem ??
       (secrets.length === 0 ? `is missing: set it, or ${name}_FILE` : undefined) ??
-      secretsProblem(found.text);
+      secretsProblem(setting.text);
     return wrong === undefined
       ? { secrets }
-      : { secrets: [], problem: `${found.variable}: ${wrong}` };
+      : { secrets: [], problem: `${setting.variable}: ${wrong}` };
   }
 
   /**
@@ -263,8 +266,8 @@ export class Environment {
       if (!/^(CA|SLACK|COMPUTE|REDIS|OPS|API|GATEHOUSE|DATA|LOG)(?=_|[A-Z])/.test(name)) continue;
       const isPlain = !name.includes("_");
       const meant =
-        known.find((one) => one.includes("_") && joined(one) === joined(name)) ??
-        (isPlain ? undefined : known.find((one) => editDistance(name, one, 1) <= 1));
+        known.find((variable) => variable.includes("_") && joined(variable) === joined(name)) ??
+        (isPlain ? undefined : known.find((variable) => editDistance(name, variable, 1) <= 1));
       if (meant === undefined || this.#text(meant) !== undefined) continue;
       const sentence = `${name}: is not a Gatehouse variable; did you mean ${meant}?`;
       (isPlain ? this.warnings : this.problems).push(sentence);
@@ -327,7 +330,8 @@ function secretsProblem(text = ""): string | undefined {
   const secrets = wordsIn(text);
   if (secrets.length > 2)
     return `has ${secrets.length} words: a secret has no white space, and two are the most`;
-  const quoted = quotesProblem(text) ?? secrets.map(quotesProblem).find((one) => one !== undefined);
+  const quoted =
+    quotesProblem(text) ?? secrets.map(quotesProblem).find((problem) => problem !== undefined);
   if (quoted !== undefined) return quoted;
   const short = secrets.find(({ length }) => length < leastSecret);
   return short === undefined
@@ -404,8 +408,8 @@ const whereFrom = {
 function tokenProblem(text: string, begin: keyof typeof whereFrom): string | undefined {
   const bare = text.replace(/^xoxe\./, "");
   if (bare.startsWith(begin) && /^\S+$/.test(text)) return undefined;
-  const found = bare.startsWith(begin) ? "has white space in it" : kindOf(text);
-  return `${found}: ${whereFrom[begin]}`;
+  const problem = bare.startsWith(begin) ? "has white space in it" : kindOf(text);
+  return `${problem}: ${whereFrom[begin]}`;
 }
 
 function signingSecretProblem(text: string): string | undefined {

@@ -83,7 +83,7 @@ export function parsePolicy(
     return { problems: [`${path}: is larger than ${longestText} characters`] };
   const lines = new LineCounter();
   const lineAt = (offset = 0) => lines.linePos(offset).line;
-  const told = (problems: readonly Problem[]) => ({
+  const refusal = (problems: readonly Problem[]) => ({
     problems: problems
       .toSorted((a, b) => (a.offset ?? 0) - (b.offset ?? 0))
       // A key may contain a line break, which must not start a line of its own in the output.
@@ -105,7 +105,7 @@ export function parsePolicy(
       misread.push({ offset: range?.[0], sentence });
     },
   });
-  if (misread.length > 0) return told(misread);
+  if (misread.length > 0) return refusal(misread);
   const unsaid = unsaidIn(document);
   const read = policySchema(terms.sections).safeParse(document.toJS(), { reportInput: true });
   const wrong = read.success
@@ -113,7 +113,7 @@ export function parsePolicy(
         problemAt(at, message, document),
       )
     : read.error.issues.flatMap((issue) => problemsOf(issue, document));
-  if (!read.success || unsaid.length + wrong.length > 0) return told([...unsaid, ...wrong]);
+  if (!read.success || unsaid.length + wrong.length > 0) return refusal([...unsaid, ...wrong]);
   const lineOf: ReadPolicy["lineOf"] = (at) =>
     document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
   const { approvals, teams, attestation } = read.data;
@@ -169,8 +169,11 @@ const objectKeys = <T extends object>(value: T) =>
 export function policyVersion(policy: Policy): string {
   const { access, approvals, protect, channels, limits, teams, attestation } = policy;
   const sections = { access, teams, approvals, protect, attestation, limits };
-  const said = Object.entries(sections).map(([name, part]) => [name, stated.get(part) ?? part]);
-  return shortHash({ ...Object.fromEntries(said), channels });
+  const statedSections = Object.entries(sections).map(([name, part]) => [
+    name,
+    stated.get(part) ?? part,
+  ]);
+  return shortHash({ ...Object.fromEntries(statedSections), channels });
 }
 
 /** 12 hex digits over the section `services`: which programs may call the API, and for what. */
@@ -233,18 +236,18 @@ function complaint(issue: z.core.$ZodIssue): string {
  * absent, because the default for an absent key may allow more than the lost line did.
  */
 function unsaidIn(document: Document): readonly Problem[] {
-  const found: Problem[] = [];
+  const problems: Problem[] = [];
   const walk = (node: unknown, path: readonly PropertyKey[]): void => {
     if (isMap(node)) for (const { key, value } of node.items) walk(value, [...path, keyText(key)]);
     else if (isSeq(node))
       for (const [index, item] of node.items.entries()) walk(item, [...path, index]);
     else if (!isScalar(node) || node.value === null) {
       const words = path.length === 0 ? emptyFile : "is empty: give it a value, or remove it";
-      found.push(problemAt(path, words, document, true));
+      problems.push(problemAt(path, words, document, true));
     }
   };
   walk(document.contents, []);
-  return found;
+  return problems;
 }
 
 const emptyFile =

@@ -195,10 +195,10 @@ const shadowOf = (rules: readonly AppraisalRule[], at: number) =>
   rules
     .slice(0, at)
     .findIndex(
-      ({ targets: theirs }) =>
-        theirs === undefined ||
-        rules[at]?.targets?.every((one) =>
-          theirs.some((other) => coversGlob(fold(other), fold(one))),
+      ({ targets: earlierGlobs }) =>
+        earlierGlobs === undefined ||
+        rules[at]?.targets?.every((laterGlob) =>
+          earlierGlobs.some((other) => coversGlob(fold(other), fold(laterGlob))),
         ) === true,
     );
 

@@ -41,7 +41,7 @@ function placesIn({ access, teams }: Rules) {
 }
 
 function unknownOperations(rules: Rules, operations: readonly Operation[]): Nonsense[] {
-  const among = operations.filter((one) => one.mayNeedApproval);
+  const among = operations.filter((operation) => operation.mayNeedApproval);
   const names = { among, operations };
   return [
     ...rules.approvals.flatMap(({ operations: globs }, index) =>
@@ -65,7 +65,7 @@ function unknownOperations(rules: Rules, operations: readonly Operation[]): Nons
 const sharedTokens = ({ services }: Rules): Nonsense[] =>
   sharedAmong(
     Object.entries(services).flatMap(([name, { tokens }]) =>
-      tokens.map((by, at) => ({ name, by, path: ["services", name, "tokens", at] })),
+      tokens.map((token, at) => ({ name, by: token, path: ["services", name, "tokens", at] })),
     ),
     "is the token of",
   );
@@ -144,7 +144,7 @@ function decides(
     .some(
       (other) =>
         isAbout(other) &&
-        other.operations.some((one) => rule.operations.some((two) => globsOverlap(one, two))),
+        other.operations.some((glob) => rule.operations.some((two) => globsOverlap(glob, two))),
     );
 }
 
@@ -156,24 +156,36 @@ function shadowed({ approvals }: Rules, operations: readonly Operation[]): Nonse
   const names = operations.flatMap(({ name, mayNeedApproval }) => (mayNeedApproval ? [name] : []));
   return approvals.flatMap((rule, index) => {
     const earlier = approvals.slice(0, index);
-    const found = rule.operations.map((glob, at) => {
+    const globs = rule.operations.map((glob, at) => {
       const matching = names.filter((name) => matchesGlob(glob, name));
-      const by = matching.map((name) => earlier.findIndex((one) => decidesBefore(one, rule, name)));
-      return { glob, at, by, isNever: by.length > 0 && !by.includes(-1) };
+      const decidingRules = matching.map((name) =>
+        earlier.findIndex((other) => decidesBefore(other, rule, name)),
+      );
+      return {
+        glob,
+        at,
+        by: decidingRules,
+        isNever: decidingRules.length > 0 && !decidingRules.includes(-1),
+      };
     });
-    const never = found.filter(({ isNever }) => isNever);
-    const why = (by: readonly number[]) => {
-      const entries = [...new Set(by)]
+    const never = globs.filter(({ isNever }) => isNever);
+    const why = (decidingRules: readonly number[]) => {
+      const entries = [...new Set(decidingRules)]
         .toSorted((a, b) => a - b)
         .map((at) => `approvals[${at + 1}]`);
       const isOne = entries.length === 1;
       return `can never apply: ${inList.format(entries)} ${isOne ? "comes first and matches" : "come first and match"} the same; put the narrower or stricter one first, or merge them`;
     };
-    if (never.length === found.length)
-      return [{ path: ["approvals", index], message: why(never.flatMap(({ by }) => by)) }];
-    return never.map(({ glob, at, by }) => ({
+    if (never.length === globs.length)
+      return [
+        {
+          path: ["approvals", index],
+          message: why(never.flatMap(({ by: decidingRules }) => decidingRules)),
+        },
+      ];
+    return never.map(({ glob, at, by: decidingRules }) => ({
       path: ["approvals", index, "operations", at],
-      message: `(${glob}) ${why(by)}`,
+      message: `(${glob}) ${why(decidingRules)}`,
     }));
   });
 }
@@ -189,7 +201,9 @@ export function decidesBefore(earlier: Approval, later: Approval, name: string):
   const { operations, targets } = earlier;
   if (!operations.some((glob) => matchesGlob(glob, name))) return false;
   if (targets === undefined) return true;
-  return later.targets?.every((one) => targets.some((wider) => coversTarget(wider, one))) === true;
+  return (
+    later.targets?.every((target) => targets.some((wider) => coversTarget(wider, target))) === true
+  );
 }
 
 /** A glob without a slash also matches everything in a project of that name. */
@@ -210,13 +224,14 @@ function claimedTwice({ teams }: Rules): Nonsense[] {
   const equal = Map.groupBy(all, ({ folded }) => folded);
   return all.flatMap(({ team, entry, at, folded, glob }) => {
     const among = glob ? all : [...(equal.get(folded) ?? []), ...globs];
-    const other = among.find((one) => one.team !== team && globsOverlap(one.folded, folded));
+    const other = among.find((claim) => claim.team !== team && globsOverlap(claim.folded, folded));
     if (!other) return [];
-    const what = other.entry === entry ? entry : `${entry}, which can be what ${other.entry} is,`;
+    const claimedEntry =
+      other.entry === entry ? entry : `${entry}, which can be what ${other.entry} is,`;
     return [
       {
         path: ["teams", team, "projects", at],
-        message: `(${what}) is claimed by the team ${other.team} too: a project has one team`,
+        message: `(${claimedEntry}) is claimed by the team ${other.team} too: a project has one team`,
       },
     ];
   });

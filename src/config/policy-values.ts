@@ -140,8 +140,8 @@ function daysOf(part: string): readonly Weekday[] | undefined {
 
 export const lasting = (text: string) => durationText.prefault(text);
 
-export const some = <Item extends z.ZodType>(item: Item, what: string) =>
-  z.array(item).min(1, `must name at least one ${what}`);
+export const some = <Item extends z.ZodType>(item: Item, noun: string) =>
+  z.array(item).min(1, `must name at least one ${noun}`);
 
 export const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
   z.enum(names, { error: `must be one of ${names.join(", ")}` });

@@ -5,7 +5,7 @@
 export function metBy<Need extends { required: number }, T>(
   needs: readonly Need[],
   people: readonly T[],
-  fits: (need: Need, one: T) => boolean,
+  fits: (need: Need, person: T) => boolean,
 ): readonly number[] {
   const places = needs.flatMap((need, index) =>
     Array.from({ length: need.required }, () => ({ need, index })),
@@ -13,8 +13,8 @@ export function metBy<Need extends { required: number }, T>(
   const taken = new Map<number, number>(); // Maps a person to a place.
   const seat = (place: number, tried: Set<number>): boolean => {
     const wanted = places[place];
-    return people.some((one, who) => {
-      if (!wanted || tried.has(who) || !fits(wanted.need, one)) return false;
+    return people.some((person, who) => {
+      if (!wanted || tried.has(who) || !fits(wanted.need, person)) return false;
       tried.add(who);
       const before = taken.get(who);
       if (before !== undefined && !seat(before, tried)) return false;
@@ -50,11 +50,11 @@ export function couldApprove<Need extends { required: number }>(
     const able = ableFor(need);
     return able === undefined ? [] : [{ need, required: need.required, able: new Set(able) }];
   });
-  const able = [...new Set(counted.flatMap((one) => [...one.able]))];
-  const met = metBy(counted, able, (one, id) => one.able.has(id));
+  const able = [...new Set(counted.flatMap((need) => [...need.able]))];
+  const met = metBy(counted, able, (need, id) => need.able.has(id));
   const lacking = counted.flatMap(({ need, required }, index) =>
     (met[index] ?? 0) < required ? [need] : [],
   );
-  const required = counted.reduce((sum, one) => sum + one.required, 0);
+  const required = counted.reduce((sum, need) => sum + need.required, 0);
   return { able, required, isEnough: lacking.length === 0, lacking };
 }

@@ -116,7 +116,11 @@ function statedAppraisal({
     policy: {
       ...others,
       allows: allow,
-      statuses: accept.map((one) => ({ advisories: [], ...one, until: lastDay.parse(one.until) })),
+      statuses: accept.map((status) => ({
+        advisories: [],
+        ...status,
+        until: lastDay.parse(status.until),
+      })),
       minimumTcb: minimumTcb.map(({ product, models, ...tcb }) => ({ product, models, tcb })),
       vmpl,
       needsBinding: requireBinding,

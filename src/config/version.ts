@@ -16,8 +16,8 @@ const isCommit = (text = "") => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text);
  * `npm pack` wrote down. Undefined when neither is known.
  */
 export function commitOf(folder: string = home): string | undefined {
-  const found = checkedOut(join(folder, ".git")) ?? textOf(join(folder, "src/commit"));
-  return isCommit(found) ? found : undefined;
+  const commit = checkedOut(join(folder, ".git")) ?? textOf(join(folder, "src/commit"));
+  return isCommit(commit) ? commit : undefined;
 }
 
 /** Reads Git's own files, because a machine may lack Git or let it refuse another user's folder. */

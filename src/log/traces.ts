@@ -140,7 +140,7 @@ function optionsOf({ kind = "internal", attributes = {} }: Span) {
     scrubbed[name.includes(".") ? name : `gatehouse.${name}`] =
       typeof value === "string" ? scrubText(value) : value;
   const parents = workNow()?.parents ?? [];
-  const links = parents.length > 1 ? parents.map((one) => ({ context: one })) : [];
+  const links = parents.length > 1 ? parents.map((parent) => ({ context: parent })) : [];
   return { kind: kinds[kind], attributes: scrubbed, links };
 }
 

@@ -34,9 +34,9 @@ export interface ChartBlock {
 
 /** A section with one button next to its text, or a menu of several. */
 export function section(text: Markdown, beside?: ButtonSpec | readonly ButtonSpec[]): KnownBlock {
-  const said = { type: "section" as const, text: mrkdwn(text, limits.section) };
-  if (!beside) return said;
-  return { ...said, accessory: "label" in beside ? button(beside) : menuOf(beside) };
+  const block = { type: "section" as const, text: mrkdwn(text, limits.section) };
+  if (!beside) return block;
+  return { ...block, accessory: "label" in beside ? button(beside) : menuOf(beside) };
 }
 
 /** One row per line, in as few sections as Slack's limit allows. */

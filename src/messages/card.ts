@@ -22,10 +22,12 @@ export function answered(
   words: Markdown,
   asks?: string,
 ): Message | undefined {
-  const isIt = (one: object) =>
-    "action_id" in one && "value" in one && [one.action_id, one.value].join(" ") === named;
-  const withoutAsk = (said: string) =>
-    new Markdown(asks === undefined ? said : said.replace(asks, "").replace(/[ ·]+$/, ""));
+  const isIt = (element: object) =>
+    "action_id" in element &&
+    "value" in element &&
+    [element.action_id, element.value].join(" ") === named;
+  const withoutAsk = (markup: string) =>
+    new Markdown(asks === undefined ? markup : markup.replace(asks, "").replace(/[ ·]+$/, ""));
   const hasIt = (block: Block | undefined) =>
     block?.type === "actions" && block.elements.some(isIt);
   const shown = blocks.map((block, n) => {
@@ -33,13 +35,15 @@ export function answered(
       return section(lines(withoutAsk(block.text?.text ?? ""), words));
     if (block.type === "context" && hasIt(blocks[n + 1]))
       return context(
-        ...block.elements.map((one) => withoutAsk(one.type === "mrkdwn" ? one.text : "")),
+        ...block.elements.map((element) =>
+          withoutAsk(element.type === "mrkdwn" ? element.text : ""),
+        ),
       );
     if (block.type !== "actions" || !block.elements.some(isIt)) return block;
-    const elements = block.elements.filter((one) => !isIt(one));
+    const elements = block.elements.filter((element) => !isIt(element));
     return [section(words), ...(elements.length > 0 ? [{ ...block, elements }] : [])];
   });
-  if (shown.every((one, index) => one === blocks[index])) return undefined;
+  if (shown.every((block, index) => block === blocks[index])) return undefined;
   return message(new Markdown(text), ...shown);
 }
 
@@ -52,9 +56,9 @@ export function buttonsOf(
     if (block.type === "actions") return block.elements;
     return block.type === "section" && block.accessory ? [block.accessory] : [];
   });
-  return elements.flatMap((one) =>
-    "action_id" in one && "value" in one && actions.includes(String(one.action_id))
-      ? [[one.action_id, one.value].join(" ")]
+  return elements.flatMap((element) =>
+    "action_id" in element && "value" in element && actions.includes(String(element.action_id))
+      ? [[element.action_id, element.value].join(" ")]
       : [],
   );
 }
@@ -246,9 +250,11 @@ export function rowsOverTable(
     const shown = rows.slice(0, many).flat();
     const room = Math.max(leastForTable, roomBeside(section(head), shown));
     const rest = many < all ? tableFrom(many, room) : { block: undefined, shown: 0 };
-    const said = many + rest.shown;
-    const cutHead = new Markdown(`${head.value.replace(/\.$/, "")}. The first ${said} are shown.`);
-    return [section(said < all ? cutHead : head), shown, rest.block];
+    const shownCount = many + rest.shown;
+    const cutHead = new Markdown(
+      `${head.value.replace(/\.$/, "")}. The first ${shownCount} are shown.`,
+    );
+    return [section(shownCount < all ? cutHead : head), shown, rest.block];
   });
   return card({ push: head, body: [body] });
 }

@@ -18,26 +18,31 @@ export interface Section {
   findings: readonly Finding[];
 }
 
-export const well = (what: string): Finding => ({ is: "well", what });
+export const well = (result: string): Finding => ({ is: "well", what: result });
 /** Builds findings that say what to do. */
 const finding =
-  (is: Finding["is"]) =>
-  (what: string, mend: string, about?: Finding["about"]): Finding => ({ is, what, mend, about });
+  (kind: Finding["is"]) =>
+  (result: string, mend: string, about?: Finding["about"]): Finding => ({
+    is: kind,
+    what: result,
+    mend,
+    about,
+  });
 export const note = finding("note");
 export const ill = finding("ill");
 
 /** A finding whose own text says all that can be done. */
-export const trouble = (what: string): Finding => ({ is: "ill", what });
+export const trouble = (result: string): Finding => ({ is: "ill", what: result });
 
-/** A proxy refused to connect to `what`. */
-export const proxyFinding = (status: number, what: string): Finding =>
+/** A proxy refused to connect to `target`. */
+export const proxyFinding = (status: number, target: string): Finding =>
   status === 407
     ? ill(
-        `${what}: the proxy in HTTPS_PROXY answers 407: it refuses the user or the password`,
+        `${target}: the proxy in HTTPS_PROXY answers 407: it refuses the user or the password`,
         "Correct both, as in http://user:password@proxy.example:3128; encode all but letters and digits (%40 for @).",
       )
     : ill(
-        `${what}: the proxy in HTTPS_PROXY answers ${status}`,
+        `${target}: the proxy in HTTPS_PROXY answers ${status}`,
         "Let the proxy connect there, or name the host in NO_PROXY.",
       );
 
@@ -48,18 +53,18 @@ const marks = { well: "✓", note: "!", ill: "✗" } as const;
 /** The sections as text, with the count of each kind of finding at the end. */
 export function render(sections: readonly Section[]): string {
   const blocks = sections.map(({ name, findings }) => {
-    const lines = findings.map(({ is, what, mend }) =>
-      [`  ${marks[is]} ${what}`, ...(mend === undefined ? [] : [`    ${mend}`])].join("\n"),
+    const lines = findings.map(({ is: kind, what: result, mend }) =>
+      [`  ${marks[kind]} ${result}`, ...(mend === undefined ? [] : [`    ${mend}`])].join("\n"),
     );
     return [name, ...lines].join("\n");
   });
   const all = sections.flatMap(({ findings }) => findings);
-  const count = (is: Finding["is"]) => all.filter((one) => one.is === is).length;
+  const count = (kind: Finding["is"]) => all.filter((checked) => checked.is === kind).length;
   const total = `${count("well")} ✓, ${count("note")} !, ${count("ill")} ✗`;
   return `${[...blocks, total].join("\n\n")}\n`;
 }
 
 /** 1 when any finding is `ill`. */
 export function exitCodeOf(sections: readonly Section[]): 0 | 1 {
-  return sections.some(({ findings }) => findings.some(({ is }) => is === "ill")) ? 1 : 0;
+  return sections.some(({ findings }) => findings.some((checked) => checked.is === "ill")) ? 1 : 0;
 }

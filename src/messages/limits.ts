@@ -31,7 +31,10 @@ export function weightOf(blocks: readonly object[]): number {
   const characters = (value: unknown, key = ""): number => {
     if (typeof value === "string") return key === "type" ? 0 : value.length;
     if (typeof value !== "object" || value === null) return 0;
-    return Object.entries(value).reduce((sum, [field, one]) => sum + characters(one, field), 0);
+    return Object.entries(value).reduce(
+      (sum, [field, member]) => sum + characters(member, field),
+      0,
+    );
   };
   return blocks.length * blockWeight + characters(blocks);
 }

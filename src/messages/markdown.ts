@@ -162,14 +162,14 @@ export const withFullStop = (text: Markdown): Markdown =>
   /[.!?…][”"]?$/.test(text.value) ? text : md`${text}.`;
 
 /** A number with its noun: `1 VM`, `2,000 VMs`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+export function counted(count: number, noun: string, many = `${noun}s`): string {
+  return `${count.toLocaleString("en-US")} ${count === 1 ? noun : many}`;
 }
 
 /** Names as inline code: `a`, `b` and 3 more. */
 export function listed(names: readonly string[], most = 6): Markdown {
-  const [first = md``, ...rest] = names.slice(0, most).map((one) => name(one));
-  const together = rest.reduce((all, one) => md`${all}, ${one}`, first);
+  const [first = md``, ...rest] = names.slice(0, most).map((text) => name(text));
+  const together = rest.reduce((all, code) => md`${all}, ${code}`, first);
   const more = names.length - most;
   return more > 0 ? md`${together} and ${more.toLocaleString("en-US")} more` : together;
 }

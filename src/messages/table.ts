@@ -19,10 +19,10 @@ const mostInFirstCell = 34;
 
 /** The names of rows, shortened in the middle unless two would then read alike. */
 function shortNames(names: readonly string[]): string[] {
-  const short = names.map((one) => shortened(one, mostInFirstCell));
-  const alike = Map.groupBy(short, (one) => one);
-  return short.map((one, n) =>
-    alike.get(one)?.length === 1 ? one : plain(names[n] ?? one, mostInCell),
+  const short = names.map((name) => shortened(name, mostInFirstCell));
+  const alike = Map.groupBy(short, (name) => name);
+  return short.map((name, n) =>
+    alike.get(name)?.length === 1 ? name : plain(names[n] ?? name, mostInCell),
   );
 }
 

@@ -63,10 +63,10 @@ export function coversGlob(wider: string, other: string): boolean {
 }
 
 /** Whether some text matches both globs, case included. */
-export function globsOverlap(one: string, other: string): boolean {
-  const [head, tail] = [one, other].map((glob) => glob.split(/[*?]/, 1)[0] ?? "");
+export function globsOverlap(first: string, other: string): boolean {
+  const [head, tail] = [first, other].map((glob) => glob.split(/[*?]/, 1)[0] ?? "");
   if (!head?.startsWith(tail ?? "") && !tail?.startsWith(head ?? "")) return false;
-  const [a, b] = [one, other].map((glob) => Array.from(glob.replaceAll(/\*+/g, "*")));
+  const [a, b] = [first, other].map((glob) => Array.from(glob.replaceAll(/\*+/g, "*")));
   if (!a || !b) return false;
   // reached[j] is whether a text exists that both a[..i] and b[..j] match.
   let reached = b.map(() => false);

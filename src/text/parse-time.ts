@@ -27,11 +27,11 @@ export function parseIsoTime(text: string | undefined): number | undefined {
  * Whether two texts mean the same time, as far as the less precise of them says it: a list may leave out the fraction that a
  * record has, and either may have another zone. Texts that are no times are compared as they are.
  */
-export function isSameTime(one: string, other: string): boolean {
-  const [at, otherAt] = [one, other].map(parseTime);
-  if (at === undefined || otherAt === undefined) return one === other;
+export function isSameTime(time: string, other: string): boolean {
+  const [at, otherAt] = [time, other].map(parseTime);
+  if (at === undefined || otherAt === undefined) return time === other;
   const digits = Math.min(
-    ...[one, other].map((text) => isoTime.exec(text.trim())?.[7]?.length ?? 0),
+    ...[time, other].map((text) => isoTime.exec(text.trim())?.[7]?.length ?? 0),
     3,
   );
   return at === otherAt || Math.abs(at - otherAt) < 10 ** (3 - digits);

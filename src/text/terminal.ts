@@ -7,7 +7,7 @@ import { codeOf, messageOf, withHint } from "../errors.ts";
  */
 export const unseen = /[[\p{Cc}\p{Cs}\p{DI}\p{Zl}\p{Zp}\u2800\ufff9-\ufffb]--\ufe0f]/gv;
 
-const unit = (one: string) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const unit = (codeUnit: string) => `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 const shown = (character: string) => character.split("").map(unit).join("");
 
 /**
@@ -15,7 +15,9 @@ const shown = (character: string) => character.split("").map(unit).join("");
  * shown as `\u001b`, which has the same meaning within JSON.
  */
 export function printable(text: string): string {
-  return text.replaceAll(unseen, (one) => (one === "\n" || one === "\t" ? one : shown(one)));
+  return text.replaceAll(unseen, (character) =>
+    character === "\n" || character === "\t" ? character : shown(character),
+  );
 }
 
 /**
@@ -43,16 +45,20 @@ export type Given<Options extends ParseArgsOptionsConfig> = ReturnType<
  */
 export async function runProgram<const Options extends ParseArgsOptionsConfig>(
   words: readonly string[],
-  by: { usage: string; options: Options; failed: number; complain: (text: string) => void },
+  program: { usage: string; options: Options; failed: number; complain: (text: string) => void },
   run: (given: Given<Options>) => number | Promise<number>,
 ): Promise<number> {
   try {
-    return await run(parseArgs({ args: [...words], allowPositionals: true, options: by.options }));
+    return await run(
+      parseArgs({ args: [...words], allowPositionals: true, options: program.options }),
+    );
   } catch (error) {
     const isOurs = error instanceof UsageError;
     const isOfWords = isOurs || codeOf(error).startsWith("ERR_PARSE_ARGS_");
-    const said = isOurs ? error.message : messageOf(error);
-    by.complain(isOfWords ? `${said}\n${by.usage}\n`.trimStart() : `${withHint(error, "\n")}\n`);
-    return isOfWords ? usageExitCode : by.failed;
+    const complaint = isOurs ? error.message : messageOf(error);
+    program.complain(
+      isOfWords ? `${complaint}\n${program.usage}\n`.trimStart() : `${withHint(error, "\n")}\n`,
+    );
+    return isOfWords ? usageExitCode : program.failed;
   }
 }

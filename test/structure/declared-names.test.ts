@@ -9,12 +9,8 @@ const notDone: readonly string[] = [
   "src/audit",
   "src/cli",
   "src/commands",
-  "src/config",
   "src/core",
   "src/features",
-  "src/fleet",
-  "src/log",
-  "src/messages",
   "src/monitor",
   "src/operate",
   "src/queue",
@@ -22,7 +18,6 @@ const notDone: readonly string[] = [
   "src/registry",
   "src/slack",
   "src/talk",
-  "src/text",
   "src/verifier",
 ];
 

@@ -26,12 +26,12 @@ export function usageCharts(usage: Metrics, title: string, zone = "UTC"): ChartB
   const series = seriesOf(usage).filter(({ points }) => points.length > 0);
   if (series.length === 0) return [];
   const { peaks } = peaksOf(series, zone);
-  const sizes = peaks.map((one) => Math.max(...[...one.values()].map(Math.abs)));
+  const sizes = peaks.map((buckets) => Math.max(...[...buckets.values()].map(Math.abs)));
   const isApart = Math.min(...sizes) > 0 && Math.max(...sizes) > mostApart * Math.min(...sizes);
-  const all = new Set(peaks.flatMap((one) => [...one.keys()]));
-  const hasHoles = peaks.some((one) => one.size < all.size);
+  const all = new Set(peaks.flatMap((buckets) => [...buckets.keys()]));
+  const hasHoles = peaks.some((buckets) => buckets.size < all.size);
   return isApart || hasHoles
-    ? series.map((one) => lineChart(`${one.name} of ${title}`, [one], zone))
+    ? series.map((line) => lineChart(`${line.name} of ${title}`, [line], zone))
     : [lineChart(title, series, zone)];
 }
 
@@ -88,12 +88,12 @@ function peaksOf(series: readonly Series[], zone: string) {
   const bucketMs = steps.find(fits) ?? Math.ceil((until - first + 1) / (most - 1));
   const from = startOf(bucketMs);
   const peaks = series.map(({ points }) => {
-    const found = new Map<number, number>();
+    const highest = new Map<number, number>();
     for (const { at, value } of points) {
       const bucket = Math.floor((at - from) / bucketMs);
-      found.set(bucket, Math.max(found.get(bucket) ?? -Infinity, value));
+      highest.set(bucket, Math.max(highest.get(bucket) ?? -Infinity, value));
     }
-    return found;
+    return highest;
   });
   return { from, bucketMs, peaks };
 }

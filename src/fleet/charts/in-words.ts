@@ -12,8 +12,8 @@ import { shortNumber } from "./chart.ts";
 
 /** The message with all its charts and tables as text. Undefined when it has none. */
 export function inWords({ text, blocks }: Message): Message | undefined {
-  const said = blocksInWords(blocks);
-  return said && { text, blocks: said };
+  const textBlocks = blocksInWords(blocks);
+  return textBlocks && { text, blocks: textBlocks };
 }
 
 /** Replaces charts and tables among these blocks with text. Undefined when there are none. */
@@ -54,9 +54,9 @@ function markdownOf(shown: Message): Markdown[] {
     if (block.type === "section") return [block.text, ...(block.fields ?? [])];
     return block.type === "context" ? block.elements : [];
   });
-  return texts.flatMap((one) => {
-    if (!one || !("text" in one)) return [];
-    return one.type === "plain_text" ? md`${one.text}` : new Markdown(one.text);
+  return texts.flatMap((text) => {
+    if (!text || !("text" in text)) return [];
+    return text.type === "plain_text" ? md`${text.text}` : new Markdown(text.text);
   });
 }
 
@@ -79,11 +79,11 @@ export function asText(shown: Message): Message {
   const rows = markdownOf(shown).flatMap(({ value }) => value.split("\n"));
   let room = mostBytes - bytesIn(`${note?.value ?? ""}… ${rows.length} more lines\n\n`);
   const end = rows.findIndex((row) => (room -= bytesIn(row) + 1) < 0);
-  const said = end < 0 ? rows : rows.slice(0, end);
-  const left = rows.length - said.length;
-  if (said.length === 0) return { text: shown.text, blocks: [] };
+  const shownRows = end < 0 ? rows : rows.slice(0, end);
+  const left = rows.length - shownRows.length;
+  if (shownRows.length === 0) return { text: shown.text, blocks: [] };
   const more = left > 0 ? md`… ${counted(left, "more line")}` : undefined;
-  return { text: lines(new Markdown(said.join("\n")), more, note).value, blocks: [] };
+  return { text: lines(new Markdown(shownRows.join("\n")), more, note).value, blocks: [] };
 }
 
 function chartWords({ title, chart: { type, series, axis_config: axis } }: ChartBlock) {

@@ -76,7 +76,12 @@ export const mayHaveVms = ({ type }: { type: string }) => type === "TEE_VM" || t
 /** Whether something with this name may exist although the list doesn't have it. */
 export function mayHide(gaps: ListGaps | undefined, name: string): boolean {
   if (!gaps) return false;
-  return gaps.isCut || gaps.leftOut.some((one) => one.name === undefined || one.name === name);
+  return (
+    gaps.isCut ||
+    gaps.leftOut.some(
+      (unreadRecord) => unreadRecord.name === undefined || unreadRecord.name === name,
+    )
+  );
 }
 
 /** `1 record can't be read (web-2: id is missing)`. Undefined for a list without gaps. */
@@ -188,10 +193,10 @@ export function checkSnapshotId(value: string): string {
  */
 export function fillPath(endpoint: Endpoint, id: string | undefined): string {
   const template = endpoint.slice(endpoint.indexOf(" ") + 1);
-  return template.replace(/\{(\w+)_id\}/, (_, what: string) => {
+  return template.replace(/\{(\w+)_id\}/, (_, kind: string) => {
     if (typeof id === "string" && idPattern.test(id)) return encodeURIComponent(id);
     throw new UserError(
-      `That can't be a ${what === "vm" ? "VM" : what} ID`,
+      `That can't be a ${kind === "vm" ? "VM" : kind} ID`,
       "IDs are letters, digits, and . _ : ~ - only, at most 200 characters",
     );
   });
@@ -408,13 +413,13 @@ function record<Shape extends z.ZodRawShape>(shape: Shape) {
   });
   const toRecord = (value: unknown) => {
     if (!isRecord(value)) return value;
-    const told: Record<string, unknown> = {};
+    const readRecord: Record<string, unknown> = {};
     for (const { name, wire, mayLack, schema } of fields) {
       const field = own(value, wire) ?? undefined;
       if (!mayLack || (field !== undefined && z.safeParse(schema, field).success))
-        told[name] = field;
+        readRecord[name] = field;
     }
-    return told;
+    return readRecord;
   };
   return z.preprocess(toRecord, z.object(shape));
 }

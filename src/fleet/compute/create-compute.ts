@@ -32,9 +32,9 @@ export type { ComputeOptions } from "./http.ts";
 /** Throws UserError for a base URL that can't be used. */
 export function createCompute(options: ComputeOptions): Compute {
   const http = createHttp(options);
-  const callsOver = (by: Http): Compute => ({
-    projects: createProjects(by, options.log ?? silentLog()),
-    vms: createVms(by),
+  const callsOver = (client: Http): Compute => ({
+    projects: createProjects(client, options.log ?? silentLog()),
+    vms: createVms(client),
     onlyWhile: (mayGoOn) =>
       callsOver({ ...http, change: (call) => http.change({ ...call, mayGoOn }) }),
     close: () => http.close(),
@@ -91,7 +91,7 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
       const first = await readPage({});
       const { total, page, perPage, more } = first;
       // Whether this list has pages isn't documented. It has if the answer mentions paging.
-      const hasPages = [total, page, perPage, more].some((said) => said !== undefined);
+      const hasPages = [total, page, perPage, more].some((field) => field !== undefined);
       const size: Query = perPage === undefined ? {} : { per_page: String(perPage) };
       const most = maxVmsOfProject;
       return allPages(readPage, first, { endpoint, size, hasPages, most, log, ...options });
@@ -291,8 +291,11 @@ function acceptedSnapshot(good: Good, vmId: string, name: string): Accepted {
   const snapshotId = candidates(good, "snapshot")
     .map((each) => snapshotIdIn(each, vmId, name, good.status))
     .find((id) => id !== undefined);
-  const told = snapshotId ?? snapshotText(good);
-  return { ...acceptedVm(good, vmId), ...(told === undefined ? {} : { snapshotId: told }) };
+  const snapshotRef = snapshotId ?? snapshotText(good);
+  return {
+    ...acceptedVm(good, vmId),
+    ...(snapshotRef === undefined ? {} : { snapshotId: snapshotRef }),
+  };
 }
 
 /** The fields of a snapshot. A record with any other field may be something else. */
@@ -363,8 +366,8 @@ function parsePage<T extends { id: string }>(
     isPartial: good.complaint !== undefined,
   };
   for (const [index, value] of list.entries()) {
-    const said = own(value, "name");
-    const name = typeof said === "string" && said !== "" ? said : undefined;
+    const rawName = own(value, "name");
+    const name = typeof rawName === "string" && rawName !== "" ? rawName : undefined;
     const fields = readableFields(value, schema);
     const parsed = schema.safeParse(fields);
     const isOther = ofProject !== undefined && isOfAnother(value, "project_id", ofProject);

@@ -411,8 +411,8 @@ function withField(entry: unknown, depth: number): string | undefined {
 function fieldErrors(value: Record<string, unknown>): string | undefined {
   const words: string[] = [];
   for (const [field, each] of Object.entries(value).slice(0, 5)) {
-    const said: unknown = Array.isArray(each) ? each[0] : undefined;
-    if (typeof said === "string") words.push(`${field}: ${said}`);
+    const sentence: unknown = Array.isArray(each) ? each[0] : undefined;
+    if (typeof sentence === "string") words.push(`${field}: ${sentence}`);
   }
   return words.join("; ") || undefined;
 }

@@ -86,11 +86,11 @@ function nextOf(
       return { [parameter]: String(mark) };
   }
   const link = headers.link === undefined ? undefined : linkTo("next", headers.link);
-  const said = [link, headers["x-next-page"], ...linkFields.map((name) => fields.get(name))].find(
+  const next = [link, headers["x-next-page"], ...linkFields.map((name) => fields.get(name))].find(
     (value) => value !== undefined,
   );
-  if (isRecord(said)) return parametersOf(said["href"] ?? said["url"] ?? said);
-  if (said !== undefined) return parametersOf(said);
+  if (isRecord(next)) return parametersOf(next["href"] ?? next["url"] ?? next);
+  if (next !== undefined) return parametersOf(next);
   return headers.link !== undefined || marks.some(([field]) => fields.has(field))
     ? "none"
     : undefined;

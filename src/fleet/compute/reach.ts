@@ -62,7 +62,7 @@ function heldBy(address: Address): Address | undefined {
 
 function isAmong(addresses: readonly Address[], ranges: readonly Range[]): boolean {
   const list = { among: [...ranges] };
-  return addresses.some((one) => ipaddr.subnetMatch(one, list, "not") === "among");
+  return addresses.some((address) => ipaddr.subnetMatch(address, list, "not") === "among");
 }
 
 /** Whether the address, or the IPv4 address that it leads to, is in one of the ranges. */
@@ -141,11 +141,11 @@ function createGuardedLookup(
   lookup: LookupFunction = systemLookup,
 ): LookupFunction {
   return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found) => {
+    lookup(hostname, { ...options, all: true }, (error, answer) => {
       if (error) return callback(error, "");
-      const addresses: LookupAddress[] = Array.isArray(found)
-        ? found
-        : [{ address: found, family: isIP(found) }];
+      const addresses: LookupAddress[] = Array.isArray(answer)
+        ? answer
+        : [{ address: answer, family: isIP(answer) }];
       const first = addresses[0];
       if (!first || addresses.some((each) => !mayReach(each.address, base))) {
         const why = "the name leads to an address that is not allowed";

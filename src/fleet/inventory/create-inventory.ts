@@ -111,9 +111,9 @@ export function createInventory(options: InventoryOptions): Inventory {
       await Promise.race([Promise.all([look(), pause(50)]), pause(until - performance.now())]);
   }
 
-  async function knowing<T>(what: T): Promise<T> {
+  async function knowing<T>(value: T): Promise<T> {
     await freshen();
-    if (isReady()) return what;
+    if (isReady()) return value;
     throw new UserError(
       "The VMs aren't known yet: Gatehouse is still reading the list from the compute service.",
       "Try again in a moment. If this continues, `/gatehouse status` says what is wrong.",
@@ -133,7 +133,7 @@ export function createInventory(options: InventoryOptions): Inventory {
 
   /** Logs one line when other things than before can't be read, or when everything can. */
   function logGaps(): void {
-    const gaps = [replica.head().gaps, ...known.gaps()].filter((one) => one !== "").join("; ");
+    const gaps = [replica.head().gaps, ...known.gaps()].filter((words) => words !== "").join("; ");
     if (gaps === lacking) return;
     lacking = gaps;
     if (gaps === "") log.info("inventory.complete-again");
@@ -168,8 +168,8 @@ export function createInventory(options: InventoryOptions): Inventory {
   async function note({ vm, project, goneProjectId }: NotedRead): Promise<void> {
     if (project)
       await replica.change(project.id, (now) => {
-        const its = asCalledBefore({ ...now?.project, ...project }, now?.project);
-        return contentsOf(its, now?.vms ?? [], now?.gaps);
+        const namedProject = asCalledBefore({ ...now?.project, ...project }, now?.project);
+        return contentsOf(namedProject, now?.vms ?? [], now?.gaps);
       });
     // A VM of an unknown project waits for the next refresh, because it can't be shown without the
     // project's name.
@@ -257,7 +257,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     const { id } = project.found;
     const readAndNote = async () => {
       let gaps: ListGaps | undefined;
-      const onGaps = (found: ListGaps) => void (gaps = found);
+      const onGaps = (noted: ListGaps) => void (gaps = noted);
       const vms = await compute.projects.vms(id, { onGaps });
       await replica.change(id, (now) => now && contentsRead(now.project, vms, gaps, now));
     };
@@ -340,8 +340,8 @@ export function createInventory(options: InventoryOptions): Inventory {
       seenIn: (scope) => ({
         ...inventory,
         ...answersFrom(async () => {
-          const one = await scope();
-          return one ? await scopes(one) : known;
+          const viewerScope = await scope();
+          return viewerScope ? await scopes(viewerScope) : known;
         }),
       }),
       forPrograms: () => ({ ...inventory, ...answersFrom(part, { isForPrograms: true }) }),
@@ -370,8 +370,8 @@ const pause = (ms: number) => delay(Math.max(0, ms), undefined, { ref: false });
 /** Fields that a record omits stay as they were. */
 function merged(vm: Vm, vms: readonly KnownVm[]): (KnownVm | Vm)[] {
   const before = vms.find(({ id }) => id === vm.id);
-  const its = asCalledBefore(vm, before);
-  return before ? vms.map((old) => (old === before ? { ...old, ...its } : old)) : [...vms, vm];
+  const namedVm = asCalledBefore(vm, before);
+  return before ? vms.map((old) => (old === before ? { ...old, ...namedVm } : old)) : [...vms, vm];
 }
 
 /**

@@ -257,13 +257,13 @@ export function createKnownFleet() {
     gaps: (): string[] => [...gaps.values()].toSorted(compareNames),
     count: () => ({ vms: vmsById.size, projects: entries.size }),
     findVm(words: string): NameMatch<KnownVm> | undefined {
-      const meant = one(vmsById.get(words), vmsMeant(words));
-      return meant ?? one(vmsById.get(plainForm(words)), []);
+      const meant = pickMatch(vmsById.get(words), vmsMeant(words));
+      return meant ?? pickMatch(vmsById.get(plainForm(words)), []);
     },
     findProject(words: string): NameMatch<KnownProject> | undefined {
       const named = projectsNamed(words).map((it) => ({ it, isExact: it.name === words }));
-      const meant = one(entries.get(words)?.contents.project, named);
-      return meant ?? one(entries.get(plainForm(words))?.contents.project, []);
+      const meant = pickMatch(entries.get(words)?.contents.project, named);
+      return meant ?? pickMatch(entries.get(plainForm(words))?.contents.project, []);
     },
     /** Case counts, unless nothing matches with it. */
     async matchVms(glob: string): Promise<KnownVm[]> {
@@ -273,12 +273,12 @@ export function createKnownFleet() {
       const all = inOrder();
       const pause = pauseNowAndThen();
       const vmsThat = async (matches: (vm: KnownVm) => boolean) => {
-        const found: KnownVm[] = [];
+        const vms: KnownVm[] = [];
         for (const { contents } of all) {
-          for (const vm of contents.vms) if (matches(vm)) found.push(vm);
+          for (const vm of contents.vms) if (matches(vm)) vms.push(vm);
           await pause();
         }
-        return found;
+        return vms;
       };
       const exact = compileGlob(glob);
       const matching = await vmsThat((vm) => exact(textOf(vm)));
@@ -287,8 +287,8 @@ export function createKnownFleet() {
       return vmsThat((vm) => folded(fold(textOf(vm))));
     },
     suggestVms(typed: string, most: number): KnownVm[] {
-      const found = distinct(likelyVms(typed, most), most);
-      if (found.length > 0) return found;
+      const vms = distinct(likelyVms(typed, most), most);
+      if (vms.length > 0) return vms;
       const plain = plainForm(typed);
       const names = vmNames.near(plain.slice(plain.indexOf("/") + 1), most);
       return distinct(names.flatMap(vmsNamed), most);
@@ -311,7 +311,7 @@ export function createKnownFleet() {
  * An ID takes precedence over every name, so that no name can pose as an ID. Then case counts,
  * unless nothing matches with it.
  */
-function one<T extends Placed>(
+function pickMatch<T extends Placed>(
   byId: T | undefined,
   meant: readonly Meant<T>[],
 ): NameMatch<T> | undefined {
@@ -335,9 +335,9 @@ interface Meant<T> {
 }
 
 function distinct<T>(all: Iterable<T>, most: number): T[] {
-  const found = new Set<T>();
-  for (const each of all) if (found.add(each).size >= most) break;
-  return [...found];
+  const distinctItems = new Set<T>();
+  for (const each of all) if (distinctItems.add(each).size >= most) break;
+  return [...distinctItems];
 }
 
 /**

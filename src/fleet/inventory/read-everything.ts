@@ -70,13 +70,17 @@ export async function readEverything(options: RefreshOptions) {
   async function readVms(project: Project): Promise<void> {
     for (let reads = 0; reads < maxReads; reads++) {
       const before = known.entry(project.id);
-      const its = asCalledBefore(project, before?.contents.project);
+      const namedProject = asCalledBefore(project, before?.contents.project);
       let short: ListGaps | undefined;
-      const onGaps = (found: ListGaps) => void (short = found);
-      const vms = mayHaveVms(its) ? await compute.projects.vms(project.id, { signal, onGaps }) : [];
-      if (mayHaveVms(its)) failuresInARow = 0;
+      const onGaps = (listGaps: ListGaps) => void (short = listGaps);
+      const vms = mayHaveVms(namedProject)
+        ? await compute.projects.vms(project.id, { signal, onGaps })
+        : [];
+      if (mayHaveVms(namedProject)) failuresInARow = 0;
       await pause();
-      if (await publish(project.id, contentsRead(its, vms, short, before?.contents), before))
+      if (
+        await publish(project.id, contentsRead(namedProject, vms, short, before?.contents), before)
+      )
         return;
     }
   }
@@ -94,14 +98,14 @@ export async function readEverything(options: RefreshOptions) {
       log.debug("inventory.unread", { projectId: project.id, reason: messageOf(error) });
       // The project's VMs stay as they were.
       const before = known.entry(project.id);
-      const { project: was, vms = [], gaps: its } = before?.contents ?? {};
-      await publish(project.id, contentsOf(asCalledBefore(project, was), vms, its), before);
+      const { project: was, vms = [], gaps: lastGaps } = before?.contents ?? {};
+      await publish(project.id, contentsOf(asCalledBefore(project, was), vms, lastGaps), before);
     }
   }
 
   async function readList(): Promise<readonly Project[]> {
     try {
-      const onGaps = (found: ListGaps) => void (gaps = gapsWords(found));
+      const onGaps = (listGaps: ListGaps) => void (gaps = gapsWords(listGaps));
       const list = await compute.projects.listAll(maxProjects, { signal, onGaps });
       return [...new Map(list.map((project) => [project.id, project])).values()];
     } catch (error) {
@@ -126,8 +130,8 @@ export async function readEverything(options: RefreshOptions) {
   const [list] = await Promise.all([readList(), inRandomOrder(withVms, concurrency, readProject)]);
   const rest = list.filter((project) => {
     const now = known.entry(project.id)?.contents.project;
-    const its = contentsOf(asCalledBefore(project, now), []).project;
-    return !done.has(project.id) || !isSame(now, its);
+    const listedProject = contentsOf(asCalledBefore(project, now), []).project;
+    return !done.has(project.id) || !isSame(now, listedProject);
   });
   await inRandomOrder(rest, concurrency, readProject);
   if (signal.aborted) return undefined;

@@ -290,8 +290,8 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
         const lost = [...known.entries()].filter(({ version }) => version === 0);
         for (const { contents } of lost) await write(contents.project.id, contents);
         if (lost.length > 0) continue;
-        const said = [head.version, JSON.stringify(unread), gaps];
-        if ((await runComplete([headKey], said)) === 1) return true;
+        const completeHead = [head.version, JSON.stringify(unread), gaps];
+        if ((await runComplete([headKey], completeHead)) === 1) return true;
       }
       return false;
     },

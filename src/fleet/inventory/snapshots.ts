@@ -34,13 +34,13 @@ export interface KnownSnapshot {
  * doesn't tell it from the others.
  */
 export function takenWords(
-  one: KnownSnapshot,
+  snapshot: KnownSnapshot,
   others: readonly KnownSnapshot[],
   now: number,
 ): string {
-  const words = utcNear(one.at, now);
-  const isAlone = others.every((other) => other === one || utcNear(other.at, now) !== words);
-  return isAlone ? words : `${words}, ${one.id || "no ID"}`;
+  const words = utcNear(snapshot.at, now);
+  const isAlone = others.every((other) => other === snapshot || utcNear(other.at, now) !== words);
+  return isAlone ? words : `${words}, ${snapshot.id || "no ID"}`;
 }
 
 /**
@@ -48,13 +48,13 @@ export function takenWords(
  * 11:48 AM UTC`.
  */
 export function snapshotName(
-  one: KnownSnapshot,
+  snapshot: KnownSnapshot,
   all: readonly KnownSnapshot[],
   now: number,
 ): string {
-  const alike = all.filter(({ name }) => name === one.name);
-  const isShared = one.name !== "" && alike.length > 1;
-  return isShared ? `${one.name} of ${takenWords(one, alike, now)}` : one.name;
+  const alike = all.filter(({ name }) => name === snapshot.name);
+  const isShared = snapshot.name !== "" && alike.length > 1;
+  return isShared ? `${snapshot.name} of ${takenWords(snapshot, alike, now)}` : snapshot.name;
 }
 
 export type Snapshots = ReturnType<typeof createSnapshots>;
