@@ -236,8 +236,8 @@ function whyNoReport(input: AppraisalInput): string | undefined {
   if (isOutage(error)) return "the compute service can't be asked right now";
   if (!(error instanceof ComputeError)) return "the compute service gave no report";
   if (error.kind === "unexpected") return "the compute service's answer can't be read";
-  const said = error.serviceMessage ? `: ${plain(error.serviceMessage, 120)}` : "";
-  return `the compute service gave no report (${error.status ?? error.kind})${said}`;
+  const serviceText = error.serviceMessage ? `: ${plain(error.serviceMessage, 120)}` : "";
+  return `the compute service gave no report (${error.status ?? error.kind})${serviceText}`;
 }
 
 /** Objections from the time that the service gives for the report. */
@@ -293,7 +293,7 @@ function measurementsOf(input: AppraisalInput) {
   const report = known(reportIn(input)?.measurement);
   const vm = known(input.vm.attestation?.measurement);
   const facts = verification.facts;
-  const named = [report, vm].filter((one) => one !== undefined);
+  const named = [report, vm].filter((measurement) => measurement !== undefined);
   const isComparable = pins.length > 0 && (named.length > 0 || facts !== undefined);
   return {
     report,
@@ -320,7 +320,7 @@ function arePinned(
   pins: readonly string[],
 ): boolean {
   const values = new Set(pins.flatMap((pin) => pin.split(",")));
-  const isNamed = named.every((one) => values.has(one));
+  const isNamed = named.every((measurement) => values.has(measurement));
   return isNamed && (!facts || pins.some((pin) => matches(pin, facts) !== undefined));
 }
 
@@ -333,8 +333,9 @@ function differenceOf(of: ReturnType<typeof measurementsOf>): string | undefined
   if (matchesPin === false) {
     const allowed = pins.flatMap((pin) => pin.split(","));
     const all = [...(evidence?.split(",") ?? []), report, vm];
-    const found = all.find((one) => one !== undefined && !allowed.includes(one)) ?? "";
-    return bytesThatDiffer(found, ...allowed);
+    const unpinned =
+      all.find((measurement) => measurement !== undefined && !allowed.includes(measurement)) ?? "";
+    return bytesThatDiffer(unpinned, ...allowed);
   }
   return matchesVm === false ? bytesThatDiffer(report ?? "", vm ?? "") : undefined;
 }
@@ -364,6 +365,6 @@ function wordOfService(report: AttestationReport | undefined, now: number) {
 
 /** Identifies a failure: appraisals that fail for the same reasons, with the same measurement, have equal marks. */
 export function failureMark({ reasons, measurement }: Appraisal): string {
-  const told = [...reasons, measurement.report ?? ""].join("\n");
-  return hash("sha256", told).slice(0, 16);
+  const causes = [...reasons, measurement.report ?? ""].join("\n");
+  return hash("sha256", causes).slice(0, 16);
 }

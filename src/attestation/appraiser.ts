@@ -76,14 +76,14 @@ export const withAppraisalsTold = (
 });
 
 /** The only appraiser of evidence. Commands, gates, cards, and monitors all use it. */
-export function createAppraiser(by: AppraiserOptions) {
-  const { compute, register, now, roots = vendorRoots } = by;
+export function createAppraiser(options: AppraiserOptions) {
+  const { compute, register, now, roots = vendorRoots } = options;
   const newest = new Newest();
 
   async function verify(raw: string | undefined, folder: string | undefined) {
     const bytes = bytesInText(raw ?? "");
     const needed = bytes && endorsementsNeeded(bytes);
-    if (needed) await by.refresher?.ensure(needed);
+    if (needed) await options.refresher?.ensure(needed);
     const verifiedBy = (these: Endorsements, among?: Newest) =>
       verifyEncoded(raw, these, { now: now(), roots, newest: among });
     const { endorsements, absent, early: tcbInfo } = await findEndorsements(folder, needed);
@@ -98,24 +98,24 @@ export function createAppraiser(by: AppraiserOptions) {
 
   /** The pins in gatehouse.yml, or if it has none for the VM, the one that people approved. */
   async function pinsOf(vm: NamedVm): Promise<VmPins> {
-    const { pins } = by.config.policy.attestation;
+    const { pins } = options.config.policy.attestation;
     const inFile = pinsFor(pins, namesOf(vm));
     if (inFile.length > 0) {
       const entry = pins.findIndex((pin) => pinsFor([pin], namesOf(vm)).length > 0);
       const line = lineWords(pins, ["attestation", "pins", entry, "measurements"]);
       return { from: "gatehouse.yml", values: inFile, line };
     }
-    const accepted = await by.accepted.of(vm.id);
+    const accepted = await options.accepted.of(vm.id);
     if (!accepted) return { from: "nowhere", values: [] };
-    const { is, values } = accepted;
-    if (is !== "kept") return { from: "an approval", values: [], doubt: is };
+    const { is: standing, values } = accepted;
+    if (standing !== "kept") return { from: "an approval", values: [], doubt: standing };
     return { from: "an approval", values: [values] };
   }
 
   return {
     pinsOf,
     /** The pins that people approved. */
-    accepted: by.accepted,
+    accepted: options.accepted,
     lastVerified: register.lastVerified,
     /**
      * Whether evidence is required of a VM: it is pinned, its evidence was seen before, or one of
@@ -147,7 +147,7 @@ export function createAppraiser(by: AppraiserOptions) {
         pinsOf(named),
         register.lastSeen(named.id),
       ]);
-      const policy = by.config.policy.attestation;
+      const policy = options.config.policy.attestation;
       const raw = "error" in report ? undefined : report.report;
       const { verification, early, absent, endorsements } = await verify(raw, policy.endorsements);
       let seen: AppraisalInput["seen"];
@@ -266,8 +266,8 @@ export function createEvidenceRegister(redis: RedisClient, key: Keys) {
     ): Promise<"before the change" | "under another VM" | undefined> {
       const names = [marks.digest, ...(marks.reportId === undefined ? [] : [marks.reportId])];
       const keys = [ofVm(vmId), ...names.map((name) => key("evidence", name))];
-      const found = (await run(keys, [vmId, rememberedMs])) as string[];
-      const marked = found.map((text) => /^(.*) (\S+)$/s.exec(text) ?? []);
+      const owners = (await run(keys, [vmId, rememberedMs])) as string[];
+      const marked = owners.map((text) => /^(.*) (\S+)$/s.exec(text) ?? []);
       if (marked.some(([, owner]) => owner !== vmId)) return "under another VM";
       const isOld = marked.some(([, , at]) => notBefore !== undefined && Number(at) < notBefore);
       return isOld ? "before the change" : undefined;

@@ -72,16 +72,19 @@ export function bundleOf(
   const without: EvidenceBundle["without"][number][] = [];
   for (const { vm, attested, unread } of rows) {
     const { id, name, projectId, projectName } = vm;
-    const { report, appraisal, by } = attested ?? {};
-    if (!report || !by || !appraisal) {
+    const { report, appraisal, by: basis } = attested ?? {};
+    if (!report || !basis || !appraisal) {
       without.push({ vm: { id, name }, why: unread ?? appraisal?.reasons.join("; ") ?? "" });
       continue;
     }
-    const { options } = by;
-    const its = mapped(by.endorsements, (value) =>
+    const { options } = basis;
+    const encoded = mapped(basis.endorsements, (value) =>
       Buffer.isBuffer(value) ? value.toString("base64") : value,
     );
-    const place = places.getOrInsertComputed(canonical(its), () => endorsements.push(its) - 1);
+    const place = places.getOrInsertComputed(
+      canonical(encoded),
+      () => endorsements.push(encoded) - 1,
+    );
     const named = { id, name, projectId, projectName };
     const { verdict } = appraisal;
     vms.push({ vm: named, at: options.now, report, options, verdict, by: place });
@@ -140,7 +143,7 @@ export function judgeBundle(
   roots: TrustedRoots,
   trusted: readonly string[],
 ): { lines: readonly string[]; verdict: Verdict } {
-  const judged = bundle.vms.map((one) => ({ ...one, result: resultOf(one, bundle, roots) }));
+  const judged = bundle.vms.map((entry) => ({ ...entry, result: resultOf(entry, bundle, roots) }));
   const { lines, verdict } = inLines(judged, bundle);
   const { auditHead: head, signedBy = "" } = bundle;
   const notes = head
@@ -148,8 +151,8 @@ export function judgeBundle(
     : [];
   const against = signerProblem(bundle, trusted);
   if (!against) {
-    const by = `Note: clock, pins, and policy are as signed by the key ${fingerprint(signedBy)}, which --signer names`;
-    return { verdict, lines: [...lines, by, ...notes] };
+    const signedNote = `Note: clock, pins, and policy are as signed by the key ${fingerprint(signedBy)}, which --signer names`;
+    return { verdict, lines: [...lines, signedNote, ...notes] };
   }
   // Evidence that fails needs no signature of the bundle to be believed.
   if (verdict === "failed" && against.verdict !== "failed")
@@ -166,11 +169,11 @@ export function judgeBundle(
 type Judged = EvidenceBundle["vms"][number] & { result: AttestationResult };
 
 function resultOf(
-  { at, report, options, vm, by }: EvidenceBundle["vms"][number],
+  { at, report, options, vm, by: endorsementIndex }: EvidenceBundle["vms"][number],
   bundle: EvidenceBundle,
   roots: TrustedRoots,
 ): AttestationResult {
-  const stored = bundle.endorsements[by];
+  const stored = bundle.endorsements[endorsementIndex];
   const isWhole = [report, options, vm, stored].every(
     (part) => typeof part === "object" && part !== null,
   );
@@ -187,8 +190,8 @@ const worstFirst: readonly Verdict[] = ["failed", "could not verify", "verified"
 /** One line for each VM, the worst first. For a single VM, all that its result says. */
 function inLines(judged: readonly Judged[], { without }: EvidenceBundle) {
   const rows = [
-    ...judged.map(({ vm, at, verdict: said, result: { verdict, reasons } }) => {
-      const differs = verdict === said ? "" : ` (the bundle says ${said})`;
+    ...judged.map(({ vm, at, verdict: claimedVerdict, result: { verdict, reasons } }) => {
+      const differs = verdict === claimedVerdict ? "" : ` (the bundle says ${claimedVerdict})`;
       const why = reasons.map(({ says }) => says).join("; ");
       return { verdict, text: `${vm.name} (${vm.id}), at ${second(at)}: ${why}${differs}` };
     }),
@@ -233,10 +236,10 @@ function signerProblem(
     return { verdict: "failed", says: "the bundle was changed after it was signed" };
   if ([key, fingerprint(key), keyDigest(key)].some((name) => trusted.includes(name)))
     return undefined;
-  const by = `the bundle is signed by the key ${fingerprint(key)}`;
+  const signerWords = `the bundle is signed by the key ${fingerprint(key)}`;
   if (trusted.length > 0)
-    return { verdict: "failed", says: `${by}, which is none that --signer names` };
-  const says = `${by}, and nobody said whether that is Gatehouse's: name the key that you trust with --signer (\`audit verify\` shows it)`;
+    return { verdict: "failed", says: `${signerWords}, which is none that --signer names` };
+  const says = `${signerWords}, and nobody said whether that is Gatehouse's: name the key that you trust with --signer (\`audit verify\` shows it)`;
   return { verdict: "could not verify", says };
 }
 

@@ -168,24 +168,24 @@ function decoded(
 const unnamed = "its name isn't an endorsement's";
 
 /** Inspects the file with that name in the folder, checked up to the roots. */
-export async function inspectStored(folder: string, name: string, by: By): Promise<Inspected> {
+export async function inspectStored(folder: string, name: string, trust: By): Promise<Inspected> {
   const kind = endorsementNamed(name);
   if (!kind) return { problem: unnamed };
   const files = await readEndorsement(folder, name);
-  return "problem" in files ? files : inspectEndorsement(kind, files, by);
+  return "problem" in files ? files : inspectEndorsement(kind, files, trust);
 }
 
 /**
  * Inspects every file in the folder whose name is that of an endorsement, checked up to the roots.
  */
-export async function listEndorsements(folder: string, by: By) {
+export async function listEndorsements(folder: string, trust: By) {
   const entries = await readdir(folder, { recursive: true });
   const names = entries.map((entry) => entry.replaceAll("\\", "/")).toSorted();
   // Files are read one after the other, because there may be thousands of them, and file
   // descriptors are limited.
   return Array.fromAsync(
     names.filter((name) => endorsementNamed(name)),
-    async (name) => ({ name, inspected: await inspectStored(folder, name, by) }),
+    async (name) => ({ name, inspected: await inspectStored(folder, name, trust) }),
   );
 }
 
@@ -209,18 +209,18 @@ export async function storeEndorsement(
   folder: string,
   name: string,
   given: EndorsementFiles | { problem: string },
-  by: By,
+  trust: By,
 ): Promise<Stored> {
   if ("problem" in given) return { refused: given.problem };
   const kind = endorsementNamed(name);
   if (!kind) return { refused: unnamed };
   const { content, chain } = given;
   const files = decoded(name, { content, chain: chain === undefined ? chain : Buffer.from(chain) });
-  const inspected = inspectEndorsement(kind, files, by);
+  const inspected = inspectEndorsement(kind, files, trust);
   if ("problem" in inspected) return { refused: inspected.problem };
-  const ended = outOfTime(inspected, by.now);
+  const ended = outOfTime(inspected, trust.now);
   if (ended !== undefined) return { refused: `it ${ended}` };
-  const known = await inspectStored(folder, name, by);
+  const known = await inspectStored(folder, name, trust);
   if (!("problem" in known) && !isOlder(known, inspected)) return "kept";
   const chainName = chainNameOf(name);
   if (chainName !== undefined) await replace(join(folder, chainName), files.chain ?? "");

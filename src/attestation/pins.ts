@@ -128,10 +128,13 @@ export function short(measurement: string): string {
  * How a measurement differs from the nearest expected one, in words: `1 of 48 bytes differs: byte
  * 17 is 4f, expected 4e`. Undefined when it equals one of them.
  */
-export function bytesThatDiffer(found: string, ...expected: readonly string[]): string | undefined {
-  const bytes = bytesOf(found);
-  const placesIn = (one: readonly string[]) =>
-    [...one.keys()].filter((at) => one[at] !== bytes[at]);
+export function bytesThatDiffer(
+  measurement: string,
+  ...expected: readonly string[]
+): string | undefined {
+  const bytes = bytesOf(measurement);
+  const placesIn = (candidate: readonly string[]) =>
+    [...candidate.keys()].filter((at) => candidate[at] !== bytes[at]);
   const [nearest = []] = expected
     .map(bytesOf)
     .toSorted((a, b) => placesIn(a).length - placesIn(b).length);
@@ -240,17 +243,17 @@ export function createAcceptedPins(options: {
   }
 
   function vouchFor(pin: Omit<KeptPin, "vouches">, token: string): string {
-    const { values, request, vm, by } = pin;
+    const { values, request, vm, by: requester } = pin;
     const derived = Buffer.from(hkdfSync("sha256", token, "", "gatehouse approved pin", 32));
-    const text = canonical({ chain: key.namespace, values, request, vm, by });
+    const text = canonical({ chain: key.namespace, values, request, vm, by: requester });
     return createHmac("sha256", derived).update(text).digest("base64url");
   }
 
   const isVouched = (pin: KeptPin, token: string): boolean => {
     const right = Buffer.from(vouchFor(pin, token));
     return pin.vouches.some((vouch) => {
-      const said = Buffer.from(vouch);
-      return said.length === right.length && timingSafeEqual(said, right);
+      const vouchBytes = Buffer.from(vouch);
+      return vouchBytes.length === right.length && timingSafeEqual(vouchBytes, right);
     });
   };
 
@@ -263,30 +266,30 @@ export function createAcceptedPins(options: {
     const [entry = ""] = text.split(" ", 1);
     const [token = "", ...former] = secretsNow();
     const isCurrent = isVouched(kept, token);
-    const isKnown = isCurrent || former.some((one) => isVouched(kept, one));
+    const isKnown = isCurrent || former.some((formerToken) => isVouched(kept, formerToken));
     if (!isKnown || kept.vm.id !== vmId || !/^\d{1,15}-\d{1,15}$/.test(entry)) return "forged";
-    const found = await trail.find(entry);
-    if (!found || found.is === "changed" || !says(found.record, kept)) return "forged";
+    const stored = await trail.find(entry);
+    if (!stored || stored.is === "changed" || !says(stored.record, kept)) return "forged";
     if (!isCurrent) {
       const { vouches, ...pin } = kept;
       const renewed = JSON.stringify(vouched(pin, vouches));
       await replace([named], [vmId, text, `${entry} ${renewed}`]);
     }
-    return found.is === "sealed" ? "kept" : "waits";
+    return stored.is === "sealed" ? "kept" : "waits";
   }
 
   async function readPin(vmId: string, text: string): Promise<AcceptedPin> {
     const space = text.indexOf(" ");
     const [entry, kept] = [text.slice(0, space), readKept(text.slice(space + 1))];
-    const is = kept ? await standingOf(vmId, text, kept) : "forged";
+    const standing = kept ? await standingOf(vmId, text, kept) : "forged";
     const vm = { id: vmId, name: vmId, projectId: "" };
     const pin = kept ?? { values: "", request: "", vm, by: "" };
-    if (is === "forged") {
+    if (standing === "forged") {
       const target = { kind: "vm", id: vmId, name: pin.vm.name };
       const name = `pin ${hash("sha256", `${vmId} ${text}`)}`;
       await trail.alarm(name, { what: "alarm", request: pin.request, target, why: doubts.forged });
     }
-    return { ...pin, at: Number.parseInt(entry, 10) || 0, is };
+    return { ...pin, at: Number.parseInt(entry, 10) || 0, is: standing };
   }
 
   return {
@@ -312,15 +315,15 @@ export function createAcceptedPins(options: {
 function readKept(text: string): KeptPin | undefined {
   const json = parseJson(text);
   if (typeof json !== "object" || json === null) return undefined;
-  const { values, request, vm, by, vouches } = json as Partial<KeptPin>;
+  const { values, request, vm, by: requester, vouches } = json as Partial<KeptPin>;
   const all = Array.isArray(vouches) && vouches.length <= 2 ? vouches : [undefined];
-  const texts = [values, request, by, vm?.name, ...all];
+  const texts = [values, request, requester, vm?.name, ...all];
   return texts.every((part) => typeof part === "string") ? (json as KeptPin) : undefined;
 }
 
 function says(record: string, { values, request, vm }: KeptPin): boolean {
-  const its = parseJson(record) as Record<string, unknown> | undefined;
-  const pin = its?.["pin"] as Record<string, unknown> | undefined;
-  const isOfRequest = its?.["move"] === "done" && its["request"] === request;
+  const fields = parseJson(record) as Record<string, unknown> | undefined;
+  const pin = fields?.["pin"] as Record<string, unknown> | undefined;
+  const isOfRequest = fields?.["move"] === "done" && fields["request"] === request;
   return isOfRequest && pin?.["vm"] === vm.id && pin["values"] === values;
 }

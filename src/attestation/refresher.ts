@@ -155,8 +155,8 @@ const isOfChip = (name: string) => endorsementNamed(name)?.is === "amd-vcek";
  * So a quote's certificate must be under Intel's root before anything is fetched for it, and calls
  * for chips that aren't in the folder have a budget in each process.
  */
-export function createRefresher(by: RefresherOptions) {
-  const { folder, addresses, roots, log, now } = by;
+export function createRefresher(options: RefresherOptions) {
+  const { folder, addresses, roots, log, now } = options;
   const closing = new AbortController();
   const all = new Map<string, Wanted>();
   const budget = { calls: mostChipsAtOnce, at: now() };
@@ -178,7 +178,9 @@ export function createRefresher(by: RefresherOptions) {
     const isUnknown = dueAt === 0 && isOfChip(name);
     const wanted = all.get(name) ?? { name, dueAt, failures: 0, isUnknown, renewing: undefined };
     all.set(name, wanted);
-    const strangers = [...all.values()].filter((one) => one.isUnknown && !one.renewing);
+    const strangers = [...all.values()].filter(
+      (endorsement) => endorsement.isUnknown && !endorsement.renewing,
+    );
     if (strangers.length > mostUnknown) all.delete(strangers[0]?.name ?? "");
     return wanted;
   }

@@ -103,7 +103,7 @@ export function resultLines(
 function factRows({ facts, tcb, product, digest = "" }: Verification) {
   if (!facts) return [];
   const kind = evidenceName(facts, product ?? "unknown");
-  const what: [label: string, value: string][] =
+  const evidenceRows: [label: string, value: string][] =
     facts.tee === "tdx"
       ? [
           ["evidence", `${kind}, ${facts.body}`],
@@ -115,6 +115,6 @@ function factRows({ facts, tcb, product, digest = "" }: Verification) {
           ["MEASUREMENT", facts.measurement],
           ["report ID", facts.reportId],
         ];
-  if (tcb) what.push(["TCB", `${tcb.status}, of ${tcb.date.slice(0, 10)}`]);
-  return [...what, ["signed bytes", `SHA-256 ${digest}`] as const];
+  if (tcb) evidenceRows.push(["TCB", `${tcb.status}, of ${tcb.date.slice(0, 10)}`]);
+  return [...evidenceRows, ["signed bytes", `SHA-256 ${digest}`] as const];
 }

@@ -24,8 +24,8 @@ export function openAnchors(folder: string, chain: string) {
   const lines = text
     .split("\n")
     .flatMap((line) => anchorLine.safeParse(parseJson(line)).data ?? []);
-  const all = lines.flatMap(({ chain: its, ...anchor }): Anchor[] =>
-    its === chain ? [anchor] : [],
+  const all = lines.flatMap(({ chain: anchoredChain, ...anchor }): Anchor[] =>
+    anchoredChain === chain ? [anchor] : [],
   );
   let isTorn = text !== "" && !text.endsWith("\n");
 

@@ -85,12 +85,12 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
     if (!seal) {
       throw new UserError(`Audit record ${id} is not sealed`, "check the ID, or wait a second");
     }
-    const found = await trail.find(id);
-    if (!found) continue;
-    if (found.is !== "sealed") {
+    const stored = await trail.find(id);
+    if (!stored) continue;
+    if (stored.is !== "sealed") {
       throw new UserError(`Audit record ${id} is not what was sealed`, "run audit verify");
     }
-    if (readMarker(found.record)) {
+    if (readMarker(stored.record)) {
       throw new UserError(`Audit record ${id} says what happened to the trail, so it must stay`);
     }
     seals.push(seal);
@@ -120,9 +120,9 @@ async function rewrite(trail: Trail, marker: ErasedMarker): Promise<void> {
   const keys = [trail.names.records, rewriting, copy, ...salts];
   for (let last = ""; ;) {
     const args = [token, last, pageSize, leaseMs, JSON.stringify(marker)];
-    const [is, reached = ""] = rewriteReply.parse(await run(keys, args));
-    if (is === "done") return;
-    if (is !== "more") throw busy();
+    const [state, reached = ""] = rewriteReply.parse(await run(keys, args));
+    if (state === "done") return;
+    if (state !== "more") throw busy();
     last = reached;
   }
 }

@@ -103,15 +103,17 @@ export async function exportExcerpt({
   const trail = createTrail(redis, key);
   if (signingKey && !(await hasSigned(trail, signingKey))) return undefined;
   const ids = [...new Set(acts.flatMap(({ records }) => records))];
-  const sealed = new Map((await trail.sealsOf(ids)).map((one) => [one.seal.id, one]));
+  const sealed = new Map(
+    (await trail.sealsOf(ids)).map((sealedRecord) => [sealedRecord.seal.id, sealedRecord]),
+  );
   const records = new Map<string, ExcerptRecord>();
   for (const id of ids) {
-    const found = sealed.get(id);
+    const sealedRecord = sealed.get(id);
     const entry = await trail.entry(id);
     // An erased record proves nothing any more, and one without a person not what was said then.
-    if (found && (!entry || entry.salt !== undefined)) continue;
-    if (!found?.salt || !entry) return undefined;
-    const { seal, before, salt } = found;
+    if (sealedRecord && (!entry || entry.salt !== undefined)) continue;
+    if (!sealedRecord?.salt || !entry) return undefined;
+    const { seal, before, salt } = sealedRecord;
     const { seq, at, payload, hash: itsHash } = seal;
     records.set(id, { seq, id, at, before, payload, hash: itsHash, salt, record: entry.record });
   }
@@ -197,16 +199,17 @@ export async function verifyExcerpt(
     return { is: "broken", about: "", acts: [], fault, erasedSince: 0, whole };
   }
   const acts = file.acts.map(({ at, says, records }): ActVerdict => {
-    const found = records.map((record) => judgeRecord(record, seals.get(record.seq), whole));
+    const verdicts = records.map((record) => judgeRecord(record, seals.get(record.seq), whole));
     const worst =
-      found.find(({ is }) => is === "broken") ?? found.find(({ is }) => is === "unsure");
+      verdicts.find((verdict) => verdict.is === "broken") ??
+      verdicts.find((verdict) => verdict.is === "unsure");
     return { at, says, seqs: records.map(({ seq }) => seq), ...(worst ?? { is: "proven" }) };
   });
   const fault = faultOf(file);
   const isOfTrail =
     file.signedBy !== null && whole.signed.keys.includes(fingerprint(file.signedBy));
-  const isBroken = fault !== undefined || acts.some(({ is }) => is === "broken");
-  const isUnsure = !isOfTrail || acts.some(({ is }) => is === "unsure");
+  const isBroken = fault !== undefined || acts.some((verdict) => verdict.is === "broken");
+  const isUnsure = !isOfTrail || acts.some((verdict) => verdict.is === "unsure");
   return {
     is: isBroken ? "broken" : isUnsure ? "unsure" : "proven",
     about: file.about,
@@ -220,14 +223,14 @@ export async function verifyExcerpt(
 
 function judgeRecord(
   { before, salt, record, ...seal }: ExcerptRecord,
-  found: { hash: string } | undefined,
+  trailSeal: { hash: string } | undefined,
   whole: TrailVerdict,
 ): Pick<ActVerdict, "is" | "why"> {
   const { seq, id, at } = seal;
   if (!isSealedBy({ id, at, record }, seal, salt) || hashOf(before, seal) !== seal.hash)
     return { is: "broken", why: `record ${seq} is not the one that was sealed` };
-  if (found)
-    return found.hash === seal.hash
+  if (trailSeal)
+    return trailSeal.hash === seal.hash
       ? { is: "proven" }
       : { is: "broken", why: `the trail has another record ${seq}` };
   const reached = whole.head?.seq ?? 0;
@@ -247,12 +250,12 @@ function faultOf({ digest, signature, ...rest }: AuditExcerpt): string | undefin
 
 /** Plain sentences, the most important first, then a line for each act. */
 export function excerptLines(verdict: ExcerptVerdict): string[] {
-  const { is, acts, fault, signedBy, erasedSince, about } = verdict;
+  const { is: standing, acts, fault, signedBy, erasedSince, about } = verdict;
   const proven = acts.filter((act) => act.is === "proven");
   const records = new Set(acts.flatMap(({ seqs }) => seqs)).size;
   const first =
     fault === undefined
-      ? `Proven: ${proven.length} of ${counted(acts.length, "act")}${is === "proven" ? `, by ${counted(records, "record")} that the trail has as they were sealed` : ""}.`
+      ? `Proven: ${proven.length} of ${counted(acts.length, "act")}${standing === "proven" ? `, by ${counted(records, "record")} that the trail has as they were sealed` : ""}.`
       : `The excerpt is worthless: ${fault}.`;
   const words =
     signedBy === undefined
@@ -268,8 +271,8 @@ export function excerptLines(verdict: ExcerptVerdict): string[] {
   ];
 }
 
-function actLine({ at, says, seqs, is, why }: ActVerdict): string {
-  const sign = { proven: "✓", broken: "✗", unsure: "?" }[is];
+function actLine({ at, says, seqs, is: standing, why }: ActVerdict): string {
+  const sign = { proven: "✓", broken: "✗", unsure: "?" }[standing];
   return `${sign} ${at} ${says} (${listRecords(seqs)})${why === undefined ? "" : `: ${why}`}`;
 }
 

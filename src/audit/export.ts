@@ -306,7 +306,7 @@ async function verifyOpened(
       yield records.map(stepOf);
     }
   }
-  const found = await checkWalk(steps(), {
+  const verdict = await checkWalk(steps(), {
     chain: around?.chain ?? "",
     cut: around?.archived,
     anchors: around ? anchors : [],
@@ -318,9 +318,9 @@ async function verifyOpened(
   const says = around
     ? faultOf(around, last, sum.end())
     : "this isn't an audit export, or it is damaged";
-  if (found.problem || says === undefined) return found;
+  if (verdict.problem || says === undefined) return verdict;
   const problem = { seq: around ? 1 : 0, kind: "file", says } as const;
-  return { ...found, is: "broken", problem, problems: [problem] };
+  return { ...verdict, is: "broken", problem, problems: [problem] };
 }
 
 function stepOf({ record, salt, without, ...seal }: ExportedRecord): TrailStep {

@@ -58,9 +58,9 @@ function archivedLine({ seq, at, key }: NonNullable<TrailVerdict["archived"]>): 
 }
 
 function lossLine({ from, to, head, who, why }: RecordedLoss): string {
-  const what =
+  const headWords =
     head === undefined ? "" : `, with the head ${head.slice(0, head.indexOf(":") + 9)}…,`;
-  return `Records ${range(from, to)}${what} are lost, as ${recordedText(who)} recorded: ${recordedText(why)}`;
+  return `Records ${range(from, to)}${headWords} are lost, as ${recordedText(who)} recorded: ${recordedText(why)}`;
 }
 
 /**

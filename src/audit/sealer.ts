@@ -120,13 +120,13 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   }
 
   /** Writes a loss into the trail once. Sealing continues after it. */
-  async function report({ found, after, next }: Omit<GapMarker, "what">): Promise<void> {
+  async function report({ found: kind, after, next }: Omit<GapMarker, "what">): Promise<void> {
     isAnchorLost = true;
     const anchored = anchors.last;
-    const record = { what: "audit-gap", found, after, next, ...(anchored && { anchored }) };
-    const name = `${found} ${after} ${next} ${anchored?.hash ?? ""}`;
+    const record = { what: "audit-gap", found: kind, after, next, ...(anchored && { anchored }) };
+    const name = `${kind} ${after} ${next} ${anchored?.hash ?? ""}`;
     if (!(await trail.appendOnce(name, record))) return;
-    log.error("audit.gap", { after, next, found });
+    log.error("audit.gap", { after, next, found: kind });
     options.onStuck?.(
       `sealed audit records after number ${after} have disappeared or were replaced`,
       "records-lost",
@@ -230,11 +230,11 @@ export async function sealBehind(
     return { ...body, hash: before, salt };
   });
   const buckets = [...new Set(seals.map(({ seq }) => names.salts(seq)))];
-  const links = seals.map((one) => ({
-    ...one,
+  const links = seals.map((seal) => ({
+    ...seal,
     // Lua would write a large number with an exponent.
-    seq: String(one.seq),
-    bucket: buckets.indexOf(names.salts(one.seq)) + 2,
+    seq: String(seal.seq),
+    bucket: buckets.indexOf(names.salts(seal.seq)) + 2,
   }));
   const args = [head?.hash ?? "", JSON.stringify(links)];
   return (await runSeal([names.seals, ...buckets], args)) === 1 ? seals.at(-1) : undefined;
@@ -244,7 +244,7 @@ export async function sealBehind(
 async function signDue(trail: Trail, key: SigningKey, { seq, hash }: Seal): Promise<void> {
   const hundredth = seq - (seq % signEveryRecords);
   const [signed, at] = await Promise.all([trail.checkpoints(hundredth), trail.now()]);
-  if (signed.some((one) => at - one.at < signEveryMs)) return;
+  if (signed.some((checkpoint) => at - checkpoint.at < signEveryMs)) return;
   await signHead(trail, key, { seq, hash });
 }
 

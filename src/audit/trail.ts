@@ -104,9 +104,9 @@ export function createTrail(redis: RedisClient, key: Keys) {
   /** The salts of these seals by number. Erased records have none. */
   async function salts(of: readonly Seal[]): Promise<ReadonlyMap<number, string>> {
     const buckets = [...new Set(of.map(({ seq }) => names.salts(seq)))];
-    const found = await Promise.all(buckets.map((bucket) => redis.hgetall(bucket)));
+    const saltsByBucket = await Promise.all(buckets.map((bucket) => redis.hgetall(bucket)));
     return new Map(
-      found.flatMap((all) => Object.entries(all).map(([seq, salt]) => [Number(seq), salt])),
+      saltsByBucket.flatMap((all) => Object.entries(all).map(([seq, salt]) => [Number(seq), salt])),
     );
   }
 
@@ -158,28 +158,30 @@ export function createTrail(redis: RedisClient, key: Keys) {
   async function sealsOf(ids: readonly string[], most = 1000) {
     const wanted = new Set(ids);
     const [oldest = ""] = [...wanted].toSorted(compareIds);
-    const found: { seal: Seal; before: string; salt: string | undefined }[] = [];
+    const sealed: { seal: Seal; before: string; salt: string | undefined }[] = [];
     let next = oldest === "" ? undefined : (await firstSealFrom(oldest))?.seq;
     let before = next === undefined ? genesis : await hashBefore(next);
-    while (next !== undefined && found.length < wanted.size) {
+    while (next !== undefined && sealed.length < wanted.size) {
       const page = await seals(next, most);
       const salted = await salts(page.filter(({ id }) => wanted.has(id)));
       for (const seal of page) {
-        if (wanted.has(seal.id)) found.push({ seal, before, salt: salted.get(seal.seq) });
+        if (wanted.has(seal.id)) sealed.push({ seal, before, salt: salted.get(seal.seq) });
         before = seal.hash;
       }
       const reached = page.at(-1)?.seq ?? 0;
       next = reached < next ? undefined : reached + 1;
     }
-    return found;
+    return sealed;
   }
 
   /** Whether a later record that is sealed vouches for what is left of a redacted one. */
   async function standingOf(entry: TrailEntry, { seq, at }: Seal): Promise<Standing> {
     const marker = await redis.hget(names.redacted, String(seq));
-    const found = marker === null ? undefined : await trail.find(marker);
-    if (!found || found.is === "changed" || entry.at !== at) return "changed";
-    return vouchedIn(readMarker(found.record), seq) === payloadOf(entry) ? found.is : "changed";
+    const markerEntry = marker === null ? undefined : await trail.find(marker);
+    if (!markerEntry || markerEntry.is === "changed" || entry.at !== at) return "changed";
+    return vouchedIn(readMarker(markerEntry.record), seq) === payloadOf(entry)
+      ? markerEntry.is
+      : "changed";
   }
 
   const trail = {
@@ -260,8 +262,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
     now: () => redisNow(redis),
 
     async seal(seq: number): Promise<Seal | undefined> {
-      const [found] = await seals(seq, 1);
-      return found?.seq === seq ? found : undefined;
+      const [first] = await seals(seq, 1);
+      return first?.seq === seq ? first : undefined;
     },
 
     /** Newest first. */
@@ -484,9 +486,9 @@ export function readMarker(record: string): Marker | undefined {
 }
 
 /** The salted hash that a marker vouches for in the place of this record. */
-function vouchedIn(found: Marker | undefined, seq: number): string | undefined {
-  if (found?.what !== "audit-redacted") return undefined;
-  return found.redacted.find((left) => left.seq === seq)?.payload;
+function vouchedIn(candidate: Marker | undefined, seq: number): string | undefined {
+  if (candidate?.what !== "audit-redacted") return undefined;
+  return candidate.redacted.find((left) => left.seq === seq)?.payload;
 }
 
 /**
@@ -622,8 +624,8 @@ export function parseRecord({
 
 /** Whether a record matches every given filter. */
 function fits(record: Readonly<Record<string, unknown>>, filter: AuditFilter): boolean {
-  const { targetId, targetName, act, who, what } = filter;
-  if (what !== undefined && !what.includes(String(record["what"]))) return false;
+  const { targetId, targetName, act, who, what: kinds } = filter;
+  if (kinds !== undefined && !kinds.includes(String(record["what"]))) return false;
   if (act !== undefined && record["request"] !== act && actIdIn(record) !== act) return false;
   if (who !== undefined && record["who"] !== who && record["requester"] !== who) return false;
   if (targetId === undefined) return true;
@@ -664,7 +666,7 @@ export async function peopleInTrail(from: ReadFrom): Promise<readonly string[]> 
 
 function targetIdsOf(record: Readonly<Record<string, unknown>>): readonly unknown[] {
   const { target, targets } = record;
-  const one: unknown =
+  const targetId: unknown =
     typeof target === "object" && target !== null && "id" in target ? target.id : target;
-  return [one, ...(Array.isArray(targets) ? (targets as unknown[]) : [])];
+  return [targetId, ...(Array.isArray(targets) ? (targets as unknown[]) : [])];
 }

@@ -266,9 +266,9 @@ export async function checkWalk(
     if (marker?.what === "audit-gap-recorded") markers.push(marker);
     if (marker?.what !== "audit-gap") return;
     const from = marker.after + 1;
-    const what = marker.found === "cut" ? "were lost" : "were replaced";
+    const fate = marker.found === "cut" ? "were lost" : "were replaced";
     const loss = { from, to: Math.max(from, marker.next - 1) };
-    problems.unshift(lost("gap", loss, `${what}, according to the trail itself`));
+    problems.unshift(lost("gap", loss, `${fate}, according to the trail itself`));
   }
 
   /** Reports what is missing, once everything was read. */
@@ -344,9 +344,10 @@ function isAt(entry: TrailEntry, { seal, salt }: TrailStep): boolean {
 function sortOut(problems: readonly Problem[], markers: readonly RecordedMarker[]) {
   const recorded = new Map<string, RecordedLoss>();
   const left = problems.filter(({ loss }) => {
-    const by = loss && markers.find((one) => one.lost.some((known) => isSame(known, loss)));
-    if (!by) return true;
-    const { who, why } = by;
+    const recording =
+      loss && markers.find((marker) => marker.lost.some((known) => isSame(known, loss)));
+    if (!recording) return true;
+    const { who, why } = recording;
     recorded.set(loss.head ?? range(loss.from, loss.to), { ...loss, who, why });
     return false;
   });
@@ -366,8 +367,8 @@ function headOf({ seq, hash }: Pick<Anchor, "seq" | "hash">): string {
   return `${seq}:${hash}`;
 }
 
-function lost(kind: ProblemKind, loss: Loss, what: string): Problem {
-  return { ...bad(kind, loss.from, `records ${range(loss.from, loss.to)} ${what}`), loss };
+function lost(kind: ProblemKind, loss: Loss, fate: string): Problem {
+  return { ...bad(kind, loss.from, `records ${range(loss.from, loss.to)} ${fate}`), loss };
 }
 
 export function range(from: number, to: number): string {

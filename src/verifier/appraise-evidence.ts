@@ -48,7 +48,7 @@ export function appraiseEvidence(
       instanceIdentity: claimed("instanceIdentity", 0),
     } as Claims,
     reasons: because
-      .filter(({ says }, at) => because.findIndex((one) => one.says === says) === at)
+      .filter(({ says }, at) => because.findIndex((other) => other.says === says) === at)
       .map(({ code, says }) => ({ code, says })),
     notes: [
       ...weighed.flatMap(({ effect, says }) => (effect === "note" ? [says] : [])),
@@ -69,7 +69,7 @@ const usualValues = { fails: 96, lacks: 0, note: 2 } as const;
 function worst(weighed: readonly Weighed[], claim: keyof Claims, otherwise: number): number {
   const rank = (value: number) => (value >= 32 ? value : value === 0 ? 31 : value);
   const values = weighed
-    .filter((one) => one.claim === claim)
+    .filter((finding) => finding.claim === claim)
     .map(({ effect, value = usualValues[effect] }) => value);
   return values.reduce((a, b) => (rank(b) > rank(a) ? b : a), otherwise);
 }
@@ -151,11 +151,11 @@ function weighFirmware(
   const versions = { current: currentTcb, committed: committedTcb, launch: launchTcb };
   for (const { tcb } of applying)
     for (const [name, hex] of Object.entries(versions))
-      for (const one of partsBelow(tcbParts(hex, product), tcb)) {
-        const { part, has, needs, by } = one;
-        const fix = fixes[name as keyof typeof fixes] ?? `update the ${by}`;
+      for (const shortfall of partsBelow(tcbParts(hex, product), tcb)) {
+        const { part, has, needs, by: updateTarget } = shortfall;
+        const fix = fixes[name as keyof typeof fixes] ?? `update the ${updateTarget}`;
         const says = `the ${name} firmware is below the minimum: ${part} ${has} is below ${needs} (${fix})`;
-        add("fails", "minimum-tcb", says, { short: name === "current" ? [one] : [] });
+        add("fails", "minimum-tcb", says, { short: name === "current" ? [shortfall] : [] });
       }
 }
 
@@ -166,7 +166,7 @@ const bit = (bits: bigint, at: number) => (bits & (1n << BigInt(at))) !== 0n;
 const isZero = (hex: string) => /^0*$/.test(hex);
 
 export function findingsOf(facts: EvidenceFacts): readonly Finding[] {
-  const found: [Finding, boolean][] =
+  const candidates: [Finding, boolean][] =
     facts.tee === "snp"
       ? [
           ["debug", bit(facts.policy, 19)],
@@ -174,8 +174,8 @@ export function findingsOf(facts: EvidenceFacts): readonly Finding[] {
           ["chip-masked", isMasked(facts)],
         ]
       : tdxFindings(Buffer.from(facts.tdAttributes, "hex").readBigUInt64LE(), facts.mrServiceTd);
-  found.push(["unbound", isZero(facts.reportData)]);
-  return found.flatMap(([finding, isSo]) => (isSo ? [finding] : []));
+  candidates.push(["unbound", isZero(facts.reportData)]);
+  return candidates.flatMap(([finding, isSo]) => (isSo ? [finding] : []));
 }
 
 /**
@@ -301,16 +301,18 @@ function notesOf(
   if (unchecked.length > 0) notes.push(`Neither pinned nor checked: ${unchecked.join(", ")}`);
   if (findings.includes("sept-ve-disable-off"))
     notes.push("SEPT_VE_DISABLE is off, as Azure runs its VMs");
-  const found = references.map((pin) => matches(pin, facts));
-  if (found.includes("in part") && !found.includes("whole"))
+  const pinMatches = references.map((pin) => matches(pin, facts));
+  if (pinMatches.includes("in part") && !pinMatches.includes("whole"))
     notes.push("Only the firmware (MRTD) is pinned: RTMR0 to RTMR2 are not");
   if (facts.tee === "snp" && facts.currentTcb !== facts.committedTcb)
     notes.push("The firmware is provisional: newer than what is committed");
   if (tcb?.status.startsWith("TDRelaunchAdvised"))
     notes.push("The host is patched, the VM started before: restart it");
-  const said = context?.service?.verified;
-  if (said !== undefined)
-    notes.push(`The service's own verdict (${said ? "verified" : "not verified"}) isn't used`);
+  const serviceVerdict = context?.service?.verified;
+  if (serviceVerdict !== undefined)
+    notes.push(
+      `The service's own verdict (${serviceVerdict ? "verified" : "not verified"}) isn't used`,
+    );
   if (endorsedAt !== undefined) {
     const days = Math.floor((now - endorsedAt) / dayMs);
     notes.push(`The vendor's lists date from ${dayNear(endorsedAt, now)} (${days} days ago)`);

@@ -69,23 +69,23 @@ export function parseCertificate(der: Buffer) {
 /** The certificates of a PEM text, in order. Undefined when any of them can't be parsed. */
 export function parseCertificates(pem: string): readonly Certificate[] | undefined {
   const all = readPem(pem)?.map((der) => parseCertificate(der));
-  const known = all?.filter((one) => one !== undefined);
+  const known = all?.filter((certificate) => certificate !== undefined);
   return known?.length === all?.length ? known : undefined;
 }
 
 /** The commonName of a name. Undefined unless there is exactly one. */
 function commonNameOf(name: Der | undefined): string | undefined {
-  const found: string[] = [];
+  const names: string[] = [];
   for (const set of partsOf(name) ?? []) {
     for (const attribute of partsOf(set, tags.set) ?? []) {
       const [type, value, ...more] = partsOf(attribute) ?? [];
       if (!type || !value || more.length > 0) return undefined;
       // The type must be UTF8String or PrintableString.
       if (oidOf(type) === "2.5.4.3" && (value.tag === 0x0c || value.tag === 0x13))
-        found.push(value.content.toString("latin1"));
+        names.push(value.content.toString("latin1"));
     }
   }
-  return found.length === 1 ? found[0] : undefined;
+  return names.length === 1 ? names[0] : undefined;
 }
 
 /** The content of each extension by its OID, and the parsed form of two of them. */
@@ -155,7 +155,7 @@ const pss = [
 
 /** AMD signs with PSS and RSA keys of 4,096 bits. */
 export const amdScheme: Scheme = {
-  isAlgorithm: (algorithm) => pss.some((one) => one.equals(algorithm)),
+  isAlgorithm: (algorithm) => pss.some((pssAlgorithm) => pssAlgorithm.equals(algorithm)),
   isSigned: isSignedByPss,
 };
 

@@ -15,13 +15,13 @@ export interface Edition {
 }
 
 /**
- * Whether `one` is older than `other`. The higher number is newer. Without two numbers, or with
+ * Whether `edition` is older than `other`. The higher number is newer. Without two numbers, or with
  * equal ones, the one that was issued later is newer.
  */
-export function isOlder(one: Edition, other: Edition): boolean {
-  if (one.number === undefined || other.number === undefined || one.number === other.number)
-    return one.from < other.from;
-  return one.number < other.number;
+export function isOlder(edition: Edition, other: Edition): boolean {
+  if (edition.number === undefined || other.number === undefined || edition.number === other.number)
+    return edition.from < other.from;
+  return edition.number < other.number;
 }
 
 /**

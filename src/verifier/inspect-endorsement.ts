@@ -160,9 +160,9 @@ const names: Readonly<Record<EndorsementKind["is"], RegExp>> = {
  * The kind of a file by its name, which is relative to the folder. Undefined for any other file.
  */
 export function endorsementNamed(name: string): EndorsementKind | undefined {
-  for (const [is, pattern] of Object.entries(names)) {
-    const found = pattern.exec(name);
-    if (found) return { is, ...found.groups } as EndorsementKind;
+  for (const [kind, pattern] of Object.entries(names)) {
+    const match = pattern.exec(name);
+    if (match) return { is: kind, ...match.groups } as EndorsementKind;
   }
   return undefined;
 }

@@ -7,16 +7,16 @@ const block =
  * is compared after decoding, because `Buffer.from` skips unknown characters.
  */
 export function readPem(text: string, most = 4): readonly Buffer[] | undefined {
-  const found: Buffer[] = [];
+  const ders: Buffer[] = [];
   let rest = text.replace(/\0$/, "");
   while (rest !== "") {
     const [whole, inner = ""] = block.exec(rest) ?? [];
-    if (whole === undefined || found.length === most) return undefined;
+    if (whole === undefined || ders.length === most) return undefined;
     const base64 = inner.replaceAll(/[\r\n]/g, "");
     const der = Buffer.from(base64, "base64");
     if (der.toString("base64") !== base64) return undefined;
-    found.push(der);
+    ders.push(der);
     rest = rest.slice(whole.length).replace(/^[\r\n]+/, "");
   }
-  return found.length === 0 ? undefined : found;
+  return ders.length === 0 ? undefined : ders;
 }

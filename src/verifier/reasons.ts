@@ -103,16 +103,19 @@ const level = ({ needs, since }: Shortfall) =>
   `${needs}${since === undefined ? "" : ` as of ${since.slice(0, 10)}`}`;
 
 /** `TDX Module 6 as of 2024-11-13`. The text is equal for all VMs that need the same update. */
-export const neededWords = (one: Shortfall): string => `${one.part} ${level(one)}`;
+export const neededWords = (shortfall: Shortfall): string =>
+  `${shortfall.part} ${level(shortfall)}`;
 
 /**
  * Says what to update, and why: `update the TDX module (TDX Module 5, needs 6 as of 2024-11-13)`.
  */
 export const updateWords = (short: readonly Shortfall[]): string =>
-  [...Map.groupBy(short, ({ by }) => by)]
-    .map(([by, parts]) => {
-      const why = parts.map((one) => `${one.part} ${one.has}, needs ${level(one)}`);
-      return `update the ${by} (${why.join("; ")})`;
+  [...Map.groupBy(short, ({ by: updateTarget }) => updateTarget)]
+    .map(([updateTarget, parts]) => {
+      const why = parts.map(
+        (shortfall) => `${shortfall.part} ${shortfall.has}, needs ${level(shortfall)}`,
+      );
+      return `update the ${updateTarget} (${why.join("; ")})`;
     })
     .join(", ");
 

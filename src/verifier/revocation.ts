@@ -56,14 +56,14 @@ export function examineList(
   { issuer, scheme, of }: { issuer: Certificate; scheme: Scheme; of: string | undefined },
   exam: Examination,
 ): ReadonlySet<string> {
-  const what = aboutList(name, der);
+  const description = aboutList(name, der);
   const none = new Set<string>();
-  if (!der) return exam.add("crl-missing", what) ?? none;
+  if (!der) return exam.add("crl-missing", description) ?? none;
   const list = readRevocationList(der, issuer, scheme);
-  if (typeof list === "string") return exam.add(list, what) ?? none;
+  if (typeof list === "string") return exam.add(list, description) ?? none;
   const { number, thisUpdate: from, nextUpdate: until, revoked } = list;
-  exam.lasts("crl", what, { from, until });
-  if (of !== undefined) exam.isNewest("crl", what, of, { number, from });
+  exam.lasts("crl", description, { from, until });
+  if (of !== undefined) exam.isNewest("crl", description, of, { number, from });
   return revoked;
 }
 
@@ -105,9 +105,11 @@ function readListExtensions(field: Der | undefined): bigint | undefined | false 
   const [list, ...more] = partsOf(field, tagged(0)) ?? [];
   const all = partsOf(list);
   if (!all || more.length > 0 || !areHarmless(all)) return false;
-  const its = all.map((each) => partsOf(each) ?? []).find(([oid]) => oidOf(oid) === "2.5.29.20");
-  if (its === undefined) return undefined;
-  const number = integerOf(readValue(its.at(-1)?.content, tags.integer));
+  const numberParts = all
+    .map((each) => partsOf(each) ?? [])
+    .find(([oid]) => oidOf(oid) === "2.5.29.20");
+  if (numberParts === undefined) return undefined;
+  const number = integerOf(readValue(numberParts.at(-1)?.content, tags.integer));
   if (number === undefined || number.length > 21 || (number[0] ?? 0) >= 0x80) return false;
   return BigInt(`0x${number.toString("hex")}`);
 }

@@ -51,15 +51,15 @@ const fingerprints = {
  * the start of the program and not when evidence is judged.
  */
 export function readRoots(folder: string): TrustedRoots {
-  function pinned<Name extends string>(file: string, its: Readonly<Record<Name, string>>) {
+  function pinned<Name extends string>(file: string, digests: Readonly<Record<Name, string>>) {
     const ders = readPem(readFileSync(join(folder, file), "latin1")) ?? [];
     const known = new Map(ders.map((der) => [hash("sha256", der), der]));
-    const found = Object.entries<string>(its).map(([name, sha256]) => {
+    const entries = Object.entries<string>(digests).map(([name, sha256]) => {
       const der = known.get(sha256);
       if (!der) throw new Error(`the root ${sha256} is missing or damaged in ${file}`);
       return [name, der] as const;
     });
-    return Object.fromEntries(found) as Record<Name, Buffer>;
+    return Object.fromEntries(entries) as Record<Name, Buffer>;
   }
   const amd = {
     Milan: pinned("milan.pem", fingerprints.Milan),

@@ -48,8 +48,12 @@ export function pointKey(point: Buffer): KeyObject | undefined {
 
 type Hash = "sha256" | "sha384";
 
-const holds = (by: Hash, signed: Buffer, key: Parameters<typeof verify>[2], signature: Buffer) =>
-  orUndefined(() => verify(by, signed, key, signature)) ?? false;
+const holds = (
+  algorithm: Hash,
+  signed: Buffer,
+  key: Parameters<typeof verify>[2],
+  signature: Buffer,
+) => orUndefined(() => verify(algorithm, signed, key, signature)) ?? false;
 
 /** Checks ECDSA with SHA-256 on P-256 as certificates encode it: a sequence of two integers. */
 export function isSignedInDer(signed: Buffer, publicKey: Buffer, signature: Buffer): boolean {
@@ -61,8 +65,12 @@ export function isSignedInDer(signed: Buffer, publicKey: Buffer, signature: Buff
  * Checks ECDSA as quotes, reports, and Intel's JSON encode it: r and s, big-endian, one after the
  * other.
  */
-export const isSignedRaw = (by: Hash, signed: Buffer, key: KeyObject, signature: Buffer): boolean =>
-  holds(by, signed, { key, dsaEncoding: "ieee-p1363" }, signature);
+export const isSignedRaw = (
+  algorithm: Hash,
+  signed: Buffer,
+  key: KeyObject,
+  signature: Buffer,
+): boolean => holds(algorithm, signed, { key, dsaEncoding: "ieee-p1363" }, signature);
 
 /**
  * Checks RSA-PSS as AMD uses it: a key of 4,096 bits, SHA-384 in both places, and a salt of 48

@@ -43,13 +43,13 @@ export function notReadable(problem: Problem): Verification {
 
 export function verificationOf(
   exam: Examination,
-  { signed, ...its }: Pick<Seen, "facts" | "tcb" | "product"> & { signed: Buffer },
+  { signed, ...evidence }: Pick<Seen, "facts" | "tcb" | "product"> & { signed: Buffer },
 ): Verification {
   const digest = sha256(signed).toString("hex");
-  const seen: Seen = { ...its, digest, endorsedAt: exam.endorsedAt };
+  const seen: Seen = { ...evidence, digest, endorsedAt: exam.endorsedAt };
   const [first, ...more] = exam.problems;
   if (first === undefined) return { ...seen, is: "authentic", problems: [], validity: exam.span };
   // A contradiction outweighs something that is missing.
-  const isContradicted = exam.problems.some((one) => standingOf(one) === "contradicts");
+  const isContradicted = exam.problems.some((problem) => standingOf(problem) === "contradicts");
   return { ...seen, is: isContradicted ? "rejected" : "unverifiable", problems: [first, ...more] };
 }

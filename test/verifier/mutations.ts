@@ -121,13 +121,13 @@ const rows: readonly Row[] = [
   [
     lists,
     "TDX: PCK list with a lower number than before",
-    'if (of !== undefined) exam.isNewest("crl", what, of, { number, from });',
+    'if (of !== undefined) exam.isNewest("crl", description, of, { number, from });',
     "",
   ],
   [
     lists,
     "TDX: root list with a lower number than before",
-    'if (of !== undefined) exam.isNewest("crl", what, of, { number, from });',
+    'if (of !== undefined) exam.isNewest("crl", description, of, { number, from });',
     "",
   ],
   [
@@ -145,24 +145,24 @@ const rows: readonly Row[] = [
   [
     collateral,
     "TDX: TCB info with a lower evaluation number than before",
-    'exam.isNewest("collateral", what, of, { number: BigInt(value.evaluation), from });',
+    'exam.isNewest("collateral", description, of, { number: BigInt(value.evaluation), from });',
     "",
   ],
   [
     time,
     "TDX: list with a higher number than before, and an earlier day",
-    "return one.number < other.number;",
-    "return one.from < other.from;",
+    "return edition.number < other.number;",
+    "return edition.from < other.from;",
   ],
   [
     time,
     "TDX: list without a number, older than before",
-    "return one.from < other.from;",
+    "return edition.from < other.from;",
     "return false;",
   ],
-  [lists, "PCK list missing", 'exam.add("crl-missing", what) ?? none', "none"],
-  [lists, "PCK list of another signer", "exam.add(list, what) ?? none", "none"],
-  [lists, "PCK list expired", 'exam.lasts("crl", what, { from, until });', ""],
+  [lists, "PCK list missing", 'exam.add("crl-missing", description) ?? none', "none"],
+  [lists, "PCK list of another signer", "exam.add(list, description) ?? none", "none"],
+  [lists, "PCK list expired", 'exam.lasts("crl", description, { from, until });', ""],
   [
     quote,
     "PCK CA revoked",
@@ -175,9 +175,9 @@ const rows: readonly Row[] = [
     'if (revokedPcks.has(leaf.serial.toString("hex"))) exam.add("revoked", leaf.commonName);',
     "",
   ],
-  [lists, "AMD's list missing", 'exam.add("crl-missing", what) ?? none', "none"],
-  [lists, "AMD's list with a bit flipped", "exam.add(list, what) ?? none", "none"],
-  [lists, "AMD's list expired", 'exam.lasts("crl", what, { from, until });', ""],
+  [lists, "AMD's list missing", 'exam.add("crl-missing", description) ?? none', "none"],
+  [lists, "AMD's list with a bit flipped", "exam.add(list, description) ?? none", "none"],
+  [lists, "AMD's list expired", 'exam.lasts("crl", description, { from, until });', ""],
   [
     report,
     "ASK revoked",
@@ -198,7 +198,7 @@ const rows: readonly Row[] = [
   [
     collateral,
     "TDX: TCB signer revoked",
-    'if (revoked.has(signer.serial.toString("hex"))) return exam.add("collateral-chain", what);',
+    'if (revoked.has(signer.serial.toString("hex"))) return exam.add("collateral-chain", description);',
     "",
   ],
   [
@@ -210,12 +210,12 @@ const rows: readonly Row[] = [
   [
     collateral,
     "TDX: TCB signer expired",
-    'exam.lasts("collateral", `the signer of ${what}`, { from, until }, false);',
+    'exam.lasts("collateral", `the signer of ${description}`, { from, until }, false);',
     "",
   ],
-  [collateral, "TDX: TCB info of enclaves", "found.id !== id || ", ""],
-  [collateral, "TDX: TCB info of another version", "|| found.version !== version", ""],
-  [collateral, "TCB info expired", 'exam.lasts("collateral", what, { from, until });', ""],
+  [collateral, "TDX: TCB info of enclaves", "header.id !== id || ", ""],
+  [collateral, "TDX: TCB info of another version", "|| header.version !== version", ""],
+  [collateral, "TCB info expired", 'exam.lasts("collateral", description, { from, until });', ""],
   // Platform
   [
     quote,
@@ -283,7 +283,7 @@ const rows: readonly Row[] = [
   [
     levels,
     "TDX module of an unknown version",
-    "if (version !== 0 && !found) return",
+    "if (version !== 0 && !identity) return",
     "if (false) return",
   ],
   [
@@ -318,14 +318,14 @@ const rows: readonly Row[] = [
   [
     levels,
     "platform's level revoked",
-    'if (level.status === "Revoked") return problem("tcb-revoked", what);',
+    'if (level.status === "Revoked") return problem("tcb-revoked", about);',
     "",
   ],
   [
     levels,
     "no level met",
-    "levels.find((one) => isMet(one))",
-    "levels.find((one) => isMet(one)) ?? levels[0]",
+    "levels.find((candidate) => isMet(candidate))",
+    "levels.find((candidate) => isMet(candidate)) ?? levels[0]",
   ],
   [levels, "TDX: QE's word unknown", "|| !areKnown", ""],
   [
@@ -384,7 +384,7 @@ const rows: readonly Row[] = [
     "else if (false)",
   ],
   [report, "VLEK where the report says VCEK", "if (facts.signer !== vek.kind)", "if (false)"],
-  [report, "SNP: certificate of another product", "its !== product || ", ""],
+  [report, "SNP: certificate of another product", "vekProduct !== product || ", ""],
   [
     report,
     "SNP: processor of another product",

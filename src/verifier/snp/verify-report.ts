@@ -98,8 +98,8 @@ function checkLists(
 ): void {
   // Both lists of a product are signed by its ARK, which may number each list separately.
   const of = `list of ${product}, ${kind}`;
-  const by = { issuer: ark, scheme: amdScheme, of };
-  const revoked = examineList(`AMD's revocation list for ${product}`, crl, by, exam);
+  const authority = { issuer: ark, scheme: amdScheme, of };
+  const revoked = examineList(`AMD's revocation list for ${product}`, crl, authority, exam);
   for (const { serial, commonName } of [issuer, ark])
     if (revoked.has(serial.toString("hex"))) exam.add("revoked", commonName);
 }
@@ -116,8 +116,8 @@ function checkBinding(
   exam: Examination,
 ): void {
   if (facts.signer !== vek.kind) exam.add("signer-kind", `${facts.signer}, not ${vek.kind}`);
-  const its = vek.productName === "Siena" ? "Genoa" : vek.productName;
-  if (its !== product || (reported !== undefined && reported !== product))
+  const vekProduct = vek.productName === "Siena" ? "Genoa" : vek.productName;
+  if (vekProduct !== product || (reported !== undefined && reported !== product))
     exam.add("product", [reported, vek.productName, product].filter(Boolean).join(", "));
   for (const [part, value] of Object.entries(tcbParts(facts.reportedTcb, product))) {
     const certified = vek.tcb[part as keyof typeof vek.tcb];

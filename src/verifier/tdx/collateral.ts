@@ -65,47 +65,53 @@ function authenticate(
   revoked: ReadonlySet<string>,
   exam: Examination,
 ): object | undefined {
-  const { what, field } = kinds[kind];
-  if (!answer) return exam.add("collateral-missing", what);
+  const { what: description, field } = kinds[kind];
+  if (!answer) return exam.add("collateral-missing", description);
   const parts = new RegExp(
     `^\\s*\\{"${field}":(\\{[^]*\\}),"signature":"([0-9a-fA-F]{128})"\\}\\s*$`,
   ).exec(answer.body);
   const [, text, signature] = parts ?? [];
   if (text === undefined || signature === undefined)
-    return exam.add("collateral-malformed", aboutAnswer(what, answer.body));
+    return exam.add("collateral-malformed", aboutAnswer(description, answer.body));
   const chain = parseCertificates(answer.chain);
   if (!chain)
-    return exam.add("collateral-malformed", aboutChain(`the chain of ${what}`, answer.chain));
+    return exam.add(
+      "collateral-malformed",
+      aboutChain(`the chain of ${description}`, answer.chain),
+    );
   // The chain must be the signer's certificate and the root. A file that was cut, or contains more,
   // says nothing about who signed.
   if (chain.length !== 2)
-    return exam.add("collateral-malformed", `the chain of ${what}, ${howMany(chain.length)},`);
+    return exam.add(
+      "collateral-malformed",
+      `the chain of ${description}, ${howMany(chain.length)},`,
+    );
   const signer = signerOf(answer.chain, roots);
-  if (!signer) return exam.add("collateral-chain", what);
+  if (!signer) return exam.add("collateral-chain", description);
   // A revoked signer may have signed anything.
-  if (revoked.has(signer.serial.toString("hex"))) return exam.add("collateral-chain", what);
+  if (revoked.has(signer.serial.toString("hex"))) return exam.add("collateral-chain", description);
   const key = readKey(signer.publicKey, "P-256");
   const bytes = Buffer.from(signature, "hex");
   if (!key || !isSignedRaw("sha256", Buffer.from(text, "utf8"), key, bytes))
-    return exam.add("collateral-signature", what);
+    return exam.add("collateral-signature", description);
   const { notBefore: from, notAfter: until } = signer;
-  exam.lasts("collateral", `the signer of ${what}`, { from, until }, false);
+  exam.lasts("collateral", `the signer of ${description}`, { from, until }, false);
   const json = parseJson(text);
   if (typeof json === "object" && json !== null) return json;
-  return exam.add("collateral-kind", `${what} that is no JSON`);
+  return exam.add("collateral-kind", `${description} that is no JSON`);
 }
 
-function aboutAnswer(what: string, body: string): string {
+function aboutAnswer(description: string, body: string): string {
   const form = formOfText(body);
-  return `${what}, which is ${form === "JSON" ? "JSON that isn't as Intel sent it" : form},`;
+  return `${description}, which is ${form === "JSON" ? "JSON that isn't as Intel sent it" : form},`;
 }
 
 const howMany = (certificates: number) =>
   `which has ${certificates} ${certificates === 1 ? "certificate" : "certificates"} and not 2`;
 
 /** Names a chain, with what the file contains instead of certificates in PEM. */
-export function aboutChain(what: string, chain: string): string {
-  return `${what}, which is ${formOfText(chain)},`;
+export function aboutChain(description: string, chain: string): string {
+  return `${description}, which is ${formOfText(chain)},`;
 }
 
 /**
@@ -131,16 +137,16 @@ function readCollateral<T extends { issueDate: number; nextUpdate: number; evalu
   exam: Examination,
 ): T | undefined {
   const { id, version } = kinds[kind];
-  const what: string = kinds[kind].what;
-  const found = { id: undefined, version: undefined, ...json };
-  if (found.id !== id || found.version !== version)
-    return exam.add("collateral-kind", `${String(found.id)}, version ${String(found.version)}`);
+  const description: string = kinds[kind].what;
+  const header = { id: undefined, version: undefined, ...json };
+  if (header.id !== id || header.version !== version)
+    return exam.add("collateral-kind", `${String(header.id)}, version ${String(header.version)}`);
   const { data: value } = form.safeParse(json);
-  if (!value) return exam.add("collateral-kind", `${what} in a form of its own`);
+  if (!value) return exam.add("collateral-kind", `${description} in a form of its own`);
   const { issueDate: from, nextUpdate: until } = value;
-  exam.lasts("collateral", what, { from, until });
+  exam.lasts("collateral", description, { from, until });
   const of = "fmspc" in value ? `${kind} ${String(value.fmspc)}` : kind;
-  exam.isNewest("collateral", what, of, { number: BigInt(value.evaluation), from });
+  exam.isNewest("collateral", description, of, { number: BigInt(value.evaluation), from });
   return exam.now >= from && exam.now <= until ? value : undefined;
 }
 
@@ -170,7 +176,7 @@ export type Level = ReturnType<typeof levelOf>;
 
 const svnLevel = level
   .extend({ tcb: z.object({ isvsvn: count }) })
-  .transform(({ tcb, ...its }) => ({ ...levelOf(its), svn: tcb.isvsvn }));
+  .transform(({ tcb, ...fields }) => ({ ...levelOf(fields), svn: tcb.isvsvn }));
 
 /** The vendor's name for a component, if it has one. It decides nothing. */
 const called = z.string().catch("");
@@ -180,8 +186,8 @@ const platformLevel = level
   .extend({
     tcb: z.object({ sgxtcbcomponents: components, tdxtcbcomponents: components, pcesvn: count }),
   })
-  .transform(({ tcb, ...its }) => ({
-    ...levelOf(its),
+  .transform(({ tcb, ...fields }) => ({
+    ...levelOf(fields),
     sgx: tcb.sgxtcbcomponents,
     tdx: tcb.tdxtcbcomponents,
     pceSvn: tcb.pcesvn,
@@ -209,7 +215,7 @@ const tcbInfoForm = z
       .default([]),
     tcbLevels: z.array(platformLevel),
   })
-  .transform(({ tcbEvaluationDataNumber: evaluation, ...its }) => ({ ...its, evaluation }));
+  .transform(({ tcbEvaluationDataNumber: evaluation, ...fields }) => ({ ...fields, evaluation }));
 export type TcbInfo = z.output<typeof tcbInfoForm>;
 
 const qeIdentityForm = z
@@ -223,5 +229,5 @@ const qeIdentityForm = z
     isvprodid: count,
     tcbLevels: z.array(svnLevel),
   })
-  .transform(({ tcbEvaluationDataNumber: evaluation, ...its }) => ({ ...its, evaluation }));
+  .transform(({ tcbEvaluationDataNumber: evaluation, ...fields }) => ({ ...fields, evaluation }));
 export type QeIdentity = z.output<typeof qeIdentityForm>;

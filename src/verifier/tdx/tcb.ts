@@ -84,11 +84,11 @@ const worse = (a: TcbStanding, b: TcbStanding) =>
 function firstOf<T extends Level>(
   levels: readonly T[],
   isMet: (level: T) => boolean,
-  what: string,
+  about: string,
 ): T | Problem {
-  const level = levels.find((one) => isMet(one));
-  if (!level) return problem("tcb-not-supported", what);
-  if (level.status === "Revoked") return problem("tcb-revoked", what);
+  const level = levels.find((candidate) => isMet(candidate));
+  if (!level) return problem("tcb-not-supported", about);
+  if (level.status === "Revoked") return problem("tcb-revoked", about);
   return level;
 }
 
@@ -143,8 +143,13 @@ export function shortOf(
   const level = newestOf(tcbInfo.tcbLevels);
   const needed = level ? [...level.sgx, ...level.tdx] : [];
   const short: Shortfall[] = [];
-  const compare = (part: string, by: string, has: number, needs = 0, since = level?.date ?? "") =>
-    has < needs && short.push({ part, has, needs, since, by });
+  const compare = (
+    part: string,
+    updateTarget: string,
+    has: number,
+    needs = 0,
+    since = level?.date ?? "",
+  ) => has < needs && short.push({ part, has, needs, since, by: updateTarget });
   for (const [at, has] of [...pck.svns, ...svns].entries()) {
     const { type = "", category = "", svn: needs } = needed[at] ?? {};
     const part = type.slice(0, 40) || `${at < 16 ? "SGX" : "TDX"} component ${(at % 16) + 1}`;
@@ -184,14 +189,15 @@ function moduleLevel(
 ): Level | Problem {
   const [svn = 0, version = 0] = svns;
   const id = idOf(version);
-  const found = version === 0 ? undefined : tdxModuleIdentities.find((one) => one.id === id);
-  if (version !== 0 && !found) return problem("tdx-module", `version ${id}`);
-  const { mrsigner, attributes } = found ?? tdxModule;
+  const identity =
+    version === 0 ? undefined : tdxModuleIdentities.find((candidate) => candidate.id === id);
+  if (version !== 0 && !identity) return problem("tdx-module", `version ${id}`);
+  const { mrsigner, attributes } = identity ?? tdxModule;
   if (mrSignerSeam !== mrsigner) return problem("tdx-module", "its signer");
   if (seamAttributes !== noBits || attributes !== noBits)
     return problem("tdx-module", "its attributes");
-  if (!found) return { status: "UpToDate", date: "", advisories: [] };
-  return firstOf(found.tcbLevels, (level) => level.svn <= svn, "the TDX module");
+  if (!identity) return { status: "UpToDate", date: "", advisories: [] };
+  return firstOf(identity.tcbLevels, (level) => level.svn <= svn, "the TDX module");
 }
 
 /** Undefined when one of the words is unknown. */

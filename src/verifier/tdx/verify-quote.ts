@@ -110,9 +110,9 @@ function checkPlatform(
 ): TcbStanding | undefined {
   const { rootCrl, pckCrl } = endorsements;
   const isTrusted = isVouchedFor(ca, root, roots);
-  const listed = (what: string, der: Buffer | undefined, issuer: Certificate) => {
+  const listed = (listName: string, der: Buffer | undefined, issuer: Certificate) => {
     const of = isTrusted ? `list of ${issuer.publicKey.toString("base64")}` : undefined;
-    return examineList(what, der, { issuer, scheme: intelScheme, of }, exam);
+    return examineList(listName, der, { issuer, scheme: intelScheme, of }, exam);
   };
   const revoked = listed("Intel's revocation list of CAs", rootCrl, root);
   const revokedPcks = listed("Intel's revocation list of PCK certificates", pckCrl, ca);
@@ -125,11 +125,12 @@ function checkPlatform(
   if ("reason" in pck) return exam.add(pck.reason, pck.about);
   if (!tcbInfo || !isOfPlatform(pck, tcbInfo, exam) || !qeIdentity) return undefined;
   const levels = { tcbInfo, qeIdentity };
-  const found = standing(facts, pck, enclave.svn, levels);
+  const tcbStanding = standing(facts, pck, enclave.svn, levels);
   const short = shortOf(facts, pck, enclave.svn, levels);
-  if (!("reason" in found)) return { ...found, short };
-  const isOfLevel = found.reason === "tcb-not-supported" || found.reason === "tcb-revoked";
-  return exam.add(found.reason, found.about, isOfLevel ? short : undefined);
+  if (!("reason" in tcbStanding)) return { ...tcbStanding, short };
+  const isOfLevel =
+    tcbStanding.reason === "tcb-not-supported" || tcbStanding.reason === "tcb-revoked";
+  return exam.add(tcbStanding.reason, tcbStanding.about, isOfLevel ? short : undefined);
 }
 
 function isOfPlatform(
