@@ -16,7 +16,7 @@ export interface Behind {
    */
   onLimit(caller: string, limit: string): Promise<void>;
   /** Failpoints around writes. */
-  at?: ((point: string, what: string) => Promise<void>) | undefined;
+  at?: ((point: string, subject: string) => Promise<void>) | undefined;
   /** The context from which people in Slack are answered, with the current policy. */
   gatewayNow(): GatewayContext;
   /** Paths that OpenAPI describes in addition to the reads. */

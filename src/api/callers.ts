@@ -15,8 +15,8 @@ export interface ServiceCaller {
 export type Caller = ServiceCaller | { person: Person };
 
 /** The place of a service in gatehouse.yml, or the ID of a person. */
-export const callerName = (by: { service: string } | { person: { id: string } }): string =>
-  "service" in by ? `services.${by.service}` : by.person.id;
+export const callerName = (caller: { service: string } | { person: { id: string } }): string =>
+  "service" in caller ? `services.${caller.service}` : caller.person.id;
 
 /** The context restricted to what this caller may see. */
 export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContext =>
@@ -38,10 +38,10 @@ export async function serviceOf(
   if (token === undefined) throw unauthorized();
   const given = Buffer.from(`sha256:${hash("sha256", token)}`);
   const isIt = (known: string) => timingSafeEqual(Buffer.from(known), given);
-  const [found] = Object.entries(services)
+  const [match] = Object.entries(services)
     .flatMap(([service, rule]) => rule.tokens.map((known) => ({ service, rule, is: isIt(known) })))
-    .filter(({ is }) => is);
-  if (!found) throw unauthorized();
+    .filter((candidate) => candidate.is);
+  if (!match) throw unauthorized();
   // The current policy, which this process doesn't have, may have removed this token or narrowed
   // what it sees.
   if (standstill() !== undefined)
@@ -49,7 +49,7 @@ export async function serviceOf(
       503,
       "This process of Gatehouse doesn't have the current policy; repeat the call.",
     );
-  const { service, rule } = found;
+  const { service, rule } = match;
   await named(callerName({ service }), rule.limits.requestsPerMinute);
   return { service, rule };
 }

@@ -79,9 +79,11 @@ function refuseSeveral(command: ReadCommand, input: Input): void {
     const words = input[key];
     if (!isSeveral || typeof words !== "string" || !(isGlob(words) || words.includes(",")))
       continue;
-    const one = target === "vm" ? "VM" : "name";
+    const noun = target === "vm" ? "VM" : "name";
     // It is answered like a name that nothing has; what it would match isn't looked up.
-    throw new ApiProblem(404, `${key} takes one ${one}.`, "Call it once for each.", { field: key });
+    throw new ApiProblem(404, `${key} takes one ${noun}.`, "Call it once for each.", {
+      field: key,
+    });
   }
 }
 

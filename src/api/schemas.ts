@@ -47,8 +47,8 @@ function argumentSchema(schema: z.ZodType, description: string) {
 /** A program names one target in each call, because an answer has the shape of one. */
 function targetSchema({ schema, description, target }: Argument) {
   const how = target === "vm" ? "by ID, name, or project/name" : "by ID or name";
-  const said = argumentSchema(schema, `${description ?? `a ${target}`}, ${how}`);
-  return { ...said, maxLength: mostInName };
+  const text = argumentSchema(schema, `${description ?? `a ${target}`}, ${how}`);
+  return { ...text, maxLength: mostInName };
 }
 
 /** The arguments of a command as one object. */

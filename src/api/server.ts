@@ -202,7 +202,14 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
       log.info(isTaken ? "api.answered" : "api.refused", { route: name, caller, status });
       return answered;
     } catch (error) {
-      const { status, message: title, detail, more, headers: its, hint } = problemOf(error);
+      const {
+        status,
+        message: title,
+        detail,
+        more,
+        headers: problemHeaders,
+        hint,
+      } = problemOf(error);
       telemetry.apiCalls.inc({ route: name, outcome: String(status) });
       onAnswer?.(status);
       // A message about a field may contain the caller's own words.
@@ -214,7 +221,7 @@ export function createApi({ routes, store, telemetry, onLimit, onAnswer, log }: 
         headers: {
           "content-type": "application/problem+json",
           ...(status >= 500 ? { "retry-after": "1" } : {}),
-          ...its,
+          ...problemHeaders,
         },
         body: { type: "about:blank", title, status, ...(detail ? { detail } : {}), ...more },
       };

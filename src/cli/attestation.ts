@@ -108,11 +108,15 @@ const mostBytes = 64 * 1024 * 1024;
 
 const exitCodes = { verified: 0, failed: 1, "could not verify": 2 } as const;
 
-async function check(file: Buffer, values: Words, { tell, folder, by }: Called): Promise<Verdict> {
+async function check(
+  file: Buffer,
+  values: Words,
+  { tell, folder, by: trust }: Called,
+): Promise<Verdict> {
   const bundle = readBundle(file);
   const signers = (values.signer ?? []).map((text) => signerNamed(text));
   if (bundle) {
-    const { lines, verdict } = judgeBundle(bundle, by.roots, signers);
+    const { lines, verdict } = judgeBundle(bundle, trust.roots, signers);
     tell(lines);
     return verdict;
   }
@@ -127,15 +131,15 @@ async function check(file: Buffer, values: Words, { tell, folder, by }: Called):
       vek: decodeVek(readRegularSync(values.vek, mostBytes)),
     };
   const expectedReportData = reportDataOf(values["report-data"]);
-  const result = appraiseEvidence(verifyEvidence(bytes, endorsements, by), {
+  const result = appraiseEvidence(verifyEvidence(bytes, endorsements, trust), {
     policy: policyOf(values),
     references: (values.pin ?? []).map((text) => pinOf(text)),
-    now: by.now,
+    now: trust.now,
     context: { expectedReportData },
   });
   const json = () =>
-    JSON.stringify({ at: new Date(by.now).toISOString(), ...result }, jsonValue, 2).split("\n");
-  tell(values.json ? json() : resultLines(result, { at: by.now, absent }));
+    JSON.stringify({ at: new Date(trust.now).toISOString(), ...result }, jsonValue, 2).split("\n");
+  tell(values.json ? json() : resultLines(result, { at: trust.now, absent }));
   return result.verdict;
 }
 
@@ -205,9 +209,9 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
  * Shows what the folder contains and until when it is valid, with problems first. Resolves with 0
  * when everything is valid, otherwise 1.
  */
-async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
+async function showStatus({ tell, folder, by: trust }: Called): Promise<0 | 1> {
   const from = named(await folder());
-  const all = await listEndorsements(from, by).catch((error: unknown) => {
+  const all = await listEndorsements(from, trust).catch((error: unknown) => {
     throw new UserError(`${from} can't be read: ${String(error)}`);
   });
   if (all.length === 0) {
@@ -217,11 +221,11 @@ async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
   const rows = all.map(({ name, inspected }) => {
     if ("problem" in inspected) return { name, wrong: inspected.problem, until: -Infinity };
     const { until } = inspected;
-    return { name, wrong: outOfTime(inspected, by.now), until };
+    return { name, wrong: outOfTime(inspected, trust.now), until };
   });
   const sorted = rows.toSorted((a, b) => a.until - b.until || compareNames(a.name, b.name));
   const lines = sorted.map(({ name, wrong, until }) => {
-    const days = Math.floor((until - by.now) / dayMs);
+    const days = Math.floor((until - trust.now) / dayMs);
     const says = wrong ?? `until ${dayOf(until)} (${days} days)`;
     return `${wrong === undefined ? "good" : "BAD "} ${says.padEnd(34)} ${name}`;
   });
@@ -236,18 +240,18 @@ async function showStatus({ tell, folder, by }: Called): Promise<0 | 1> {
  */
 async function importEndorsements(
   sources: readonly string[],
-  { tell, folder, by }: Called,
+  { tell, folder, by: trust }: Called,
 ): Promise<0 | 1> {
   const into = named(await folder());
   let isGood = true;
   for (const source of sources) {
-    const found = await namesIn(source, by);
-    if (found.length === 0) {
+    const files = await namesIn(source, trust);
+    if (files.length === 0) {
       tell([`${source}: no endorsement by its name; docs/attestation.md names the files`]);
       isGood = false;
     }
-    for (const { from, name } of found) {
-      const stored = await storeEndorsement(into, name, await readEndorsement(from, name), by);
+    for (const { from, name } of files) {
+      const stored = await storeEndorsement(into, name, await readEndorsement(from, name), trust);
       if (typeof stored !== "string") isGood = false;
       const says = typeof stored === "string" ? imported[stored] : `refused: ${stored.refused}`;
       tell([`${name}: ${says}`]);
@@ -269,12 +273,12 @@ function named(folder: string | undefined): string {
   );
 }
 
-async function namesIn(source: string, by: By) {
+async function namesIn(source: string, trust: By) {
   const path = resolve(source);
-  const found = await stat(path).catch(() => undefined);
-  if (!found) throw new UserError(`There is no ${source}`);
-  if (found.isDirectory())
-    return (await listEndorsements(path, by)).map(({ name }) => ({ from: path, name }));
+  const stats = await stat(path).catch(() => undefined);
+  if (!stats) throw new UserError(`There is no ${source}`);
+  if (stats.isDirectory())
+    return (await listEndorsements(path, trust)).map(({ name }) => ({ from: path, name }));
   // A single file is recognized by the end of its path.
   const parts = path.split(sep);
   const at = [4, 3, 2].find((many) => endorsementNamed(parts.slice(-many).join("/")));

@@ -36,7 +36,9 @@ const isHelp = (word: string) => word === "--help" || word === "-h";
 
 /** The text that `--help` prints. */
 export function usageOfPrograms(programs: Programs): string {
-  const lines = Object.entries(programs).map(([name, { what }]) => `  ${name.padEnd(13)}${what}`);
+  const lines = Object.entries(programs).map(
+    ([name, { what: summary }]) => `  ${name.padEnd(13)}${summary}`,
+  );
   return `usage: node gatehouse.mjs [gateway|worker]
   runs Gatehouse; without an argument, gateway and worker in one process
 
@@ -76,9 +78,9 @@ export async function runCommandLine(
     write(program ? `${(await program.load()).usage}\n` : usageOfPrograms(programs));
     return { exitCode: 0 };
   };
-  const [asked, what] = words;
+  const [asked, topic] = words;
   // `help audit` is the same as `audit --help`.
-  const [first = "all", ...rest] = asked === "help" ? [what ?? "--help", "--help"] : words;
+  const [first = "all", ...rest] = asked === "help" ? [topic ?? "--help", "--help"] : words;
   const [second] = rest;
   if (isHelp(first)) return explain();
   if (first === "--version" || first === "-V") {

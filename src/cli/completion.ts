@@ -56,7 +56,7 @@ export function runCompletion(
   const [shell = "", ...typed] = words;
   return runProgram(shell === "words" ? [] : words, program, async () => {
     const script = Object.hasOwn(completions, shell) ? completions[shell] : undefined;
-    if (shell === "words") write((await next()).map((one) => `${one}\n`).join(""));
+    if (shell === "words") write((await next()).map((word) => `${word}\n`).join(""));
     else if (script === undefined) throw new UsageError();
     else write(`gatehouse() { node '${main.replaceAll("'", `'\\''`)}' "$@"; }\n${script}`);
     return 0;

@@ -67,13 +67,13 @@ export async function askAboutMessages(
   commands: readonly Command[],
 ): Promise<readonly Finding[]> {
   const asked = kindsOfMessages(commands).map(async ([called, rendered]): Promise<Finding> => {
-    const said = await validateBlocks(slack.apiUrl, rendered);
-    if (said.is === "valid") return well(`${called}: Slack takes them`);
-    if (said.is === "invalid") {
+    const answer = await validateBlocks(slack.apiUrl, rendered);
+    if (answer.is === "valid") return well(`${called}: Slack takes them`);
+    if (answer.is === "invalid") {
       const mend = "Gatehouse says it as text instead. Report it to those who maintain Gatehouse.";
-      return ill(`${called}: Slack refuses them: ${said.complaints.join("; ")}`, mend);
+      return ill(`${called}: Slack refuses them: ${answer.complaints.join("; ")}`, mend);
     }
-    const why = said.is === "limited" ? "Slack limits such questions now" : said.reason;
+    const why = answer.is === "limited" ? "Slack limits such questions now" : answer.reason;
     return note(`${called}: not asked: ${why}`, "Try again in a minute.");
   });
   return Promise.all(asked);

@@ -42,7 +42,7 @@ export async function runDoctor(
   { write, complain = write, ...options }: DoctorOptions,
 ): Promise<0 | 1 | 64> {
   const isAboutMessages = words.includes(messagesFlag);
-  const [word = "all", ...more] = words.filter((one) => one !== messagesFlag);
+  const [word = "all", ...more] = words.filter((argument) => argument !== messagesFlag);
   const role = roleIn(word);
   if (role === undefined || more.length > 0) {
     complain(`${doctorUsage}\n`);
@@ -129,10 +129,10 @@ async function examine(
   const warnings = config.warnings.map((warning) =>
     note(warning, "Gatehouse starts, and goes on as if it were not set."),
   );
-  const found = (await Promise.all(sections)).filter((section) => section !== undefined);
+  const answeredSections = (await Promise.all(sections)).filter((section) => section !== undefined);
   const messages = isAboutMessages
     ? [{ name: "Messages (blocks.validate)", findings: await askAboutMessages(config, commands) }]
     : [];
   const first = { name, findings: [...wrong, state, ...unread, ...warnings] };
-  return { sections: [first, ...found, ...messages], secrets: config.secrets };
+  return { sections: [first, ...answeredSections, ...messages], secrets: config.secrets };
 }

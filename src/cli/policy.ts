@@ -122,8 +122,8 @@ function readPolicy(
   const read = parsePolicy(readText(path), path, terms);
   if ("problems" in read) return read;
   const line = (at: readonly PropertyKey[]) => {
-    const found = read.lineOf(at);
-    return found === undefined ? `(${path})` : `(${path} line ${found})`;
+    const number = read.lineOf(at);
+    return number === undefined ? `(${path})` : `(${path} line ${number})`;
   };
   return { path, commands, line, ...read };
 }
@@ -172,17 +172,17 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
     ...folder,
     ...secrets,
     ...terminal.judgePolicy(policy),
-  ].filter(({ is }) => is !== "well");
-  for (const { is, what, mend = "", about } of [...here, ...names])
-    write(is === "well" ? `${what}\n` : `${lineAbout(about, file)}${what}\n  ${mend}\n`);
+  ].filter((finding) => finding.is !== "well");
+  for (const { is: kind, what: result, mend = "", about } of [...here, ...names])
+    write(kind === "well" ? `${result}\n` : `${lineAbout(about, file)}${result}\n  ${mend}\n`);
   // A problem with the folder doesn't fail the check, because another machine may have the folder.
-  return [...secrets, ...names].some(({ is }) => is === "ill") ? 1 : 0;
+  return [...secrets, ...names].some((finding) => finding.is === "ill") ? 1 : 0;
 }
 
 /** `gatehouse.yml line 4: ` for this place, or for the first place with this ID. */
 function lineAbout(about: Finding["about"], { path, policy, lineOf }: PolicyFile): string {
-  const found = typeof about === "string" ? pathTo(about, policy) : about;
-  const line = found && lineOf(found);
+  const place = typeof about === "string" ? pathTo(about, policy) : about;
+  const line = place && lineOf(place);
   return line === undefined ? "" : `${path} line ${line}: `;
 }
 
@@ -212,10 +212,10 @@ async function groupsOf(
       groups: [],
       note: `Slack was not asked (${slack}): ${who} counts as in no group. Name them with --groups.\n`,
     };
-  const { groups: found } = await lookAtPolicy({ slack, policy });
-  const theirs = [...found].filter(([, all]) => Array.isArray(all) && all.includes(who));
-  const groups = theirs.map(([group]) => group);
-  const unread = named.filter((group) => !Array.isArray(found.get(group)));
+  const { groups: members } = await lookAtPolicy({ slack, policy });
+  const memberships = [...members].filter(([, all]) => Array.isArray(all) && all.includes(who));
+  const groups = memberships.map(([group]) => group);
+  const unread = named.filter((group) => !Array.isArray(members.get(group)));
   if (unread.length > 0)
     return { groups, note: `Slack didn't say who is in ${unread.join(", ")}.\n` };
   return { groups, note: `Slack says: in ${groups.join(", ") || "none of the groups named"}.\n` };
@@ -262,8 +262,8 @@ function decide(asked: Question, file: PolicyFile) {
     const why = `refused: ${no.text}${rule} ${line(placeOf(no.rule, policy))}`;
     return { ...unasked, allowed: false, why };
   }
-  const by = allowedBy(asked, command, targets, file);
-  if (!mayNeedApproval(command)) return { ...unasked, allowed: true, why: `allowed. ${by}` };
+  const grant = allowedBy(asked, command, targets, file);
+  if (!mayNeedApproval(command)) return { ...unasked, allowed: true, why: `allowed. ${grant}` };
   const { required, votes, why, index } = permit.approvals;
   // When a rule names who votes, its reason contains the line already.
   const isPlaced = index === "default" || policy.approvals[index]?.votes !== undefined;
@@ -275,8 +275,8 @@ function decide(asked: Question, file: PolicyFile) {
     command.kind === "change" && command.on === "project" && asked.vms === undefined
       ? " This leaves out its VMs: name them with --vms, because rules cover those too."
       : "";
-  const said = `${how}: ${why}.${place}${approvers} ${by}${unknown}`;
-  return { allowed: true, approvals: required, votes, why: said };
+  const sentence = `${how}: ${why}.${place}${approvers} ${grant}${unknown}`;
+  return { allowed: true, approvals: required, votes, why: sentence };
 }
 
 /**
@@ -288,12 +288,12 @@ function decideForService(
   { command, targets, input }: { command: Command; targets: readonly Target[]; input: Input },
   { policy, line }: PolicyFile,
 ) {
-  const found = Object.entries(policy.services).find(([name]) => `services.${name}` === who);
-  if (!found) throw new UserError(`gatehouse.yml names no ${who}.`);
-  const [name, rule] = found;
+  const service = Object.entries(policy.services).find(([name]) => `services.${name}` === who);
+  if (!service) throw new UserError(`gatehouse.yml names no ${who}.`);
+  const [name, rule] = service;
   const say = (allowed: boolean, list: "propose" | "view", note = "") => {
-    const [is, names] = allowed ? ["allowed", "names"] : ["refused", "doesn't name"];
-    const why = `${is}: ${who}.${list} ${names} it ${line(["services", name, list])}.${note}`;
+    const [outcome, names] = allowed ? ["allowed", "names"] : ["refused", "doesn't name"];
+    const why = `${outcome}: ${who}.${list} ${names} it ${line(["services", name, list])}.${note}`;
     return { allowed, approvals: 0, votes: [], why };
   };
   if (isChange(command)) {
@@ -321,7 +321,7 @@ function allowedBy(
   const isNamed = (entry: string) => entry === "*" || entry === who || groups.includes(entry);
   const over = targets.flatMap((target) => rightsOver(policy, ownerOf(target)));
   const isAnywhere = over.length === 0;
-  const found = (isAnywhere ? allRights(policy) : over).flatMap(({ place, rights }) => {
+  const entries = (isAnywhere ? allRights(policy) : over).flatMap(({ place, rights }) => {
     for (const list of listsFor(command)) {
       const isAdminister = list === "administer";
       const entry = (isAdminister ? policy.access.administer : rights[list]).find(isNamed);
@@ -330,7 +330,7 @@ function allowedBy(
     }
     return [];
   });
-  return `${found.slice(0, isAnywhere ? 1 : undefined).join("; ")}.`;
+  return `${entries.slice(0, isAnywhere ? 1 : undefined).join("; ")}.`;
 }
 
 /** The people who can give one of the votes, in words. */
@@ -346,8 +346,8 @@ function approversOf({ from, required }: VoteNeed, needs: number, who: string): 
 
 function commandNamed(dotted: string, { commands }: Pick<PolicyFile, "commands">) {
   const name = dotted.replace(/^\//, "").replaceAll(" ", ".");
-  const found = commands.find((command) => dottedName(command) === name);
-  if (found) return found;
+  const command = commands.find((candidate) => dottedName(candidate) === name);
+  if (command) return command;
   const meant = nearest(name, commands.map(dottedName));
   throw new UserError(
     `There is no command ${dotted}${meant === undefined ? "" : `; did you mean ${meant}?`}`,
@@ -373,9 +373,9 @@ function targetNamed(words: string, command: Command, { teams }: Policy): Target
 }
 
 function placeOf(rule: string, policy: Policy): readonly PropertyKey[] {
-  const [what = "", glob] = rule.split(" ");
-  if (glob !== undefined) return [what, policy.protect.indexOf(glob)];
-  return what.split(".");
+  const [section = "", glob] = rule.split(" ");
+  if (glob !== undefined) return [section, policy.protect.indexOf(glob)];
+  return section.split(".");
 }
 
 const caseSchema = z.strictObject({
@@ -400,15 +400,15 @@ function test(path: string, file: PolicyFile, { write }: Terminal): number {
   if (!read.success) throw new UserError(`${path}: ${z.prettifyError(read.error)}`);
   let fitting = 0;
   for (const [index, { who, groups, in: channel, run, ...wanted }] of read.data.entries()) {
-    const is = decide({ who, groups, channel, ...readRun(run) }, file);
+    const decision = decide({ who, groups, channel, ...readRun(run) }, file);
     const fits =
-      wanted.expect === (is.allowed ? "allowed" : "refused") &&
-      (wanted.approvals === undefined || wanted.approvals === is.approvals) &&
-      (wanted.votes === undefined || inWords(wanted.votes) === inWords(is.votes));
+      wanted.expect === (decision.allowed ? "allowed" : "refused") &&
+      (wanted.approvals === undefined || wanted.approvals === decision.approvals) &&
+      (wanted.votes === undefined || inWords(wanted.votes) === inWords(decision.votes));
     if (fits) fitting += 1;
     else
       write(
-        `case ${index + 1}: ${who} ${run}\n  expected ${wantedWords(wanted)}\n  but is   ${is.why}\n`,
+        `case ${index + 1}: ${who} ${run}\n  expected ${wantedWords(wanted)}\n  but is   ${decision.why}\n`,
       );
   }
   write(`${fitting} of ${read.data.length} cases as expected\n`);
@@ -425,7 +425,7 @@ function readRun(run: string): Pick<Question, "command" | "target" | "newName" |
   const [words = "", ...options] = run.split(/ --(?=(?:name|vms) )/);
   const [command = "", target] = words.split(" ");
   const valueOf = (key: string) =>
-    options.find((one) => one.startsWith(`${key} `))?.slice(key.length + 1);
+    options.find((option) => option.startsWith(`${key} `))?.slice(key.length + 1);
   return { command, target, newName: valueOf("name"), vms: valueOf("vms")?.split(",") };
 }
 

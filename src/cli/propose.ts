@@ -160,12 +160,19 @@ function whatStands({ key, outcome, made }: Progress): string {
  * A state on one line, whatever others have written into it, because a log treats certain
  * beginnings of a line as commands.
  */
-function lineOf({ id, state, by, why, result, expiresAt }: z.output<typeof answered>): string {
-  const said =
+function lineOf({
+  id,
+  state,
+  by: actor,
+  why,
+  result,
+  expiresAt,
+}: z.output<typeof answered>): string {
+  const sentence =
     state === "open"
       ? `open: ${id} waits for someone to run it, until ${expiresAt}`
-      : `${state}: ${result ?? why ?? stateWords(state)}${by ? ` (${by})` : ""}`;
-  return `${onOneLine(said)}\n`;
+      : `${state}: ${result ?? why ?? stateWords(state)}${actor ? ` (${actor})` : ""}`;
+  return `${onOneLine(sentence)}\n`;
 }
 
 /**
@@ -201,11 +208,11 @@ interface ApiCaller {
  * Makes a call, and repeats it when the connection is lost or the API is busy. The key makes it the
  * same proposal. Throws UserError.
  */
-async function call(by: ApiCaller, path: string, sent?: RequestInit) {
-  const { at, tokenSource, leftMs, complain } = by;
+async function call(caller: ApiCaller, path: string, sent?: RequestInit) {
+  const { at, tokenSource, leftMs, complain } = caller;
   for (let tries = 1; ; tries++) {
     const { answer, body, why } = await (sent
-      ? send(by, path, sent)
+      ? send(caller, path, sent)
       : callOnce(at, path, leftMs()));
     const state = answer?.ok ? answered.safeParse(body).data : undefined;
     if (state) return state;
@@ -227,8 +234,8 @@ async function call(by: ApiCaller, path: string, sent?: RequestInit) {
       if (title) throw new UserError(title, onOneLine(textAt(body, "detail")));
       throw new UserError(`No API answers at ${at.url}: ${why}.`, "Check GATEHOUSE_URL.");
     }
-    const what = title || `No API answers at ${at.url}: ${why}.`;
-    if (tries === 1) complain(`${what} Trying again for up to ${secondsOf(leftMs())}.\n`);
+    const problem = title || `No API answers at ${at.url}: ${why}.`;
+    if (tries === 1) complain(`${problem} Trying again for up to ${secondsOf(leftMs())}.\n`);
     await sleep(Math.min(leftMs(), toldMs || pauseMs));
   }
 }

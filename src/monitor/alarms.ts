@@ -14,7 +14,7 @@ export function createAlarms(options: {
   config: Pick<Config, "policy">;
   announce(
     notice: { id: string; channelId: string; message: Message },
-    is?: { inMs?: number },
+    timing?: { inMs?: number },
   ): Promise<unknown>;
 }) {
   const { config, announce } = options;
@@ -28,12 +28,12 @@ export function createAlarms(options: {
      */
     async tell(
       id: string,
-      said: Message,
+      message: Message,
       place: string,
       { inMs = 0 } = {},
     ): Promise<string | undefined> {
       const channelId = alertChannel(config.policy, place);
-      if (channelId !== undefined) await announce({ id, channelId, message: said }, { inMs });
+      if (channelId !== undefined) await announce({ id, channelId, message }, { inMs });
       return channelId;
     },
   };

@@ -78,17 +78,20 @@ export function createDependencyProbe(
   async function handOver(those: readonly RefusedInteraction[], store: Outages, to?: string) {
     const named = those
       .filter(({ id }) => refused.has(id))
-      .map(async (one) => ({ ...one, name: await nameOf(one).catch(() => undefined) }));
+      .map(async (interaction) => ({
+        ...interaction,
+        name: await nameOf(interaction).catch(() => undefined),
+      }));
     if (to !== undefined && named.length > 0) await store.keepRefused(to, await Promise.all(named));
     for (const { id } of those) refused.delete(id);
   }
 
   return {
     /** Any answer counts as `answer`. Undefined stands for a call that shows neither. */
-    saw(part: Exclude<Part, "redis">, what: "answer" | "silence" | undefined): void {
+    saw(part: Exclude<Part, "redis">, sign: "answer" | "silence" | undefined): void {
       const now = performance.now();
-      if (what === "silence") failed(part, now);
-      if (what === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
+      if (sign === "silence") failed(part, now);
+      if (sign === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
     },
     /** Records an interaction that Redis didn't take or didn't confirm. The person was told so. */
     refused(interaction: RefusedInteraction): void {
@@ -114,12 +117,12 @@ export function createDependencyProbe(
       // When Redis takes the report, that counts as its answer.
       reported.set("redis", { ...seen.get("redis"), answeredAt: began });
       try {
-        const told = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
+        const outageIds = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
           const failedAgo = was && { first: began - was.first, last: began - was.last };
           const answeredAgo = answeredAt && began - answeredAt;
           return [part, await store.saw({ part, failedAgo, answeredAgo }, outageMs)] as const;
         });
-        const outages = new Map(await Promise.all(told));
+        const outages = new Map(await Promise.all(outageIds));
         away = [...outages].flatMap(([part, id]) => (id === undefined ? [] : [part]));
         await handOver(until, store, outages.get("redis"));
       } catch (error) {

@@ -98,9 +98,9 @@ export type Unverifiable = ReadonlyMap<string, string>;
 
 /** Equal for VMs of one owner that lack the same. */
 export const lackKey = (
-  { what, endsAt, isNextLevel = false }: Omit<Lack, "since">,
+  { what: lacked, endsAt, isNextLevel = false }: Omit<Lack, "since">,
   place: string,
-) => `${what} ${endsAt ?? ""} ${isNextLevel} ${place}`;
+) => `${lacked} ${endsAt ?? ""} ${isNextLevel} ${place}`;
 
 /** Whether this prevents VMs from being verified now. */
 export const isMissing = ({ endsAt, isNextLevel }: Lack) => endsAt === undefined && !isNextLevel;
@@ -110,15 +110,15 @@ export function lackingIn(
   records: Iterable<DriftRecord>,
   placeOf: Alarms["placeOf"] = () => "",
 ): Map<string, Lacking> {
-  const found = new Map<string, Lacking & { vms: DriftRecord["vm"][] }>();
+  const lackingByKey = new Map<string, Lacking & { vms: DriftRecord["vm"][] }>();
   for (const { vm, lacks } of records) {
     const place = placeOf(vm);
     for (const lack of lacks) {
       const none = () => ({ ...lack, place, vms: [] });
-      found.getOrInsertComputed(lackKey(lack, place), none).vms.push(vm);
+      lackingByKey.getOrInsertComputed(lackKey(lack, place), none).vms.push(vm);
     }
   }
-  return found;
+  return lackingByKey;
 }
 
 export const vmsOf = ({ vms }: { vms: readonly unknown[] }): string =>

@@ -11,11 +11,11 @@ export function createKnownRecords<Known>(redis: RedisClient, named: string) {
   return {
     /** The records of these IDs, by default of all. */
     async readRecords(ids?: readonly string[]): Promise<Map<string, Known>> {
-      const found = new Map<string, Known>();
+      const records = new Map<string, Known>();
       for (const some of batches(ids ?? (await redis.hkeys(named))))
         for (const [n, text] of (await redis.hmget(named, ...some)).entries())
-          if (text !== null) found.set(some[n] ?? "", JSON.parse(text) as Known);
-      return found;
+          if (text !== null) records.set(some[n] ?? "", JSON.parse(text) as Known);
+      return records;
     },
     async writeRecords(records: ReadonlyMap<string, Known>): Promise<void> {
       for (const some of batches([...records]))

@@ -109,8 +109,10 @@ export function parseBoard(id: string, fields: Fields): Board | undefined {
 }
 
 /** The ID of the board that shows this member. */
-export const boardOf = ({ said }: Pick<ReturnType<typeof shownIn>, "said">): string | undefined =>
-  /^shared (.+)/.exec(said["card"] ?? "")?.[1];
+export const boardOf = ({
+  said: marks,
+}: Pick<ReturnType<typeof shownIn>, "said">): string | undefined =>
+  /^shared (.+)/.exec(marks["card"] ?? "")?.[1];
 
 export type Boards = ReturnType<typeof createBoards>;
 

@@ -43,7 +43,7 @@ export async function checkRedis(
     policy === undefined && "`maxmemory-policy noeviction`",
     replaysAll === undefined &&
       `\`${defaultUser}\` or more (to let Gatehouse check it: \`+acl|getuser\` for its own user)`,
-  ].filter((one) => one !== false);
+  ].filter((entry) => entry !== false);
   if (missing.length === 0) return { kind: "ok" };
   const sentence = `This Redis doesn't report all of its configuration. Check that it has: ${missing.join(", ")}.`;
   return { kind: "unchecked", sentence };
@@ -109,8 +109,8 @@ export function storageProblems(
   wanted: number | undefined,
 ) {
   const needed = wanted ?? Math.min(1, replicas ?? 0);
-  const found: { sentence: string; stops: boolean }[] = [];
-  const say = (sentence: string, stops = false) => void found.push({ sentence, stops });
+  const shortfalls: { sentence: string; stops: boolean }[] = [];
+  const say = (sentence: string, stops = false) => void shortfalls.push({ sentence, stops });
   if (replicas !== undefined && replicas < needed)
     say(`REDIS_REPLICAS is ${needed}, but ${replicas} are connected: nothing is sent`, true);
   if (appendOnly !== false && fsync !== "always" && waitAof !== true)
@@ -123,7 +123,7 @@ export function storageProblems(
     say(
       `\`min-replicas-to-write\` is 0: cut off from its replicas, it takes writes that a failover forgets. Set it to ${needed}`,
     );
-  return found;
+  return shortfalls;
 }
 
 /** Why this Redis may lose data, and the fix. Undefined when it keeps its data, or doesn't say. */

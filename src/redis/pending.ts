@@ -129,9 +129,9 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
       id: string,
     ): Promise<{ mark: string } | { dueAt: number; waitMs: number } | undefined> {
       const taken = (await runTake([list], [memberOf(id)])) as [string, string?, string?];
-      const [is, score = "", waitMs] = taken;
-      if (is === "gone") return undefined;
-      return is === "later" ? { dueAt: Number(score), waitMs: Number(waitMs) } : { mark: score };
+      const [state, score = "", waitMs] = taken;
+      if (state === "gone") return undefined;
+      return state === "later" ? { dueAt: Number(score), waitMs: Number(waitMs) } : { mark: score };
     },
 
     /**

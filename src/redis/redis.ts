@@ -104,11 +104,11 @@ const noDatabase = /^ERR (DB index|invalid DB)/i;
  */
 export async function withRedis<T>(
   url: string,
-  by: { namespace?: string | undefined } & Shown,
+  connection: { namespace?: string | undefined } & Shown,
   look: (redis: RedisClient, key: Keys) => Promise<T>,
 ): Promise<T> {
-  const key = createKeys(by.namespace);
-  const how = { namespace: key.namespace, patienceMs: 3_000, certificate: by.certificate };
+  const key = createKeys(connection.namespace);
+  const how = { namespace: key.namespace, patienceMs: 3_000, certificate: connection.certificate };
   const redis = await connectRedis(url, "commands", silentLog(), how);
   try {
     return await look(redis, key);
@@ -140,7 +140,7 @@ async function ready(redis: RedisClient, address: RedisAddress, patienceMs: numb
   let last = "no answer";
   let hint: string | undefined;
   const unusable = () => `Redis at ${shown} can't be used: ${last}`;
-  const refuse = (what: string) => reject(new ConfigError([`REDIS_URL: ${what}`]));
+  const refuse = (problem: string) => reject(new ConfigError([`REDIS_URL: ${problem}`]));
   const onError = (error: Error) => {
     const refusal = tlsHint(error);
     // A server that refuses a certificate may also just cut the connection. An earlier error that
@@ -308,8 +308,8 @@ const troubles: readonly (readonly [said: RegExp, words: string])[] = [
  * Redis.
  */
 export function redisTrouble(error: unknown): string | undefined {
-  const said = messageOf(error);
-  const words = troubles.find(([known]) => known.test(said))?.[1];
+  const text = messageOf(error);
+  const words = troubles.find(([known]) => known.test(text))?.[1];
   // Commands fail alike without a connection, whatever the reason for that.
   return words === isDown ? (loginTrouble ?? words) : words;
 }
@@ -322,10 +322,10 @@ const ofLogin = /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)\b/i;
 
 /** Why a Redis that answers refused a write. Undefined when Redis didn't answer. */
 export function writeRefusal(error: unknown): WriteRefusal | undefined {
-  const said = messageOf(error);
-  const known = refusals.find(([code]) => code.test(said))?.[2];
+  const text = messageOf(error);
+  const known = refusals.find(([code]) => code.test(text))?.[2];
   // An error of Redis itself begins with its code.
-  return known ?? (/^(NOPERM|ERR|MOVED|CLUSTERDOWN) /.test(said) ? "other" : undefined);
+  return known ?? (/^(NOPERM|ERR|MOVED|CLUSTERDOWN) /.test(text) ? "other" : undefined);
 }
 
 /**
@@ -333,8 +333,8 @@ export function writeRefusal(error: unknown): WriteRefusal | undefined {
  * error of Redis itself.
  */
 export function whyNoWrites(sentence: string) {
-  const found = refusals.find(([code, words]) => code.test(sentence) || sentence.includes(words));
-  return found && (`redis-${found[2]}` as const);
+  const refusal = refusals.find(([code, words]) => code.test(sentence) || sentence.includes(words));
+  return refusal && (`redis-${refusal[2]}` as const);
 }
 
 const longestWaitMs = 1_000;
@@ -428,10 +428,10 @@ const brokenCode = /^E(CONN|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREA
  * Describes the problem with Redis in a log line. Undefined when the line is about anything else.
  */
 function troubleIn(event: string, fields: LogFields | undefined): string | undefined {
-  const said = fields?.["error"] ?? fields?.["why"];
-  if (said === undefined) return undefined;
+  const error = fields?.["error"] ?? fields?.["why"];
+  if (error === undefined) return undefined;
   const isConnection =
-    event === "redis.error" || (event === "queue.error" && brokenCode.test(codeOf(said)));
-  const isRefused = ofLogin.test(messageOf(said));
-  return isConnection || isRefused ? messageOf(said) : redisTrouble(said);
+    event === "redis.error" || (event === "queue.error" && brokenCode.test(codeOf(error)));
+  const isRefused = ofLogin.test(messageOf(error));
+  return isConnection || isRefused ? messageOf(error) : redisTrouble(error);
 }

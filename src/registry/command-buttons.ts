@@ -23,6 +23,6 @@ export const showOneOf = (vms: readonly { id: string; name: string; projectName?
     ]),
   });
 
-/** `what` was requested: `vm restart web-2`. */
-export const showRequest = (request: string, what: string, label = "Details") =>
-  runButton(label, "gatehouse.why", { request }, what);
+/** `about` was requested: `vm restart web-2`. */
+export const showRequest = (request: string, about: string, label = "Details") =>
+  runButton(label, "gatehouse.why", { request }, about);

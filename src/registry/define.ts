@@ -61,8 +61,8 @@ export type CommandClass = "read" | "change" | "disrupt" | "destroy" | "secret" 
 /**
  * Whether a command takes `--break-glass`. A command that neither interrupts nor destroys can wait.
  */
-export const takesBreakGlass = ({ class: is }: { class: CommandClass }): boolean =>
-  is === "disrupt" || is === "destroy";
+export const takesBreakGlass = ({ class: commandClass }: { class: CommandClass }): boolean =>
+  commandClass === "disrupt" || commandClass === "destroy";
 
 export type ArgsSchema = z.ZodObject<z.ZodRawShape>;
 
@@ -212,12 +212,12 @@ interface Changing<
    * The data that is lost, or the work that is interrupted. The form and approvers get the same
    * words.
    */
-  risk?(what: Risked): readonly Markdown[];
+  risk?(risked: Risked): readonly Markdown[];
   /**
    * The same in plain words, for notifications and confirmations, where Slack shows no time in the
    * reader's zone. By default the words of `risk`.
    */
-  plainRisk?(what: Risked): string;
+  plainRisk?(risked: Risked): string;
   /** The form that is opened before the request. Destructive commands always have one. */
   dialog?: Dialog;
   /** Fills in defaults at the request, for the journal. */
@@ -228,7 +228,7 @@ interface Changing<
   perform(target: Target, args: z.output<Schema>, context: { compute: Compute }): Promise<Accepted>;
   /** The result, if "Restarted web-1 in 34 s" doesn't fit: "Renamed pay to payments". */
   told?(
-    what: Markdown,
+    targetName: Markdown,
     before: S | undefined,
     after: S | undefined,
     args: z.output<Schema>,
@@ -261,12 +261,12 @@ export interface VmCommand<Schema extends ArgsSchema = ArgsSchema> extends Chang
    * The input with names replaced by IDs, like that of a snapshot. Throws PickValue when several
    * have the name, and UserError when it can't be resolved.
    */
-  exact?(input: Input, vm: Target, by: WithSnapshots): Promise<Input>;
+  exact?(input: Input, vm: Target, context: WithSnapshots): Promise<Input>;
   /**
    * A caution about the state before the change, which the requester reads after the request was
    * made.
    */
-  caution?(input: Input, vm: Target, by: WithSnapshots): Promise<Markdown | undefined>;
+  caution?(input: Input, vm: Target, context: WithSnapshots): Promise<Markdown | undefined>;
   /**
    * For a command that changes only Gatehouse's own data. It is written in the step that ends the
    * request, without a call.
@@ -335,7 +335,7 @@ export interface Keeping<Args> {
    * Called at the request, and again right before the pin is stored. The values become the argument
    * `values`.
    */
-  prepare(vm: Target, args: Args, by: { appraiser: Appraiser }): Promise<Prepared>;
+  prepare(vm: Target, args: Args, context: { appraiser: Appraiser }): Promise<Prepared>;
   /** The VM's new pin, made from the prepared values. Undefined removes the pin. */
   pin(values: string): string | undefined;
 }
@@ -385,9 +385,9 @@ export interface Refusal {
 /** A modal whose inputs are the command's arguments. */
 interface Dialog {
   /** A warning about what will happen or be lost. */
-  warn?(what: DialogFacts): readonly Markdown[];
+  warn?(facts: DialogFacts): readonly Markdown[];
   /** The initial values of inputs that weren't given: the current values. */
-  fill?(what: DialogFacts): Readonly<Record<string, string>>;
+  fill?(facts: DialogFacts): Readonly<Record<string, string>>;
   /** Inputs that are shown only while another one has this value. */
   showWhen?: Readonly<Record<string, readonly [key: string, value: string]>>;
   /** Inputs whose value affects a warning. Choosing one updates the form. */

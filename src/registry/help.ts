@@ -53,8 +53,8 @@ export function renderHelp(
   withheld: readonly Withheld[] = [],
 ): Message {
   const wanted = fold(topic.trim()).replace(/^\/+/, "");
-  const one = commands.find((command) => namesOf(command).includes(wanted));
-  if (one) return renderOne(one, exampleOf(one));
+  const wantedCommand = commands.find((command) => namesOf(command).includes(wanted));
+  if (wantedCommand) return renderOne(wantedCommand, exampleOf(wantedCommand));
   const other = withheld.find(({ command }) => namesOf(command).includes(wanted));
   if (other) return renderWithheld(other, exampleOf, inEmergency);
   const isTopic = wanted !== "" && wanted !== all;
@@ -126,11 +126,12 @@ function helpButton(help: Command, label: string, topic: string, index = 0): But
 }
 
 function namingLine(commands: readonly Command[], exampleOf: ExampleOf): Markdown {
-  const one = commands.find((command) => targetArgument(command)?.isOptional === false);
+  const commandOnTarget = commands.find((command) => targetArgument(command)?.isOptional === false);
   const thread =
-    one && md` In a thread, write ${name(exampleOf(one).replace("/", "@gatehouse "))}.`;
+    commandOnTarget &&
+    md` In a thread, write ${name(exampleOf(commandOnTarget).replace("/", "@gatehouse "))}.`;
   const [first] = commands;
-  const topic = one ?? first;
+  const topic = commandOnTarget ?? first;
   const details =
     topic && md` ${name(`/gatehouse help ${topic.name}`)} shows details of one command.`;
   return md`Name a VM or project by its ID, its name, or ${name("project/name")}.${details ?? ""}${thread ?? ""}`;
@@ -207,17 +208,17 @@ function described(words: string, command: Command): Markdown {
 function renderOne(command: Command, example: string, also: Markdown | false = false): Message {
   const details = argumentsOf(command).map((argument) => {
     const shown = argument.isFlag ? flagName(argument.key) : argument.key;
-    const what =
+    const description =
       describedForPeople(argument) ??
       (argument.choices ? `one of ${argument.choices.join(", ")}` : "");
-    return md`• ${name(shown)}${argument.isOptional ? " (optional)" : ""} ${what}`;
+    return md`• ${name(shown)}${argument.isOptional ? " (optional)" : ""} ${description}`;
   });
   const aliases = namesOf(command).slice(1);
   const note = noteOf(command).replace(/^(shown|for)/, "is $1");
   const about = [
     md`${command.summary}.${note === "" ? "" : ` It ${note}.`}`,
     ...details,
-    aliases.length > 0 && md`Also: ${aliases.map((one) => `/${one}`).join(", ")}`,
+    aliases.length > 0 && md`Also: ${aliases.map((alias) => `/${alias}`).join(", ")}`,
     md`For example: ${name(example)}`,
     also,
   ];

@@ -93,9 +93,9 @@ export async function withIds(
   command: ChangeCommand,
   input: Input,
   target: Target,
-  by: { snapshots: Pick<Snapshots, "of"> },
+  context: { snapshots: Pick<Snapshots, "of"> },
 ): Promise<Input> {
-  return command.on === "vm" && command.exact ? command.exact(input, target, by) : input;
+  return command.on === "vm" && command.exact ? command.exact(input, target, context) : input;
 }
 
 /**
@@ -290,7 +290,7 @@ function inProjects(words: readonly Word[]): Word[] {
   const waiting = [...words];
   for (let word = waiting.shift(); word; word = waiting.shift()) {
     const [preposition, ...following] = waiting;
-    const project = following.find((one) => !isFiller(one));
+    const project = following.find((candidate) => !isFiller(candidate));
     const isPlaced = preposition && !preposition.isQuoted && fold(preposition.text) === "in";
     if (!isPlaced || !project || word.text.includes("/") || and.test(fold(word.text))) {
       joined.push(word);

@@ -70,15 +70,16 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
     return { ...parseInvocation(command, input, false), breakGlass };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    const near = (error instanceof Unclear ? error.near : []).flatMap((found) => {
-      const named = namedBy(found);
-      return named ? { ...named, words: asTyped(found) } : [];
+    const near = (error instanceof Unclear ? error.near : []).flatMap((guess) => {
+      const named = namedBy(guess);
+      return named ? { ...named, words: asTyped(guess) } : [];
     });
     const lacks = error instanceof LacksTarget && !isEmergency ? { lacks: error.named } : {};
-    const said = withoutRootWord(words, commands);
+    const spokenWords = withoutRootWord(words, commands);
     const isSentence =
-      questionWord.test(said[0]?.text ?? "") || (error instanceof Unclear && error.isSentence);
-    const sentence = isSentence ? { sentence: said.map((word) => word.text).join(" ") } : {};
+      questionWord.test(spokenWords[0]?.text ?? "") ||
+      (error instanceof Unclear && error.isSentence);
+    const sentence = isSentence ? { sentence: spokenWords.map((word) => word.text).join(" ") } : {};
     return { refusal: { text: error.message, hint: error.hint, near, ...lacks, ...sentence } };
   }
 }
@@ -117,10 +118,10 @@ function namedBy({ command, rest }: FoundCommand): NamedCommand | undefined {
 }
 
 /** Whether the command can be run with these words. A button can't carry break-glass; words can. */
-function fits(found: FoundCommand): boolean {
+function fits(guess: FoundCommand): boolean {
   try {
-    const { breakGlass: _reason, ...input } = readArguments(found.command, found.rest);
-    parseInvocation(found.command, input);
+    const { breakGlass: _reason, ...input } = readArguments(guess.command, guess.rest);
+    parseInvocation(guess.command, input);
     return true;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
@@ -174,7 +175,7 @@ class Unclear extends UserError {
     { hint, otherwise = hint, isLikeOne = false }: UnclearWords = {},
   ) {
     const near = guesses.filter(fits);
-    const meant = `Did you mean ${near.map((one) => `\`/${asTyped(one)}\``).join(" or ")}?`;
+    const meant = `Did you mean ${near.map((guess) => `\`/${asTyped(guess)}\``).join(" or ")}?`;
     super(message, near.length > 0 ? [meant, hint].filter(Boolean).join(" ") : otherwise);
     this.near = near;
     this.isSentence = near.length === 0 && !isLikeOne;
@@ -195,10 +196,10 @@ function findCommand(typed: readonly Word[], commands: readonly Command[]): Foun
     return withoutRoot(words, root, commands);
   }
   const { verb, rest } = verbIn(words.slice(1), ofRoot);
-  const [found] = foundAs(answering(verb, ofRoot), rest, verb);
-  if (help && found && rest.some(isHelpFlag))
-    return { command: help, rest: found.command.name.split(" ").map(plainWord) };
-  if (found) return found;
+  const [match] = foundAs(answering(verb, ofRoot), rest, verb);
+  if (help && match && rest.some(isHelpFlag))
+    return { command: help, rest: match.command.name.split(" ").map(plainWord) };
+  if (match) return match;
   if (help && (verb === "" || verb === "help" || verb === "--help")) {
     const topic = root === "gatehouse" ? [] : [plainWord(root)];
     return { command: help, rest: [...topic, ...rest] };
@@ -239,8 +240,8 @@ function namedLike(
 ): FoundCommand[] {
   const words = allNearest(typed, commands.flatMap(verbsOf));
   const all = words.flatMap((word) => foundAs(answering(word, commands), rest, word));
-  const isFirst = (one: FoundCommand, at: number) =>
-    all.findIndex((o) => o.command === one.command) === at;
+  const isFirst = (guess: FoundCommand, at: number) =>
+    all.findIndex((o) => o.command === guess.command) === at;
   return all.filter(isFirst).slice(0, 3);
 }
 
@@ -278,17 +279,17 @@ function verbOfKind(
   if (root === undefined) {
     // `show the payments project`
     const last = kindNamed(words.at(-1));
-    const [found] = last ? foundAs(answering(verb, under(last, commands)), words.slice(0, -1)) : [];
-    return words.length > 1 ? found : undefined;
+    const [match] = last ? foundAs(answering(verb, under(last, commands)), words.slice(0, -1)) : [];
+    return words.length > 1 ? match : undefined;
   }
   const ofRoot = under(root, commands);
   const [preposition, ...others] = words.slice(kindAt + 1);
   const isBetween = preposition !== undefined && isFiller(preposition, ["in", "of", "called"]);
   const rest = isBetween ? others : words.slice(kindAt + 1);
-  const [found] = foundAs(answering(verb, ofRoot), rest, verb);
-  const suggested = found ? undefined : suggestion(verb, `/${root} has no`, rest, ofRoot);
+  const [match] = foundAs(answering(verb, ofRoot), rest, verb);
+  const suggested = match ? undefined : suggestion(verb, `/${root} has no`, rest, ofRoot);
   if (suggested) throw suggested;
-  return found;
+  return match;
 }
 
 function kindNamed(word: Word | undefined): string | undefined {
@@ -306,7 +307,7 @@ function unknownRoot(
   commands: readonly Command[],
 ): UserError {
   const roots = [...new Set(commands.map(({ name }) => name.split(" ")[0] ?? ""))];
-  const all = `The commands are ${roots.map((one) => `\`/${one}\``).join(", ")}.`;
+  const all = `The commands are ${roots.map((slashCommand) => `\`/${slashCommand}\``).join(", ")}.`;
   if (root === "") return new Unclear("There is no command in that text.", [], { hint: all });
   const text = `There is no command ${cut(typed)}.`;
   const near = nearest(root, roots);
@@ -352,10 +353,10 @@ function suggestion(
   rest: readonly Word[],
   commands: readonly Command[],
 ): Unclear | undefined {
-  const found = commands.find(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
+  const command = commands.find(({ suggestFor = {} }) => Object.hasOwn(suggestFor, verb));
   return (
-    found &&
-    new Unclear(`${start} ${verb}: ${found.suggestFor?.[verb]}.`, foundAs([found], rest), {
+    command &&
+    new Unclear(`${start} ${verb}: ${command.suggestFor?.[verb]}.`, foundAs([command], rest), {
       isLikeOne: true,
     })
   );
@@ -444,11 +445,11 @@ function readArguments(command: Command, words: readonly Word[]): Input {
 
 /** A choice may be written in any case and width. Everything else stays as it was typed. */
 const readValue = ({ choices }: Argument, text: string): string =>
-  choices?.find((one) => fold(one) === fold(text)) ?? text;
+  choices?.find((choice) => fold(choice) === fold(text)) ?? text;
 
 function flagIn(text: string): { name: string; value: string | undefined } | undefined {
-  const found = /^--(\p{L}[\p{L}\p{N}\p{Pd}]*)(?:[=＝]([\s\S]*))?$/u.exec(text);
-  return found?.[1] === undefined ? undefined : { name: found[1], value: found[2] };
+  const match = /^--(\p{L}[\p{L}\p{N}\p{Pd}]*)(?:[=＝]([\s\S]*))?$/u.exec(text);
+  return match?.[1] === undefined ? undefined : { name: match[1], value: match[2] };
 }
 
 function takeValue(word: Word | undefined): string | undefined {
@@ -522,7 +523,7 @@ function refuseOthers(
   const kind = target === "vm" ? "VM" : "project";
   if (isSeveral || !last || !isOpen(last, waiting)) return;
   const names = namesIn([last, ...waiting]).slice(0, 5);
-  const each = names.map((one) => `\`/${command.name} ${cut(one)}\``).join(", ");
+  const each = names.map((named) => `\`/${command.name} ${cut(named)}\``).join(", ");
   throw new UserError(
     `/${command.name} takes one ${kind}, not several.`,
     `Run it for each: ${each}.`,
@@ -592,7 +593,7 @@ export function checkInput(
   const all = argumentsOf(command);
   const problems = parsed.error.issues.map((issue) => {
     const key = String(issue.path[0] ?? "");
-    const argument = all.find((one) => one.key === key);
+    const argument = all.find((candidate) => candidate.key === key);
     const text = argument && problemText(command, argument, own, wordsOf(issue));
     return { key, text: text ?? issue.message };
   });
@@ -608,8 +609,8 @@ function problemText(command: Command, argument: Argument, own: Input, message: 
     if (argument.isOptional) return `${shown} ${sentenceOf(message)}`;
     const kind = argument.isGlobs ? "name or glob" : argument.target === "vm" ? "VM" : shown;
     const positional = `${article(kind)} ${kind}`;
-    const what = argument.isFlag ? shown : positional;
-    return `/${command.name} needs ${what}${oneOf ? `: ${oneOf}` : ""}.`;
+    const missing = argument.isFlag ? shown : positional;
+    return `/${command.name} needs ${missing}${oneOf ? `: ${oneOf}` : ""}.`;
   }
   return `${shown} ${oneOf ? `must be ${oneOf}.` : sentenceOf(message)}`;
 }

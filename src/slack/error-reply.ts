@@ -49,10 +49,10 @@ export function say(text: Markdown, hint?: Markdown): Message {
 }
 
 function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
-  const theirs = error.serviceMessage ? md` It says: ${error.serviceMessage}` : md``;
+  const serviceWords = error.serviceMessage ? md` It says: ${error.serviceMessage}` : md``;
   if (error.status === 401) {
     return [
-      md`The compute service rejected Gatehouse's API key (${error.status}).${theirs}`,
+      md`The compute service rejected Gatehouse's API key (${error.status}).${serviceWords}`,
       md`Nothing was changed. The team that runs Gatehouse must check ${name("COMPUTE_API_KEY")}.`,
     ];
   }
@@ -61,7 +61,7 @@ function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
   switch (error.kind) {
     case "not-found":
       return [
-        md`The compute service no longer has it.${theirs}`,
+        md`The compute service no longer has it.${serviceWords}`,
         md`It may have just been deleted.`,
       ];
     case "busy":
@@ -73,17 +73,17 @@ function computeWords(error: ComputeError): [Markdown, Markdown | undefined] {
       ];
     case "unclear":
       return [
-        md`The compute service gave no clear answer (${error.message}).${theirs}`,
+        md`The compute service gave no clear answer (${error.message}).${serviceWords}`,
         checkFirst,
       ];
     case "unexpected":
       return [
-        md`Gatehouse can't read the compute service's answer (${error.message}).${theirs}`,
+        md`Gatehouse can't read the compute service's answer (${error.message}).${serviceWords}`,
         isRead ? md`Nothing was changed.` : checkFirst,
       ];
     default:
       return [
-        md`The compute service refused (${error.status ?? error.kind}).${theirs}`,
+        md`The compute service refused (${error.status ?? error.kind}).${serviceWords}`,
         error.status === 403
           ? md`Nothing was changed. ${name("/gatehouse status")} shows whether it refuses Gatehouse's key for everything.`
           : undefined,

@@ -50,9 +50,9 @@ export function whyClosed(
   channel: string,
   sharedChannels: readonly string[],
 ): "shared" | "not_in_channel" | undefined {
-  const is = (name: string) => at(described, "channel", name) === true;
-  if (is("is_ext_shared") && !sharedChannels.includes(channel)) return "shared";
-  return is("is_member") ? undefined : "not_in_channel";
+  const hasFlag = (name: string) => at(described, "channel", name) === true;
+  if (hasFlag("is_ext_shared") && !sharedChannels.includes(channel)) return "shared";
+  return hasFlag("is_member") ? undefined : "not_in_channel";
 }
 
 async function findByName(web: Web, name: string): Promise<ChannelFound> {
@@ -66,8 +66,8 @@ async function findByName(web: Web, name: string): Promise<ChannelFound> {
     });
     if (!answer.ok) return { is: "unclear", why: whyOf(answer) };
     const channels = listAt(answer.data, "channels");
-    const found = channels.find((channel) => fold(textAt(channel, "name")) === name);
-    if (found !== undefined) return { is: "found", id: textAt(found, "id") };
+    const match = channels.find((channel) => fold(textAt(channel, "name")) === name);
+    if (match !== undefined) return { is: "found", id: textAt(match, "id") };
     cursor = textAt(answer.data, "response_metadata", "next_cursor");
     if (cursor === "") return { is: "none" };
   }

@@ -8,23 +8,23 @@ export function payloadOf(value: unknown): WebData {
 
 /** `at(body, "container", "message_ts")`. Undefined when the path ends early. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
-  let found = value;
-  for (const name of path) found = payloadOf(found)[name];
-  return found;
+  let inner = value;
+  for (const name of path) inner = payloadOf(inner)[name];
+  return inner;
 }
 
 /** The text at that path. Empty when there is none. */
 export function textAt(value: unknown, ...path: readonly string[]): string {
-  const found = at(value, ...path);
-  return typeof found === "string" ? found : "";
+  const text = at(value, ...path);
+  return typeof text === "string" ? text : "";
 }
 
 /** The list at that path. Empty when there is none. */
 export function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {
-  const found = at(value, ...path);
-  return Array.isArray(found) ? found : [];
+  const list = at(value, ...path);
+  return Array.isArray(list) ? list : [];
 }
 
 export function textsAt(value: unknown, ...path: readonly string[]): string[] {
-  return listAt(value, ...path).filter((one) => typeof one === "string");
+  return listAt(value, ...path).filter((text) => typeof text === "string");
 }

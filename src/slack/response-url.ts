@@ -58,10 +58,11 @@ export async function postResponse(
       }),
       signal: AbortSignal.timeout(options.timeoutMs ?? deadlineMs(5_000)),
     });
-    const said = (await body.text()).trim();
+    const answerText = (await body.text()).trim();
     if (statusCode >= 500) return "lost";
     // A 200 may still be a refusal: `no_original`, or {"ok":false,…}.
-    const isYes = said === "" || said === "ok" || at(parseJson(said), "ok") === true;
+    const isYes =
+      answerText === "" || answerText === "ok" || at(parseJson(answerText), "ok") === true;
     return statusCode === 200 && isYes ? "done" : "refused";
   } catch {
     return "lost"; // The error may contain the address, so it is dropped.

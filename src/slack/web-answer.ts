@@ -114,7 +114,7 @@ export function classify(error: unknown): WebAnswer {
   // A 429 without a usable Retry-After has no class of its own in web-api 8.2, only this sentence.
   if (messageOf(error).startsWith("Retry header did not contain")) return limited(undefined);
   const unsent = codesOf(error).some(
-    (one) => neverLeft.has(one) || certificateFlaw(one) !== undefined,
+    (code) => neverLeft.has(code) || certificateFlaw(code) !== undefined,
   );
   return { ok: false, kind: unsent ? "unreachable" : "lost", reason: messageOf(error) };
 }
@@ -131,7 +131,7 @@ function codesOf(error: unknown, depth = 0): string[] {
   if (error === undefined || depth > 5) return [];
   const code = textAt(error, "code");
   const causes = [at(error, "cause"), ...listAt(error, "errors")];
-  return [...(code === "" ? [] : [code]), ...causes.flatMap((one) => codesOf(one, depth + 1))];
+  return [...(code === "" ? [] : [code]), ...causes.flatMap((cause) => codesOf(cause, depth + 1))];
 }
 
 /**

@@ -12,19 +12,22 @@ export class CannotTell extends UserError {
 export class Unanswered extends CannotTell {
   readonly isLimited: boolean;
 
-  constructor(answer: WebAnswer, what: string) {
+  constructor(answer: WebAnswer, subject: string) {
     const isScope = !answer.ok && answer.kind === "refused" && answer.error === "missing_scope";
     const hint = isScope
       ? "The app lacks a scope in Slack: reinstall it from manifest.yml."
       : groupsHint;
-    super(whyUnanswered(answer, what), !answer.ok && answer.kind === "refused" ? hint : undefined);
+    super(
+      whyUnanswered(answer, subject),
+      !answer.ok && answer.kind === "refused" ? hint : undefined,
+    );
     this.isLimited = !answer.ok && answer.kind === "limited";
   }
 }
 
-function whyUnanswered(answer: WebAnswer, what: string): string {
-  if (answer.ok) return `Slack's answer about ${what} is invalid`;
+function whyUnanswered(answer: WebAnswer, subject: string): string {
+  if (answer.ok) return `Slack's answer about ${subject} is invalid`;
   if (answer.kind === "limited") return "Slack limits calls";
   if (answer.kind !== "refused") return "Slack isn't answering";
-  return `Slack refused information about ${what} (${answer.error})`;
+  return `Slack refused information about ${subject} (${answer.error})`;
 }

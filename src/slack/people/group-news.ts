@@ -31,7 +31,7 @@ export function groupNews(
   const moves = [
     came.length > 0 && `${named(came)} joined`,
     left.length > 0 && `${named(left)} left`,
-  ].filter((one) => one !== false);
+  ].filter((move) => move !== false);
   const group = nameOf(groupId);
   const called = group === undefined ? quoted(groupId) : md`${group} (${quoted(groupId)})`;
   return sentence(

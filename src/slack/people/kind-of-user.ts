@@ -11,16 +11,17 @@ export type Home = Pick<BotIdentity, "teamId" | "enterpriseId">;
  * sign of a bot: it says that a human authorized the app.
  */
 export function kindOfUser(user: unknown, saidTeamId: string, home: Home): Person["kind"] {
-  const is = (name: string) => at(user, name) === true;
-  if (is("deleted") || is("is_forgotten")) return "deactivated";
+  const hasFlag = (name: string) => at(user, name) === true;
+  if (hasFlag("deleted") || hasFlag("is_forgotten")) return "deactivated";
   if (textAt(user, "id") === "USLACKBOT") return "bot";
-  if (["is_bot", "is_workflow_bot", "is_connector_bot"].some(is)) return "bot";
+  if (["is_bot", "is_workflow_bot", "is_connector_bot"].some(hasFlag)) return "bot";
   if (textAt(user, "profile", "bot_id") !== "" || textAt(user, "profile", "api_app_id") !== "")
     return "bot";
-  if (is("is_stranger") || is("is_external") || !isOfHome(user, saidTeamId, home))
+  if (hasFlag("is_stranger") || hasFlag("is_external") || !isOfHome(user, saidTeamId, home))
     return "external";
   // Someone who was invited but never signed in can't be held responsible yet.
-  if (is("is_restricted") || is("is_ultra_restricted") || is("is_invited_user")) return "guest";
+  if (hasFlag("is_restricted") || hasFlag("is_ultra_restricted") || hasFlag("is_invited_user"))
+    return "guest";
   return "member";
 }
 

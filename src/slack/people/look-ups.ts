@@ -17,8 +17,8 @@ export function createLookups<T>(
     { at: number; atMostMs: number; answer: ReturnType<typeof ask> }
   >();
 
-  const recent = <A extends { at: number }>(one: A | undefined, atMostMs: number) =>
-    one !== undefined && now() - one.at <= atMostMs ? one : undefined;
+  const recent = <A extends { at: number }>(answer: A | undefined, atMostMs: number) =>
+    answer !== undefined && now() - answer.at <= atMostMs ? answer : undefined;
 
   function remember(name: string, answer: { at: number; is: T }): void {
     const oldest = known.size >= maxRemembered ? known.keys().next().value : undefined;
@@ -29,16 +29,16 @@ export function createLookups<T>(
   return {
     /** An answer requested at most `atMostMs` ago, or else a new one. */
     async get(name: string, atMostMs: number): Promise<T> {
-      const found = recent(known.get(name), atMostMs);
-      if (found) return found.is;
+      const remembered = recent(known.get(name), atMostMs);
+      if (remembered) return remembered.is;
       const inFlight = recent(asking.get(name), atMostMs);
       // An answer in flight that may be older than allowed can't be shared.
       let asked = inFlight && inFlight.atMostMs <= atMostMs ? inFlight : undefined;
       if (!asked) asking.set(name, (asked = { at: now(), atMostMs, answer: ask(name, atMostMs) }));
       try {
-        const { is, ageMs = 0 } = await asked.answer;
-        if (asking.get(name) === asked) remember(name, { at: asked.at - ageMs, is });
-        return is;
+        const { is: value, ageMs = 0 } = await asked.answer;
+        if (asking.get(name) === asked) remember(name, { at: asked.at - ageMs, is: value });
+        return value;
       } catch (error) {
         const last = recent(known.get(name), limitedMs);
         if (last && error instanceof Unanswered && error.isLimited) return last.is;

@@ -47,10 +47,10 @@ export function createPeopleNames(options: {
   const groupsAgain = () => lists.get("groups", againAfterMs);
 
   async function learn(id: string): Promise<void> {
-    const found = await person(id).catch(() => undefined);
-    if (!found || found.name === id) return;
+    const user = await person(id).catch(() => undefined);
+    if (!user || user.name === id) return;
     if (people.size >= maxKept) people.clear();
-    people.set(id, found.name);
+    people.set(id, user.name);
   }
 
   /** Resolves once the people and groups among these IDs are known, or Slack didn't say. */
@@ -80,9 +80,9 @@ export function createPeopleNames(options: {
 /** Reads the names of these IDs now. An ID that Slack doesn't know stays without a name. */
 export async function readNames(
   ids: readonly string[],
-  by: Pick<Parameters<typeof createPeopleNames>[0], "web" | "person" | "log" | "groupNames">,
+  context: Pick<Parameters<typeof createPeopleNames>[0], "web" | "person" | "log" | "groupNames">,
 ): Promise<(id: string) => string | undefined> {
-  const { learnNames, nameOf } = createPeopleNames({ ...by, usual: () => [] });
+  const { learnNames, nameOf } = createPeopleNames({ ...context, usual: () => [] });
   await learnNames(ids);
   return nameOf;
 }

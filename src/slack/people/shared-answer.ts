@@ -130,19 +130,26 @@ export function createSharedAnswer(options: {
     let mayUse = [atMostMs, limitedMs];
     while (performance.now() < until) {
       const args = [...mayUse, token, leaseMs, waitedFor];
-      const found = (await look([answerKey, lease, changes], args)) as (string | number)[];
-      const [how, first = "", second = "", third = ""] = found;
+      const fields = (await look([answerKey, lease, changes], args)) as (string | number)[];
+      const [how, first = "", second = "", third = ""] = fields;
       if (how === "wait") {
         waitedFor = String(first);
         await sleep(lookEveryMs);
       } else if (how === "failed") {
         return { answer: failureIn(String(first)), ageMs: 0 };
       } else if (how === "ask") {
-        const by = { answerKey, lease, token, id, at: Number(first), generation: String(second) };
-        const asked = await askForAll(by, ask);
+        const asking = {
+          answerKey,
+          lease,
+          token,
+          id,
+          at: Number(first),
+          generation: String(second),
+        };
+        const asked = await askForAll(asking, ask);
         if (asked) return asked;
-      } else if (found.length > 4) {
-        const [text, mac] = found.slice(4).map(String);
+      } else if (fields.length > 4) {
+        const [text, mac] = fields.slice(4).map(String);
         const isOurs = isAuthentic(mac ?? "", macOf(id, Number(first), String(second), text ?? ""));
         if (isOurs)
           return {
@@ -164,10 +171,10 @@ export function createSharedAnswer(options: {
    * earlier answer may still count.
    */
   async function askForAll(
-    by: Record<"answerKey" | "lease" | "token" | "id" | "generation", string> & { at: number },
+    asking: Record<"answerKey" | "lease" | "token" | "id" | "generation", string> & { at: number },
     ask: () => Promise<WebAnswer>,
   ): Promise<Asked | undefined> {
-    const { answerKey, lease, token, id, at: askedAt, generation } = by;
+    const { answerKey, lease, token, id, at: askedAt, generation } = asking;
     const answer = await ask();
     try {
       if (answer.ok) {

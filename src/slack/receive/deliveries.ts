@@ -210,9 +210,9 @@ export function createDeliveries(options: DeliveryOptions) {
       const answered = Promise.withResolvers<ViewResponseAction | undefined>();
       checking.set(id, answered.promise);
       try {
-        await takeFirst(interaction, view, async (said) => {
-          answered.resolve(said);
-          await ack(said);
+        await takeFirst(interaction, view, async (response) => {
+          answered.resolve(response);
+          await ack(response);
         });
       } finally {
         checking.delete(id);
@@ -222,13 +222,15 @@ export function createDeliveries(options: DeliveryOptions) {
 
     async suggest(request: SuggestRequest): Promise<{ options: Option[] }> {
       const suggestions = Promise.try(async () => (await handlers.suggest?.(request)) ?? []);
-      const found = await within(deadlineMs(answerWithinMs), suggestions, () => []).catch(
+      const suggested = await within(deadlineMs(answerWithinMs), suggestions, () => []).catch(
         (error: unknown) => {
           log.error("slack.suggest-failed", { error });
           return [];
         },
       );
-      const offered = found.slice(0, 100).filter(({ value }) => value.length <= 75 && value !== "");
+      const offered = suggested
+        .slice(0, 100)
+        .filter(({ value }) => value.length <= 75 && value !== "");
       return { options: offered.map(optionOf) };
     },
 

@@ -37,11 +37,11 @@ const inline = new Set(["rich_text_section", "rich_text_preformatted", "rich_tex
  * and the titles of files. An alert often has nothing in `text`.
  */
 export function textOfMessage(message: unknown): string {
-  const found: string[] = [];
+  const texts: string[] = [];
   let left = mostCharacters;
   const take = (text: string) => {
     if (text === "" || left <= 0) return;
-    found.push(text.slice(0, left));
+    texts.push(text.slice(0, left));
     left -= text.length + 1;
   };
   // It uses a stack of its own, because a body may be nested deeper than function calls can be.
@@ -59,7 +59,7 @@ export function textOfMessage(message: unknown): string {
       for (const [name, value] of inner) if (!hidden.has(name)) waiting.push(value);
     }
   }
-  return found.join("\n");
+  return texts.join("\n");
 }
 
 const inlineText = (section: unknown) =>

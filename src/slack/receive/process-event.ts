@@ -31,9 +31,9 @@ export function createProcessEvent({ app, log, onAck, onRefused }: ProcessEventO
     let isTaken = false;
     inHand += 1;
     try {
-      const ack = async (said: unknown) => {
+      const ack = async (answer: unknown) => {
         isTaken = true;
-        response = said;
+        response = answer;
       };
       await spanned({ name: `slack ${kind}`, kind: "server" }, () =>
         app.processEvent({ ...event, ack }),

@@ -99,8 +99,8 @@ export function readMention(
   const { event } = body;
   const isToApp = event.type === "message";
   if (isToApp && textAt(event, "channel_type") !== "im") return undefined;
-  const said = readWords(event, us.botUserId);
-  if (said === undefined || (isToApp && said === "")) return undefined;
+  const words = readWords(event, us.botUserId);
+  if (words === undefined || (isToApp && words === "")) return undefined;
   const [channelId, ts] = [textAt(event, "channel"), textAt(event, "ts")];
   const threadTs = textAt(event, "thread_ts");
   return {
@@ -111,7 +111,7 @@ export function readMention(
     // An ephemeral message appears in a thread only if the thread has replies. Otherwise the
     // channel is the place (https://docs.slack.dev/reference/methods/chat.postEphemeral).
     ...(threadTs === "" ? {} : { threadTs }),
-    text: said,
+    text: words,
   };
 }
 

@@ -31,7 +31,7 @@ function readValues(values: unknown): Record<string, InputValue> {
  */
 export function elementValue(element: unknown): InputValue {
   if (Array.isArray(at(element, "selected_options")))
-    return listAt(element, "selected_options").map((one) => textAt(one, "value"));
+    return listAt(element, "selected_options").map((option) => textAt(option, "value"));
   return (
     textAt(element, "selected_option", "value") ||
     textAt(element, "value") ||

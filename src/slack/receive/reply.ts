@@ -51,7 +51,8 @@ export function createReply(options: ReplyOptions): Reply {
    */
   async function post(message: Message): Promise<void> {
     const { channelId, threadTs, userId } = interaction;
-    const postIn = (there: Place) => showOrSay(message, (one) => postMessage({ call }, there, one));
+    const postIn = (there: Place) =>
+      showOrSay(message, (shown) => postMessage({ call }, there, shown));
     let answer: WebAnswer | undefined;
     if (isDirect(interaction)) answer = await postIn({ channelId, threadTs });
     else if (channelId !== "") {
