@@ -54,10 +54,10 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
     most: mostRecords,
     ...(before === undefined ? {} : { before }),
   });
-  const found = await actsIn(page.entries, context);
+  const matching = await actsIn(page.entries, context);
   const acts = await withRequests(
-    found,
-    filter.act === undefined ? perPage : found.length,
+    matching,
+    filter.act === undefined ? perPage : matching.length,
     context,
   );
   await context.learnNames(acts.flatMap(({ entries }) => entries.flatMap(peopleIn)));
@@ -75,7 +75,7 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
     const text = md`${dayAndTime(act.entries[0].at)} ${wordsOf(act, called, context)}`;
     return section(text, detailsOf(act));
   });
-  const isOlder = (shown: number) => shown < found.length || page.isMore === true;
+  const isOlder = (shown: number) => shown < matching.length || page.isMore === true;
   const older = (shown: number) =>
     runButton("Older", "gatehouse.audit:older", {
       ...(of.input === "" ? {} : { target: of.input }),
@@ -143,14 +143,16 @@ async function callersIn({ inventory, nameOf }: ReadContext): Promise<Called> {
 }
 
 function wordsOf({ id, entries, requests }: Act, called: Called, context: ReadContext): Markdown {
-  const told = requests.filter(({ record }) => record.origin.kind !== "safety");
-  const [first] = told.length > 0 ? told : requests;
+  const requested = requests.filter(({ record }) => record.origin.kind !== "safety");
+  const [first] = requested.length > 0 ? requested : requests;
   const [begin] = entries;
   if (first) {
-    const command = requestable(context.commands).find((one) => one.name === first.record.command);
+    const command = requestable(context.commands).find(
+      (candidate) => candidate.name === first.record.command,
+    );
     if (first.record.origin.kind === "rollout")
       return tellRollout(
-        { ...first.record, requests: told, ...progressIn(entries, told) },
+        { ...first.record, requests: requested, ...progressIn(entries, requested) },
         command,
       );
     return tellAct(first, command);

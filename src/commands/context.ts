@@ -102,10 +102,10 @@ export interface ReadContext extends Surroundings {
 /** Records in the audit trail what a person asks for in a channel, before it is done. */
 export const noteInChannel = (
   { journal, person }: Pick<ReadContext, "journal" | "person">,
-  what: string,
+  kind: string,
   channel: string,
   words: string,
-) => journal.note({ what, who: person.id, team: person.teamId, channel, words });
+) => journal.note({ what: kind, who: person.id, team: person.teamId, channel, words });
 
 /**
  * The VM, or else the project, with this name or ID. Undefined when none is known. Throws PickOne
@@ -115,7 +115,7 @@ export async function targetMeant(
   words: string,
   { inventory, resolve }: Pick<ReadContext, "inventory" | "resolve">,
 ): Promise<Target | undefined> {
-  const isKnown = (found: object) => !("unknown" in found);
+  const isKnown = (match: object) => !("unknown" in match);
   if (isKnown(await inventory.findVm(words, { onlyKnown: true }))) return resolve("vm", words);
   const project = await inventory.findProject(words, { onlyKnown: true });
   return isKnown(project) ? resolve("project", words) : undefined;

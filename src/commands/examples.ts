@@ -77,7 +77,7 @@ export async function examplesHere({
 
 /** Whether a name needs no quotes and reads back as itself. */
 function isPlain({ name, projectName = "x" }: { name: string; projectName?: string }): boolean {
-  return [name, projectName].every((one) => /^[\p{L}\p{N}][\w.-]{0,60}(?<![.])$/u.test(one));
+  return [name, projectName].every((text) => /^[\p{L}\p{N}][\w.-]{0,60}(?<![.])$/u.test(text));
 }
 
 /**

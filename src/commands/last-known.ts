@@ -36,15 +36,15 @@ export async function lastKnown(
   reading: ReadContext,
 ): Promise<Message> {
   const { inventory, drift, now } = reading;
-  const found =
+  const match =
     kind === "vm"
       ? await inventory.findVm(id, { onlyKnown: true })
       : await inventory.findProject(id, { onlyKnown: true });
-  if (!("found" in found))
+  if (!("found" in match))
     throw new UserError(
       `The compute service ${unreachableWords(why)}, and Gatehouse has no record of ${called}.`,
     );
-  const known = found.found;
+  const known = match.found;
   const isVm = "projectId" in known;
   const vms = isVm ? [] : await inventory.vms({ projectId: id });
   const [failing, facts] = await Promise.all([

@@ -67,9 +67,9 @@ export const noSuchPage = ({ pages }: Page, list: string): Message =>
 export function rowsOf(
   { before, count }: Page,
   shown: number,
-  [one, more]: readonly [one: string, more: string],
+  [noun, more]: readonly [one: string, more: string],
 ): string {
-  if (shown === count) return counted(count, one, more);
+  if (shown === count) return counted(count, noun, more);
   return `${upperFirst(more)} ${(before + 1).toLocaleString("en-US")} to ${(before + shown).toLocaleString("en-US")} of ${count.toLocaleString("en-US")}`;
 }
 

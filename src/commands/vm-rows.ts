@@ -33,10 +33,10 @@ const mostReasons = 5;
 
 /** Why VMs of a table fail attestation, or can't be verified: in a cell, a long reason would push the others out of sight. */
 export function whyNotGreen(vms: readonly Row[], { failing, unverifiable }: Attested) {
-  const reasonsIn = (reasonOf: ReadonlyMap<string, string>, sign: string, what: string) =>
+  const reasonsIn = (reasonOf: ReadonlyMap<string, string>, sign: string, problem: string) =>
     vms.flatMap(({ id, name: called }) => {
       const why = reasonOf.get(id);
-      return why === undefined ? [] : [md`${sign} ${name(called)} ${what}: ${why}.`];
+      return why === undefined ? [] : [md`${sign} ${name(called)} ${problem}: ${why}.`];
     });
   const reasons = [
     ...reasonsIn(failing, "🔴", "fails attestation"),

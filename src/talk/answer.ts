@@ -117,7 +117,7 @@ export async function postIn(
   posting: Message,
   { web, announce, contributed, log }: PostContext,
 ): Promise<WebAnswer> {
-  const postAt = (at: Place) => showOrSay(posting, (one) => postMessage(web, at, one));
+  const postAt = (at: Place) => showOrSay(posting, (shown) => postMessage(web, at, shown));
   let posted = await postAt(place);
   const isShut = !posted.ok && posted.kind === "refused" && isOfThread(posted.error);
   if (isShut && place.threadTs) posted = await postAt({ channelId: place.channelId });

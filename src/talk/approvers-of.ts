@@ -44,13 +44,16 @@ export async function approversOf(
       const ids = new Set([...users, ...groups.flatMap((group) => membersOf(group) ?? [])]);
       ids.delete(requesterId);
       const people = await Promise.all([...ids].slice(0, maxNamed).map(personOrNothing));
-      const who = people.flatMap((one) => {
+      const who = people.flatMap((candidate) => {
         // Slack couldn't look this person up: the name isn't shown, but the person may still be
         // able to approve.
-        if (!one) return [];
-        if (isFullMember(one, ourTeamId) && !others.some((other) => isSamePerson(one, other)))
-          return [{ id: one.id, name: one.name }];
-        unable.add(one.id);
+        if (!candidate) return [];
+        if (
+          isFullMember(candidate, ourTeamId) &&
+          !others.some((other) => isSamePerson(candidate, other))
+        )
+          return [{ id: candidate.id, name: candidate.name }];
+        unable.add(candidate.id);
         return [];
       });
       return { called: calledIn(need, nameOf), ...(everyone ? {} : { who }) };
@@ -76,7 +79,7 @@ export function approvalWords(
 ): string | undefined {
   const { required, votes, raised } = approvals;
   if (required === 0) return undefined;
-  const names = who?.map((one) => one.name);
+  const names = who?.map((approver) => approver.name);
   const from = needs ? needsWords(votes, nameOf) : mustApprove(required, names);
   return raised ? `${from} One more than usual: ${raised}.` : from;
 }

@@ -172,8 +172,12 @@ export async function authorizeEach(
 ) {
   const each = permitEach(asking, targets);
   const { command, person } = asking;
-  for (const [rule, all] of Map.groupBy(each.refused, ({ by }) => by.rule))
-    await noteRefusal({ command, person, targets: all.map((one) => one.target) }, rule, gateway);
+  for (const [rule, all] of Map.groupBy(each.refused, ({ by: refusal }) => refusal.rule))
+    await noteRefusal(
+      { command, person, targets: all.map((refused) => refused.target) },
+      rule,
+      gateway,
+    );
   return each;
 }
 
@@ -260,9 +264,9 @@ export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "stand
 export async function refuseWhileFrozen(act: RefusedAct, gateway: GatewayContext): Promise<void> {
   const freeze = await gateway.store.freezeState();
   if (!freeze) return;
-  const { by, reason } = freeze;
+  const { by: freezer, reason } = freeze;
   const ender = commandWithRole(gateway.commands, "ends-freeze");
-  const text = `All changes are frozen by ${by}${reason && `: ${reason.replace(/\.$/, "")}`}. Nothing was done.`;
+  const text = `All changes are frozen by ${freezer}${reason && `: ${reason.replace(/\.$/, "")}`}. Nothing was done.`;
   const hint = `Request again ${ender ? `after \`/${ender.name}\`` : "once the freeze has ended"}.`;
   await refuse(act, { rule: "freeze", text, hint }, gateway);
 }

@@ -20,9 +20,9 @@ export function replaceCommandWords(
   });
   return {
     ...reply,
-    privately: (said) => reply.privately(reworded(said)),
-    instead: (said) => reply.instead(reworded(said)),
-    replace: (said) => reply.replace(reworded(said)),
+    privately: (message) => reply.privately(reworded(message)),
+    instead: (message) => reply.instead(reworded(message)),
+    replace: (message) => reply.replace(reworded(message)),
   };
 }
 

@@ -48,7 +48,7 @@ export const listenedTo = (
   commands: readonly Command[],
 ): ListenedTo => ({
   forms: [...formsOf(contributed).keys()],
-  shortcuts: commands.flatMap(({ shortcut: one }) => one?.callback ?? []),
+  shortcuts: commands.flatMap(({ shortcut: entry }) => entry?.callback ?? []),
   buttons: buttonFamilies(contributed),
 });
 
@@ -58,7 +58,7 @@ export function createConversation(
   watch: Pick<DependencyProbe, "refused">,
 ): Omit<Handlers, "peopleChanged"> {
   const forms = formsOf(contributed);
-  const seenNow = (by: Pick<Interaction, "userId" | "teamId">) => seenBy(by, contextNow());
+  const seenNow = (viewer: Pick<Interaction, "userId" | "teamId">) => seenBy(viewer, contextNow());
 
   return {
     async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
@@ -110,9 +110,9 @@ export function createConversation(
       const gateway = seenNow(interaction);
       const first = await gateway.store.madeBy(originOfInteraction(interaction));
       if (first) return reply.privately(await alreadyRequested(first.record.id, gateway));
-      const { what, again } = givenUpWords[why];
+      const { what: sentence, again } = givenUpWords[why];
       const way = md`${"/gatehouse jobs"} shows what was requested. ${again}`;
-      await reply.privately(say(what, way));
+      await reply.privately(say(sentence, way));
     },
   };
 }

@@ -50,9 +50,9 @@ export async function gatherFacts(
   const ids = target.kind === "vm" ? [target.id] : vms.slice(0, 50).map(({ id }) => id);
   const snapshots = await Promise.all(ids.map((id) => gateway.snapshots.of(id)));
   const all = snapshots.flat();
-  const takers = all.flatMap(({ by }) => (by === "" ? [] : [by]));
+  const takers = all.flatMap(({ by: taker }) => (taker === "" ? [] : [taker]));
   await gateway.learnNames(takers);
-  const takenBy = new Map(takers.map((by) => [by, gateway.nameOf(by) ?? by]));
+  const takenBy = new Map(takers.map((taker) => [taker, gateway.nameOf(taker) ?? taker]));
   const { snapshot } = input;
   const owner =
     typeof snapshot === "string" ? await gateway.snapshots.ownerOf(snapshot) : undefined;
@@ -105,7 +105,9 @@ export async function regionsKnown({ inventory }: GatewayContext): Promise<reado
   const all = [...(await inventory.projects()), ...(await inventory.vms())];
   const counts = Map.groupBy(all, ({ region }) => region ?? "");
   counts.delete("");
-  return [...counts.entries()].toSorted(([, a], [, b]) => b.length - a.length).map(([one]) => one);
+  return [...counts.entries()]
+    .toSorted(([, a], [, b]) => b.length - a.length)
+    .map(([region]) => region);
 }
 
 /**

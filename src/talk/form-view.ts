@@ -79,7 +79,7 @@ export function formOfOne(form: {
   const shown = undone ? [] : shownOf(command, input);
   const filled = { ...command.dialog?.fill?.(facts), ...input };
   const asksName = command.class === "destroy" || emergency !== undefined;
-  const said = lines(
+  const warnings = lines(
     frozen,
     emergency?.warning,
     undone && undoLine(undone, command, now),
@@ -88,7 +88,7 @@ export function formOfOne(form: {
     ...(command.dialog?.warn?.(facts) ?? []),
   );
   const blocks = [
-    ...(said.value === "" ? [] : [section(said)]),
+    ...(warnings.value === "" ? [] : [section(warnings)]),
     ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
     ...(asksName ? nameInputs(target.name, emergency, meta.breakGlass ?? meta.reason) : []),
     ...(approvals ? [section(approvals)] : []),

@@ -95,9 +95,9 @@ async function viewOfOne(
   const words = approvalWords(permit, approvers, gateway);
   const approvals = words === undefined ? undefined : md`${words}`;
   const frozen = await frozenLine(gateway);
-  const { emergency: said, contributed } = gateway;
+  const { emergency, contributed } = gateway;
   const isRehearsed = contributed.rehearsal !== undefined;
-  const stands = { approvals, undone, frozen, emergency: said, isRehearsed, now: gateway.now() };
+  const stands = { approvals, undone, frozen, emergency, isRehearsed, now: gateway.now() };
   return formOfOne({ command, facts, meta, ...stands });
 }
 
@@ -201,7 +201,9 @@ async function readForm(
   const { privateMetadata, values } = interaction;
   const read = formMeta.safeParse(parseJson(privateMetadata));
   // Only change commands have a form; the request of a console has none.
-  const command = gateway.commands.filter(isChange).find((one) => one.name === read.data?.command);
+  const command = gateway.commands
+    .filter(isChange)
+    .find((candidate) => candidate.name === read.data?.command);
   if (!read.success || !command)
     throw new UserError("This dialog no longer works. Please run the command again.");
   const meta = read.data;

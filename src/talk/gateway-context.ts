@@ -134,8 +134,8 @@ export interface Rehearsing {
 
 /** The Home tab: the page that a person sees who opens Gatehouse in Slack. */
 export interface HomeTab {
-  /** Publishes the tab, with `said` above everything else. False when Slack doesn't show it. */
-  show(act: BeforeAck<Pick<Interaction, "userId" | "teamId">>, said?: Message): Promise<boolean>;
+  /** Publishes the tab, with `above` before everything else. False when Slack doesn't show it. */
+  show(act: BeforeAck<Pick<Interaction, "userId" | "teamId">>, above?: Message): Promise<boolean>;
   /**
    * Handles a press of a button on the tab. Errors that the person caused are shown there; they
    * never reject.
@@ -195,7 +195,7 @@ export function personOf(
  * an older version.
  */
 export function commandNamed(dotted: string, { commands }: GatewayContext): Command {
-  const command = commands.find((one) => dottedName(one) === dotted);
+  const command = commands.find((candidate) => dottedName(candidate) === dotted);
   if (!command) throw outdated();
   return command;
 }

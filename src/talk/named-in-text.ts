@@ -38,8 +38,8 @@ export async function vmsNamedIn(
     named.flatMap((vms) => (vms.length === 1 ? vms : [])).map((vm) => [vm.id, vm]),
   );
   const exactNames = new Set([...exact.values()].map(({ name }) => name));
-  const found = named.flatMap((vms) =>
+  const meant = named.flatMap((vms) =>
     vms.filter(({ id, name }) => exact.has(id) || !exactNames.has(name)),
   );
-  return [...new Map(found.map((vm) => [vm.id, vm])).values()];
+  return [...new Map(meant.map((vm) => [vm.id, vm])).values()];
 }

@@ -23,11 +23,11 @@ export async function openRehearsal(asked: Rehearsing, act: Act<Press>): Promise
 }
 
 export function rehearsalView(
-  { deed, approval, frozen, lines: told }: Rehearsed,
+  { deed, approval, frozen, lines: rehearsedLines }: Rehearsed,
   now: number,
 ): ModalView {
   return modal(title, [
-    section(lines(md`*${deed}*`, frozen, approval, ...told)),
+    section(lines(md`*${deed}*`, frozen, approval, ...rehearsedLines)),
     context(
       md`Known at ${when(now, "{time}")}. Nothing was requested, sent, or counted against a limit.`,
     ),

@@ -60,7 +60,7 @@ export async function openPicker(
   const metadata: z.output<typeof pickMeta> = { command: command.name, values: input, ...place };
   const interrupts =
     command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
-  const what = lines(frozen, md`${command.summary}.`, interrupts);
+  const explanation = lines(frozen, md`${command.summary}.`, interrupts);
   const picker = field(kind, label === "VM" ? label : "Project", {
     type: "external_select",
     action_id: `pick:${kind}`,
@@ -69,7 +69,7 @@ export async function openPicker(
   });
   const submit = isChange(command) ? command.say.verb : "Show";
   const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
-  const blocks = [section(what), picker, ...(place.channelId === "" ? [channelPicker] : [])];
+  const blocks = [section(explanation), picker, ...(place.channelId === "" ? [channelPicker] : [])];
   return reply.open(modal(title, blocks, { callback: pickCallback, metadata, submit }));
 }
 

@@ -110,13 +110,13 @@ export const buttonFamilies = (contributed: Pick<Contributions, "presses">): rea
 
 export async function press(act: Act<Press>): Promise<void> {
   const { action, value: text } = act.interaction;
-  const [kind = "", what = ""] = action.split(":");
+  const [kind = "", choice = ""] = action.split(":");
   if (action.endsWith(":refresh")) return refreshForm(act);
   // Inputs of a form count once the form is submitted.
   if (kind === "pick" || kind === "arg") return;
   const value = readValue(parseJson(text));
   if (kind === "run") {
-    const command = commandNamed(what, act.gateway);
+    const command = commandNamed(choice, act.gateway);
     return runNamed({ command, input: value }, act);
   }
   const { presses: added } = act.gateway.contributed;
@@ -173,7 +173,7 @@ export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): Press
     const { card, asked } = request.delivered;
     const isAlone = interaction.ephemeral || isDirect(interaction);
     const isElsewhere = card && interaction.channelId !== "" && !isAlone;
-    const isTheirs = [card, asked].some((one) => one?.channelId === interaction.channelId);
+    const isTheirs = [card, asked].some((message) => message?.channelId === interaction.channelId);
     if (isElsewhere && !isTheirs) throw outdated();
     await handle({ request, command, value, act });
   };
@@ -267,7 +267,7 @@ async function showRequest({ request, command, act }: Pressed): Promise<void> {
 async function runNext({ request, command, value, act }: Pressed): Promise<void> {
   const instead = request.state === "cancelled" ? request.stage.instead : undefined;
   const offered = [...(command.next ?? []), instead];
-  const next = offered.find((one) => one?.command === value["next"]);
+  const next = offered.find((step) => step?.command === value["next"]);
   if (!next) throw outdated();
   const named = commandNamed(next.command, act.gateway);
   const { target } = request.record;

@@ -66,7 +66,7 @@ async function nameTaken(
   if (command.on !== "new-project") return undefined;
   const { seen } = await readTarget(target, gateway);
   const scope = scopeOfPerson(gateway.policy, person, gateway.ourTeamId);
-  const known = seen && isList(seen) ? seen.filter((one) => scope?.sees(one) ?? true) : [];
+  const known = seen && isList(seen) ? seen.filter((project) => scope?.sees(project) ?? true) : [];
   const taken = command.effect.notNow?.(known);
   return taken && md`${[taken.text, taken.hint].filter(Boolean).join(" ")}`;
 }

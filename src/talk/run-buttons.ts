@@ -50,11 +50,11 @@ export function pressToGoOn(
   commands: readonly Command[],
 ): Message {
   const refused = command.on === "vm" ? command.effect.notNow?.(vmOf(target)) : undefined;
-  const instead = commands.find((one) => dottedName(one) === refused?.instead?.command);
+  const instead = commands.find((candidate) => dottedName(candidate) === refused?.instead?.command);
   if (refused && instead)
     return sentence(md`${refused.text}`, buttons([targetButton(instead, {}, target)]));
-  const what = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
-  const ask = md`${command.say.verb} ${what}? Press the button: a message alone changes nothing.`;
+  const targetWords = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
+  const ask = md`${command.say.verb} ${targetWords}? Press the button: a message alone changes nothing.`;
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
   const { confirm: _asked, ...button } = targetButton(command, input, target);
   const once = hasForm(command)
@@ -77,7 +77,7 @@ export function pressToRun(command: Command, input: Input): Message {
 function calledAs(command: Command, input: Input): string {
   const [first] = argumentsOf(command);
   const choice = first?.choices && input[first.key];
-  const alias = command.aliases?.find((one) => one === choice);
+  const alias = command.aliases?.find((candidate) => candidate === choice);
   return alias === undefined ? command.name : `${command.name.split(" ", 1)[0]} ${alias}`;
 }
 

@@ -60,12 +60,12 @@ async function refuseWords(refusal: WordsRefusal, act: Act): Promise<void> {
     if (kind === "mention" && near.length === 0)
       return act.reply.privately(whatItIsFor(await personOf(act), channelId, act.gateway));
   }
-  const said = say(md`${text}`, hintOf(hint));
-  const guesses = near.flatMap((one, index) => guessButton(one, index));
+  const refusalMessage = say(md`${text}`, hintOf(hint));
+  const guesses = near.flatMap((guess, index) => guessButton(guess, index));
   const [direct, asking] = [false, true].map((asks) =>
     buttons(guesses.filter(({ confirm }) => (confirm !== undefined) === asks)),
   );
-  await act.reply.privately(withParts(said, direct, asking));
+  await act.reply.privately(withParts(refusalMessage, direct, asking));
 }
 
 /** Runs the command that a button names, or asks for its target if the button names none. */

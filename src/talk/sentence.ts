@@ -89,9 +89,9 @@ const wayBack =
 
 /** The answer to a text that asks for nothing that a command does. It offers no change. */
 export function smallTalk(text: string, commands: readonly Command[]): Message | undefined {
-  const said = withoutRoot(spoken(text), commands);
-  if (thanks.test(said) || praise.test(said)) return sentence(md`You're welcome.`);
-  if (!wayBack.test(said)) return undefined;
+  const words = withoutRoot(spoken(text), commands);
+  if (thanks.test(words) || praise.test(words)) return sentence(md`You're welcome.`);
+  if (!wayBack.test(words)) return undefined;
   return sentence(md`Nothing was done: no command undoes or cancels a change. ${howToUndo}`);
 }
 

@@ -19,7 +19,9 @@ type Shortcut = Extract<Interaction, { kind: "shortcut" }>;
  */
 export async function shortcut(act: Act<Shortcut>): Promise<void> {
   const { interaction, reply, gateway } = act;
-  const command = gateway.commands.find((one) => one.shortcut?.callback === interaction.callback);
+  const command = gateway.commands.find(
+    (candidate) => candidate.shortcut?.callback === interaction.callback,
+  );
   if (!command) return;
   const { channelId, messageText } = interaction;
   if (messageText === undefined) return void (await openPicker({ command, input: {} }, act));
@@ -39,8 +41,8 @@ export function vmTable(vms: readonly KnownVm[]): Message {
   const rows = vms
     .slice(0, maxShown)
     .map((vm) => [`${statusSign(vm.status)} ${vm.name}`, vm.status, vm.projectName, vm.id]);
-  const what = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
+  const title = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
   const { block, shown } = table("VMs", ["VM", "Status", "Project", "ID"], rows);
   const first = shown < vms.length ? `, the first ${shown} of them here` : "";
-  return card({ title: md`${what}${first}:`, body: [block] });
+  return card({ title: md`${title}${first}:`, body: [block] });
 }

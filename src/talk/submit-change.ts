@@ -58,11 +58,11 @@ export async function submitChange(
   const draftId = isWaiting ? { draftId: id } : {};
   const { isBreakGlass: breakGlass } = permit;
   await countAgainstLimits({ command, person, target, origin, breakGlass, ...draftId }, gateway);
-  const by = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
+  const context = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
   await gateway.contributed.beforeRequest(permit, origin, gateway);
-  const told = { channelId: channelToTell(place, gateway), ...shown };
-  const details = { id, ...more, ...children, ...labelsOf(facts), ...told };
-  const submitted = await submit(permit, origin, details, by);
+  const channelAndCards = { channelId: channelToTell(place, gateway), ...shown };
+  const details = { id, ...more, ...children, ...labelsOf(facts), ...channelAndCards };
+  const submitted = await submit(permit, origin, details, context);
   if (submitted.isNew) {
     await gateway.contributed.requestMade(submitted.record);
     return submitted;
@@ -90,8 +90,8 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   if (request?.state !== "done" || !command) return alreadyRequested(id, gateway);
   const { verb, done } = command.say;
   const ago = duration((await gateway.store.now()) - request.changedAt);
-  const what = lowerFirst(done);
-  const text = md`Not repeated: you ${what} ${name(calledName(request.record.target))} ${ago} ago.`;
+  const verbDone = lowerFirst(done);
+  const text = md`Not repeated: you ${verbDone} ${name(calledName(request.record.target))} ${ago} ago.`;
   const value = JSON.stringify({ request: id });
   const about = calledName(request.record.target);
   const again = { label: `${verb} again`, about, action: "request:again", value };
@@ -215,7 +215,7 @@ export async function alreadyRequested(
 ) {
   const request = await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
-  const what = request && command ? deedOf(request.record, command) : "It";
+  const deed = request && command ? deedOf(request.record, command) : "It";
   const state = request ? stateWords(request.state) : "on record";
-  return say(md`${first} Gatehouse didn't run it again.`, md`${what}: ${state} (${name(id)}).`);
+  return say(md`${first} Gatehouse didn't run it again.`, md`${deed}: ${state} (${name(id)}).`);
 }

@@ -15,7 +15,9 @@ import { placeOf } from "./submit-change.ts";
 export async function submitPicker(act: Act<ViewSubmission>): Promise<void> {
   const { interaction, gateway } = act;
   const read = pickMeta.safeParse(parseJson(interaction.privateMetadata));
-  const command = gateway.commands.find(({ name: one }) => one === read.data?.command);
+  const command = gateway.commands.find(
+    ({ name: commandName }) => commandName === read.data?.command,
+  );
   const target = command && targetArgument(command);
   if (!read.success || !command || !target)
     throw new UserError("This form no longer works. Please run the command again.");

@@ -33,7 +33,7 @@ export async function suggest(
         .map(({ id, name, type, status }) => option(id, name, `${type}, ${status}`));
     }
     case "region": {
-      const options = (await regionsKnown(gateway)).map((one) => option(one, one));
+      const options = (await regionsKnown(gateway)).map((region) => option(region, region));
       const unknown = option(typed, typed, "Nothing that Gatehouse knows is there");
       return fitting(typed, options, unknown);
     }
@@ -47,15 +47,18 @@ export async function suggest(
 }
 
 export function option(value: string, label: string, description?: string): Suggestion {
-  const one = { label: plain(label, 70), value: value.slice(0, 75) };
-  return description === undefined ? one : { ...one, description: plain(description, 70) };
+  const suggestion = { label: plain(label, 70), value: value.slice(0, 75) };
+  return description === undefined
+    ? suggestion
+    : { ...suggestion, description: plain(description, 70) };
 }
 
 /** The options that contain the typed text, then the typed text itself, because it may be new. */
 export function fitting(typed: string, options: readonly Suggestion[], asTyped: Suggestion) {
-  const found = options
+  const matching = options
     .filter(({ label, value }) => fold(`${label} ${value}`).includes(fold(typed)))
     .slice(0, maxOptions);
-  const isNew = typed !== "" && typed.length <= 60 && !found.some(({ value }) => value === typed);
-  return isNew ? [...found, asTyped] : found;
+  const isNew =
+    typed !== "" && typed.length <= 60 && !matching.some(({ value }) => value === typed);
+  return isNew ? [...matching, asTyped] : matching;
 }

@@ -44,11 +44,11 @@ export function seenBy(
     scope: async () => scopeOfPerson(policy, await person(), ourTeamId),
     /** True for the requester, and for a person who may vote on the request. */
     async mayReadAnyway({ record }) {
-      const one = await person();
-      if (record.requester.id === one.id) return true;
+      const reader = await person();
+      if (record.requester.id === reader.id) return true;
       const needs =
-        record.approval && isFullMember(one, ourTeamId) ? needsOf(policy, record.approval) : [];
-      return needs.some((need) => mayMeet(need, one));
+        record.approval && isFullMember(reader, ourTeamId) ? needsOf(policy, record.approval) : [];
+      return needs.some((need) => mayMeet(need, reader));
     },
   };
   return seenFrom(viewer, gateway);
@@ -63,7 +63,7 @@ export function seenByService(view: readonly string[], gateway: GatewayContext):
 
 async function filterSeen<T>(
   all: readonly T[],
-  isSeen: (one: T) => Promise<boolean>,
+  isSeen: (record: T) => Promise<boolean>,
 ): Promise<T[]> {
   const seen = await Promise.all(all.map(isSeen));
   return all.filter((_, index) => seen[index]);
@@ -92,17 +92,17 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const getMany: JournalReads["getMany"] = async (ids) =>
     filterSeen(await store.getMany(ids), mayRead);
   async function idsSeen(ids: readonly string[]): Promise<string[]> {
-    const found: string[] = [];
+    const seen: string[] = [];
     for (const batch of batches(ids))
-      found.push(...(await getMany(batch)).map(({ record }) => record.id));
-    return found;
+      seen.push(...(await getMany(batch)).map(({ record }) => record.id));
+    return seen;
   }
   const recentIds: JournalReads["recentIds"] = async (filter, most) => {
     const ids = await store.recentIds(filter, maxRead);
-    const found: string[] = [];
-    for (let from = 0; from < ids.length && found.length < most; from += readAtOnce)
-      found.push(...(await idsSeen(ids.slice(from, from + readAtOnce))));
-    return found.slice(0, most);
+    const seen: string[] = [];
+    for (let from = 0; from < ids.length && seen.length < most; from += readAtOnce)
+      seen.push(...(await idsSeen(ids.slice(from, from + readAtOnce))));
+    return seen.slice(0, most);
   };
   /** The type makes sure that no read of the journal bypasses the view. */
   const reads: JournalReads = {

@@ -53,7 +53,8 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
     interaction.ephemeral ||
     isDirect(interaction) ||
     [card, formerCard].some(
-      (one) => one?.channelId === interaction.channelId && one.ts === interaction.messageTs,
+      (message) =>
+        message?.channelId === interaction.channelId && message.ts === interaction.messageTs,
     );
   if (!isItsCard) return refuse("another-message", forged, request);
   if (interaction.action !== "vote:deny") refuseUnderOldPolicy(gateway);
@@ -110,12 +111,12 @@ export const denialCallback = "denial";
 
 export function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalView {
   const { requester, id } = record;
-  const what = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
+  const sentence = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
   const label = `Why? ${requester.name} reads it in the thread.`;
   const reason = textInput("reason", label, { multiline: true, max_length: 500 });
   const labels = { submit: "Give the reason", close: "No reason" };
   const form = { callback: denialCallback, metadata: { request: id }, ...labels };
-  return modal("Denied", [section(what), { ...reason, optional: true }], form);
+  return modal("Denied", [section(sentence), { ...reason, optional: true }], form);
 }
 
 /**
@@ -198,13 +199,13 @@ export function idModal(
 ): ModalView {
   const claimed = callOf(stage)?.answer?.claimed;
   const of = md`the snapshot ${name(input["name"])} of ${name(target.name)} (${name(id)})`;
-  const what = claimed
+  const question = claimed
     ? md`${claimed.by} says that ${of} has this ID. Check in the compute service's own console that it is of this VM: whoever restores it gets what stands under it.`
     : md`Which ID has ${of}? The compute service's own console shows it.`;
   const initial = claimed ? { initial_value: claimed.id } : {};
   const hint = seesAll ? {} : { hint: confirmedLater };
   const made = textInput("made", "ID of the snapshot", { max_length: 200, ...initial, ...hint });
-  const blocks = [section(what), made, checkedInput()];
+  const blocks = [section(question), made, checkedInput()];
   const form = { callback: outcomeCallback, metadata: { request: id, happened: true } };
   const title = claimed ? "Confirm its ID" : "Add its ID";
   return modal(title, blocks, { ...form, submit: "Record it", close: "Back" });
@@ -239,12 +240,12 @@ export function reasonModal(
   const unlocked = locksTarget(command)
     ? md`, and ${name(target.name)} can be changed again`
     : md``;
-  const what = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name${unlocked}.`;
+  const consequence = md`${command.name} of ${name(target.name)} (${name(id)}) will be recorded as ${result} in your name${unlocked}.`;
   const reason = checkedInput();
   const needed = "Without it, it can't be restored by its name.";
   const hint = made !== "snapshot" ? "If you see it." : seesAll ? needed : confirmedLater;
   const madeId = textInput("made", `ID of the ${made}`, { hint, max_length: 200 });
-  const blocks = [section(what), ...(made ? [{ ...madeId, optional: true }] : []), reason];
+  const blocks = [section(consequence), ...(made ? [{ ...madeId, optional: true }] : []), reason];
   const labels = { submit: "Record it", close: "Back" };
   const form = { callback: outcomeCallback, metadata: { request: id, happened }, ...labels };
   return modal(happened ? "It happened" : "It did not happen", blocks, form);
@@ -268,16 +269,16 @@ export async function recordOutcome(act: BeforeAck<ViewSubmission>) {
   const person = await personOf(act, { fresh: true });
   await authorizeRecording(request, command, person, gateway);
   const made = happened ? String(interaction.values["made"] ?? "").trim() : "";
-  const found = made === "" ? {} : await foundAs(made, request, command, person, gateway);
+  const madeFacts = made === "" ? {} : await foundAs(made, request, command, person, gateway);
   const decidedBy = { id: person.id, name: person.name, reason };
   const id = made === "" ? "" : ` (${made})`;
   const why = `${happened ? "it happened" : "it did not happen"}${id}, says ${person.id}: ${reason}`;
   const { reads, setbacks } = request.stage;
-  const { call = request.stage.call, after } = found;
-  const told = { call, reads, decidedBy };
+  const { call = request.stage.call, after } = madeFacts;
+  const recordedFacts = { call, reads, decidedBy };
   const to: StageIn<"done" | "not-applied"> = happened
-    ? { state: "done", ...told, setbacks, ...(after ? { after } : {}) }
-    : { state: "not-applied", ...told };
+    ? { state: "done", ...recordedFacts, setbacks, ...(after ? { after } : {}) }
+    : { state: "not-applied", ...recordedFacts };
   await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
   return undefined;
 }
@@ -297,9 +298,9 @@ async function recordId(
   await authorizeAddingId(request, command, person, gateway);
   const made = String(interaction.values["made"] ?? "").trim();
   if (made === "") return { errors: { made: "Enter the ID." } };
-  const found = await foundAs(made, request, command, person, gateway);
+  const madeFacts = await foundAs(made, request, command, person, gateway);
   const why = `its ID is ${made}, says ${person.id}: ${reason}`;
-  const to = { ...request.stage, ...found };
+  const to = { ...request.stage, ...madeFacts };
   await orJustChanged(gateway.store.move(request, { to, why, actor: person.id }));
   return undefined;
 }

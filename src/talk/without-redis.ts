@@ -23,7 +23,7 @@ async function answerWithoutRedis(invocation: ReadInvocation, act: Act): Promise
   const { command, input } = invocation;
   const { channelId } = interaction;
   const note = md`⚠️ Redis is unavailable: this answer was read without Redis. Requests in progress aren't shown, and changes don't work until it is back.`;
-  const privately = (said: Message) => reply.privately(withParts(said, context(note)));
+  const privately = (message: Message) => reply.privately(withParts(message, context(note)));
   try {
     const person = await personOf(act);
     const { asking, refused } = mayAsk({ command, input, person, channelId }, gateway);
@@ -62,7 +62,7 @@ export function withoutRedis(
   if (asksForChange(parsed)) return remember({ words: `${sign}${text.trim()}` });
   if (parsed.command.class !== "read") return undefined;
   return (reply) => {
-    const said = replaceCommandWords(interaction, reply, gateway);
-    return answerWithoutRedis(parsed, { interaction, reply: said, gateway });
+    const reworded = replaceCommandWords(interaction, reply, gateway);
+    return answerWithoutRedis(parsed, { interaction, reply: reworded, gateway });
   };
 }

@@ -61,8 +61,8 @@ export const approvals = defineCommand({
     const cells = sorted.map((request) => {
       const { record } = request;
       const command = commandOf(request);
-      const what = command ? deedOf(record, command) : `${record.command} ${record.target.name}`;
-      return [record.id, what, record.requester.name, { at: record.approval?.expiresAt ?? 0 }];
+      const deed = command ? deedOf(record, command) : `${record.command} ${record.target.name}`;
+      return [record.id, deed, record.requester.name, { at: record.approval?.expiresAt ?? 0 }];
     });
     return rowsOverTable(head, drafts.length, rows, (from, room) =>
       table("More that wait", columns, cells.slice(from), room),

@@ -47,9 +47,9 @@ export const audit = defineCommand({
     }
     if (wanted === "export") return exported(trail);
     const meant = wanted === "" ? [{ filter: {}, about: "" }] : await meantBy(wanted, context);
-    const [one] = meant;
-    if (!one || meant.length > 1) return whichOne(wanted, meant);
-    const { filter, about, input = wanted } = one;
+    const [match] = meant;
+    if (!match || meant.length > 1) return whichOne(wanted, meant);
+    const { filter, about, input = wanted } = match;
     return auditPage({ filter, about, input, before }, context);
   },
 });
@@ -132,11 +132,11 @@ async function peopleCalled(
   await learnNames(ids.slice(0, mostLookedUp));
   const isCalled = (called: string | undefined) =>
     called !== undefined && fold(called) === fold(word);
-  const found = ids.filter((id) => isCalled(nameOf(id)));
+  const requesterIds = ids.filter((id) => isCalled(nameOf(id)));
   for (const batch of batches(await journal.recentIds({}, mostRequests)))
     for (const { record } of await journal.getMany(batch))
-      if (isCalled(record.requester.name)) found.push(record.requester.id);
-  return [...new Set(found)];
+      if (isCalled(record.requester.name)) requesterIds.push(record.requester.id);
+  return [...new Set(requesterIds)];
 }
 
 const mostOffered = 10;

@@ -113,7 +113,7 @@ export const canI = defineCommand({
     const skipped = each?.refused.map(({ target }) => calledName(target)) ?? [];
     const frozen = await journal.freezeState();
     const change = permitOfChange(permit);
-    const told = change && targets.length > 0 ? await context.rehearse?.(change) : undefined;
+    const rehearsal = change && targets.length > 0 ? await context.rehearse?.(change) : undefined;
     return sentence(
       lines(
         required === 0
@@ -124,8 +124,8 @@ export const canI = defineCommand({
         skipped.length > 0 &&
           md`It would skip ${firstFew(skipped, maxNamed)}: you can't change ${skipped.length === 1 ? "it" : "those"}.`,
         frozen && md`But all changes are frozen by ${frozen.by}.`,
-        required > 0 && told?.approval,
-        ...(told?.lines ?? []),
+        required > 0 && rehearsal?.approval,
+        ...(rehearsal?.lines ?? []),
       ),
     );
   },

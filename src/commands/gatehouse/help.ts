@@ -36,18 +36,18 @@ export const help = defineCommand({
     const inEmergency = isListed(person, "breakGlass", reading)
       ? reading.emergency?.help
       : undefined;
-    const runnable = commands.filter((one) => reading.mayRun(one));
-    const others = commands.filter((one) => !runnable.includes(one));
+    const runnable = commands.filter((candidate) => reading.mayRun(candidate));
+    const others = commands.filter((candidate) => !runnable.includes(candidate));
     if (command !== undefined && emergencyTopic.test(fold(command)))
       return explainEmergency(reading, inEmergency);
     if (command !== undefined)
       await reading.learnNames(
-        others.flatMap((one) => whoMayRun({ ...reading, command: one }).entries),
+        others.flatMap((other) => whoMayRun({ ...reading, command: other }).entries),
       );
-    const withheld = others.map((one) => ({
-      command: one,
-      ...whoseWords(one, reading),
-      isForEmergencies: inEmergency !== undefined && takesBreakGlass(one),
+    const withheld = others.map((other) => ({
+      command: other,
+      ...whoseWords(other, reading),
+      isForEmergencies: inEmergency !== undefined && takesBreakGlass(other),
     }));
     return renderHelp(runnable, command, exampleOf, inEmergency, withheld);
   },
@@ -64,7 +64,7 @@ function explainEmergency(
     const { message, hint } = noEmergency();
     return sentence(lines(md`${message}`, hintOf(hint)));
   }
-  const names = commands.filter(takesBreakGlass).map((one) => `\`/${one.name}\``);
+  const names = commands.filter(takesBreakGlass).map((command) => `\`/${command.name}\``);
   const where = md`It works with ${hintOf(inList.format(names))}, for one target that is named exactly, in a slash command.`;
   const who = inEmergency
     ? md`You are under ${name("breakGlass")} in gatehouse.yml, so you can use it.`

@@ -67,15 +67,15 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   const { record, state, delivered } = request;
   const link = await linkTo(delivered.card);
   const command = requestable(commands).find(({ name: called }) => called === record.command);
-  const what = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
-  const by = md`requested by ${record.requester.name} ${agoOrAt(record.createdAt, context)} (${name(record.id)})`;
+  const deed = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
+  const asked = md`requested by ${record.requester.name} ${agoOrAt(record.createdAt, context)} (${name(record.id)})`;
   const waits = command && waitingLine(request, command);
   const text = waits
-    ? md`*${what}*, ${by}. ${waits}${openIt(link)}`
-    : md`*${what}*: ${stateWords(state)}, ${by}${openIt(link)}`;
+    ? md`*${deed}*, ${asked}. ${waits}${openIt(link)}`
+    : md`*${deed}*: ${stateWords(state)}, ${asked}${openIt(link)}`;
   if (isShared) return [section(text, whyButton(request))];
-  const said = section(text);
-  if (!command) return [said];
+  const block = section(text);
+  if (!command) return [block];
   const { requester, approval } = record;
   const votes = approval && needsOf(policy, approval);
   const vote = votes && { votes, voter: person, ourTeamId, requester, ...askerIn(record) };
@@ -85,11 +85,11 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
       link,
       since: await changesSince(request, context),
     });
-  if (!mayRun(command, [record.target])) return [said];
+  if (!mayRun(command, [record.target])) return [block];
   const own = cardButtons(request, command, { commands });
   // The card of a request that is about to be sent has no buttons, because they would soon be too late.
   return [
-    said,
+    block,
     ...buttons(own.length === 0 && state === "authorized" ? [cancelButton(request)] : own),
   ];
 }

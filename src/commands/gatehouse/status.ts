@@ -26,9 +26,9 @@ export const status = defineCommand({
         : md`*${bad} of ${rows.length} ${bad === 1 ? "needs" : "need"} attention.*`;
     const shown = rows.slice(0, maxLines).map(({ name: part, ok, detail, advice, since }) => {
       const joined = `${detail}${detail.endsWith(".") ? " " : "; "}${advice}`;
-      const said = isAdministrator && advice ? joined : detail;
+      const words = isAdministrator && advice ? joined : detail;
       const began = since === undefined ? "" : md` (since ${when(since)})`;
-      return md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(said, 400))}${began}`;
+      return md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(words, 400))}${began}`;
     });
     return card({ title, lines: [...shown, ...unmatched] });
   },

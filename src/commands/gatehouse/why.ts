@@ -110,7 +110,8 @@ function needLines(request: StoredRequest): Markdown[] {
   if (!needs) return [];
   const missing = request.state === "draft" ? missingWords(request) : undefined;
   return needs.all.map(({ required, called, who }, index) => {
-    const names = who === undefined ? "" : who.map((one) => one.name).join(", ") || "no one else";
+    const names =
+      who === undefined ? "" : who.map((approver) => approver.name).join(", ") || "no one else";
     const could = names === "" ? "" : `: ${names}`;
     const open = missing && index === needs.all.length - 1 ? ` Still missing: ${missing}.` : "";
     return md`Needs ${needsInWords([{ required, called }])}${could}.${open}`;
@@ -134,8 +135,8 @@ async function requestMeant(
     return last;
   }
   if (requestId.test(words)) {
-    const found = await journal.get(words);
-    if (found) return found;
+    const request = await journal.get(words);
+    if (request) return request;
     throw new UserError(`There is no request ${words}.`, kept);
   }
   // Something that is gone can be found only by its ID.

@@ -75,8 +75,11 @@ export const create = defineCommand({
     ),
   },
   effect: {
-    notNow: ([one]) =>
-      one && { text: `A project called ${one.name} already exists.`, hint: "Choose another name." },
+    notNow: ([namesake]) =>
+      namesake && {
+        text: `A project called ${namesake.name} already exists.`,
+        hint: "Choose another name.",
+      },
     wanted: (now) =>
       now?.length === 1 && now[0]?.status !== "ERROR" && now[0]?.status !== "DELETING",
     mark: (now) => (now?.length ?? 0) > 0,

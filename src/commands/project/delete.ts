@@ -35,7 +35,7 @@ export const deleteProject = defineCommand({
       snapshots.length === 0
         ? md`There are no known snapshots of them.`
         : md`Known snapshots: ${firstFew(
-            snapshots.map((one) => one.name || one.id),
+            snapshots.map((snapshot) => snapshot.name || snapshot.id),
             maxNamed,
           )}.`,
     ],

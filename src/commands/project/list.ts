@@ -49,12 +49,12 @@ export const list = defineCommand({
     const { block, shown } = table(
       "Projects",
       ["Project", "Status", "Type", "Region", "ID"],
-      page.rows.map((one) => [
-        `${statusSign(one.status)} ${one.name}`,
-        one.status,
-        one.type,
-        one.region ?? "",
-        one.id,
+      page.rows.map((project) => [
+        `${statusSign(project.status)} ${project.name}`,
+        project.status,
+        project.type,
+        project.region ?? "",
+        project.id,
       ]),
     );
     const head = md`*${rowsOf(page, shown, ["project", "projects"])}*${within}: ${countByStatus(projects)}`;
@@ -80,11 +80,13 @@ export const list = defineCommand({
 async function selected({ type, status, page }: z.output<typeof args>, { inventory }: ReadContext) {
   await inventory.upToDate();
   const all = await inventory.projects();
-  const projects = all.filter((one) => same(type, one.type) && same(status, one.status));
+  const projects = all.filter(
+    (project) => same(type, project.type) && same(status, project.status),
+  );
   const state = await inventory.state();
   return { all, projects, page: pageOf(projects, byTrouble, page, state), state };
 }
 
-function same(given: string | undefined, is: string): boolean {
-  return given === undefined || fold(given) === fold(is);
+function same(given: string | undefined, value: string): boolean {
+  return given === undefined || fold(given) === fold(value);
 }

@@ -32,16 +32,18 @@ export const show = defineCommand({
   args: z.object({ project: target("project").describe("the project to show") }),
   async answer({ project: words }, context_: ReadContext) {
     const { compute, inventory, resolve, drift, now } = context_;
-    const found = await resolve("project", words);
+    const namedProject = await resolve("project", words);
     let isMarked = false;
     const onMark = () => void (isMarked = true);
-    const project = await unlessUnreachable(compute.projects.get(found.id, { onGaps: onMark }));
-    if (project instanceof ComputeError) return lastKnown(found, project, context_);
+    const project = await unlessUnreachable(
+      compute.projects.get(namedProject.id, { onGaps: onMark }),
+    );
+    if (project instanceof ComputeError) return lastKnown(namedProject, project, context_);
     let gaps: ListGaps | undefined;
     const onGaps = (short: ListGaps) => void (gaps = short);
-    const reading = mayHaveVms(project) ? compute.projects.vms(found.id, { onGaps }) : [];
+    const reading = mayHaveVms(project) ? compute.projects.vms(namedProject.id, { onGaps }) : [];
     const vms = await unlessUnreachable(Promise.resolve(reading));
-    if (vms instanceof ComputeError) return lastKnown(found, vms, context_);
+    if (vms instanceof ComputeError) return lastKnown(namedProject, vms, context_);
     await inventory.note({ project });
     const ids = vms.map(({ id }) => id);
     const failing = await drift.failing(ids);
@@ -100,13 +102,13 @@ export const show = defineCommand({
       const { id } = await resolve("project", words);
       const project = await compute.projects.get(id, { onGaps: () => undefined });
       let short: ListGaps | undefined;
-      const onGaps = (found: ListGaps) => void (short = found);
+      const onGaps = (listGaps: ListGaps) => void (short = listGaps);
       const vms = mayHaveVms(project) ? await compute.projects.vms(id, { onGaps }) : [];
       const gaps = short && gapsWords(short);
       const failing = await drift.failing(vms.map((vm) => vm.id));
-      const its = { projectId: id, projectName: project.name };
-      const said = vms.map((vm) => ({ ...vm, ...its, failsAttestation: failing.get(vm.id) }));
-      return { ...project, vms: said, readAt: isoTime(now()), ...(gaps ? { gaps } : {}) };
+      const owner = { projectId: id, projectName: project.name };
+      const rows = vms.map((vm) => ({ ...vm, ...owner, failsAttestation: failing.get(vm.id) }));
+      return { ...project, vms: rows, readAt: isoTime(now()), ...(gaps ? { gaps } : {}) };
     },
   },
 });

@@ -47,10 +47,10 @@ export const update = defineCommand({
     const specs = isResize({ cpu, memory }) ? { cpu, memory } : undefined;
     return compute.projects.update(project.id, { name, specs });
   },
-  told: (what, before, after) => {
+  told: (targetName, before, after) => {
     const specs = specsChanged(before?.specs, after?.specs);
     if (!before || !after || before.name === after.name)
-      return specs === "" ? undefined : md`Updated ${what}: ${specs}`;
+      return specs === "" ? undefined : md`Updated ${targetName}: ${specs}`;
     return md`Renamed ${named(before.name)} to ${named(after.name)}${specs && `; ${specs}`}`;
   },
   tell: (_before, after, given) =>

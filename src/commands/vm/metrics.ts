@@ -34,18 +34,23 @@ export const metrics = defineCommand({
     const vm = await resolve("vm", words);
     const usage = await compute.vms.metrics(vm.id, period);
     const isEmpty = usage.cpuUsage.length === 0 && usage.memoryUsage.length === 0;
-    const what = isEmpty
+    const title = isEmpty
       ? md`${name(vm.name)} has no samples of CPU or memory for ${name(period)}; it is ${vm.status}.`
       : md`CPU and memory of ${name(vm.name)}, last ${name(period)}.`;
     const now = valuesNow(usage).map(([label, value]) => md`${label} *${shortNumber(value)}*`);
     const values = md`Now: ${dotted(...now)} (unit not given by the service)`;
-    const periodButtons = periods.map((one) => {
-      const label = one === period ? "Refresh" : one;
-      return runButton(label, `vm.metrics:${one}`, { vm: vm.id, period: one }, `of ${vm.name}`);
+    const periodButtons = periods.map((choice) => {
+      const label = choice === period ? "Refresh" : choice;
+      return runButton(
+        label,
+        `vm.metrics:${choice}`,
+        { vm: vm.id, period: choice },
+        `of ${vm.name}`,
+      );
     });
     return card({
-      title: what,
-      push: md`${what} ${usageWords(usage, person.timeZone)}`,
+      title,
+      push: md`${title} ${usageWords(usage, person.timeZone)}`,
       lines: [now.length > 0 && values],
       body: [usageCharts(usage, `${vm.name}, last ${period}`, person.timeZone)],
       ways: [periodButtons, await remedies(vm, reading)],

@@ -23,15 +23,15 @@ export const resize = defineCommand({
   risk: () => [md`⚠️ Resizing restarts the VM: what runs on it is interrupted.`],
   offeredIn: ["RUNNING", "STOPPED"],
   dialog: {
-    fill: (what) => written(specsNow(what)),
-    warn: (what) => {
-      const now = specsNow(what);
-      const { cpu, memory } = what.input;
+    fill: (facts) => written(specsNow(facts)),
+    warn: (facts) => {
+      const now = specsNow(facts);
+      const { cpu, memory } = facts.input;
       return [
         md`CPU ${step(now?.cpu, cpu)}, memory ${step(now?.memory, memory)} (in the compute service's units).`,
         ...doubt("CPU", now?.cpu, cpu),
         ...doubt("memory", now?.memory, memory),
-        ...(what.undoes ? [md`It undoes ${what.undoes}.`] : what.isPinned ? [pinned] : []),
+        ...(facts.undoes ? [md`It undoes ${facts.undoes}.`] : facts.isPinned ? [pinned] : []),
       ];
     },
   },
@@ -57,10 +57,10 @@ export const resize = defineCommand({
       return { cpu: String(cpu), memory: String(memory) };
     },
   },
-  told: (what, before, after) => {
+  told: (targetName, before, after) => {
     const changed = specsChanged(before?.specs, after?.specs);
     const stands = after && statusFacts(after.status).isStopped ? "; still stopped" : "";
-    return changed === "" ? undefined : md`Resized ${what}: ${changed}${stands}`;
+    return changed === "" ? undefined : md`Resized ${targetName}: ${changed}${stands}`;
   },
 });
 
@@ -78,11 +78,11 @@ function written(specs: Specs = {}): Record<string, string> {
  * Warns about a number that is at least ten times the current one, or at most a tenth of it,
  * because that is more likely a slip.
  */
-function doubt(what: string, now: number | undefined, wanted: unknown): Markdown[] {
+function doubt(spec: string, now: number | undefined, wanted: unknown): Markdown[] {
   const times = Number(wanted) / (now || Number.NaN);
   if (!(times >= 10 || (times > 0 && times <= 0.1))) return [];
   const factor = times >= 1 ? `${Math.round(times)} times` : `1/${Math.round(1 / times)} of`;
-  return [md`⚠️ *Is ${what} ${wanted} right?* It is ${factor} today's.`];
+  return [md`⚠️ *Is ${spec} ${wanted} right?* It is ${factor} today's.`];
 }
 
 /** `4 → 8`, or only the current value. */

@@ -52,17 +52,17 @@ export const show = defineCommand({
   args: z.object({ vm: target("vm").describe("the VM to show") }),
   async answer({ vm: words }, context_: ReadContext) {
     const { compute, inventory, factsAbout, resolve, journal, commands, policy, now } = context_;
-    const found = await resolve("vm", words);
-    const vm = await unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined }));
-    if (vm instanceof ComputeError) return lastKnown(found, vm, context_);
-    const known = { ...found, status: vm.status, updatedAt: vm.updatedAt };
+    const namedVm = await resolve("vm", words);
+    const vm = await unlessUnreachable(compute.vms.get(namedVm.id, { onGaps: () => undefined }));
+    if (vm instanceof ComputeError) return lastKnown(namedVm, vm, context_);
+    const known = { ...namedVm, status: vm.status, updatedAt: vm.updatedAt };
     const [facts, last] = await Promise.all([
       factsAbout([known], { reader: context_ }),
-      recentRequests({ targetId: found.id, most: readForButtons }, journal).catch(() => []),
+      recentRequests({ targetId: namedVm.id, most: readForButtons }, journal).catch(() => []),
       inventory.note({ vm }),
     ]);
-    const projectName = found.projectName ?? found.projectId;
-    const mayRun = (command: Command) => context_.mayRun(command, [found]);
+    const projectName = namedVm.projectName ?? namedVm.projectId;
+    const mayRun = (command: Command) => context_.mayRun(command, [namedVm]);
     const may = { commands, policy, mayRun };
     const hasWhy = diagnosis.ifAny(context_) !== undefined;
     const state = { vm, facts, last, hasWhy };
@@ -227,6 +227,8 @@ function changeButtons(
       : askOnce({ ...base, style: "danger" }, command, targetOfVm(vm, projectName), policy);
   };
   const of = (...classes: readonly string[]) =>
-    classes.flatMap((one) => offered.filter((command) => command.class === one).map(specOf));
+    classes.flatMap((commandClass) =>
+      offered.filter((command) => command.class === commandClass).map(specOf),
+    );
   return [of("change"), of("disrupt", "destroy")];
 }
