@@ -18,7 +18,7 @@ import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
-import type { Follow } from "../monitor/news.ts";
+import type { Follow, News } from "../monitor/news.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
 import type { Pending } from "../redis/pending.ts";
@@ -72,6 +72,8 @@ export interface Feature {
 
 /** What a started feature contributes to its process, with its own state in closures. */
 export interface RunningFeature {
+  /** What the feature does when something happens in this process (`Happenings`). */
+  on?: Partial<FeatureHooks>;
   /** Services that the feature's commands answer from. */
   services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
   /**
@@ -135,32 +137,6 @@ export interface RunningFeature {
   beforeRequest?: Contributions["beforeRequest"];
   /** Buttons that the feature offers beside a refusal (`Contributions.offersAtRefusal`). */
   offersAtRefusal?: Contributions["offersAtRefusal"];
-  /**
-   * Called when a request was made, and again when it has ended, because a message of the feature
-   * may have made it. Idempotent.
-   */
-  afterRequest?(request: MadeRequest): Promise<unknown>;
-  /**
-   * Called at least once when a request has ended, before its result is posted, to keep what
-   * outlives it. Idempotent.
-   */
-  afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
-  /** Called when a VM's evidence was appraised, for any reason. Never rejects. */
-  afterAppraisal?(vm: NamedVm, appraisal: Appraisal): Promise<void>;
-  /**
-   * Called when a channel shows a result that says that a VM fails attestation, with the failure's
-   * mark (`failureMark`). It isn't called when the process dies right after the post. Never rejects.
-   */
-  failureTold?(vm: { id: string }, mark: string): Promise<void>;
-  /** Tells other channels about an ended request, after its own messages are posted. Idempotent. */
-  tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
-  /** Called at least once for each event on VMs and for each change. */
-  follow?: Follow;
-  /**
-   * Called at least once when changes were frozen or allowed again, because the feature's messages
-   * now offer something else.
-   */
-  afterFreeze?(): Promise<unknown>;
   /** Routes that the feature adds to the API for programs. */
   routes?(behind: Behind): readonly Route[];
   /** OpenAPI's description of these routes. */
@@ -168,6 +144,42 @@ export interface RunningFeature {
   /** Tools that agents can call over MCP. */
   tools?: readonly AgentTool[];
 }
+
+/** What a process tells its features, and what it tells of each. Only these are hooks. */
+export interface Happenings {
+  /**
+   * A request was made. Told again for a duplicate of it, and not at all when the process dies in
+   * between; `requestEnded` follows in any case.
+   */
+  requestMade: [request: MadeRequest];
+  /**
+   * A request ended, and its result isn't posted yet. Told at least once, and again when the
+   * outcome changes: a hook keeps what outlives the request, and is idempotent.
+   */
+  requestEnded: [request: StoredRequest, command: ChangeCommand];
+  /**
+   * A request ended with a change (`isToldElsewhere`), and all of its own messages are posted. Told
+   * at least once.
+   */
+  resultPosted: [request: StoredRequest, command: ChangeCommand];
+  /**
+   * A channel shows a result that says that a VM fails attestation, with the failure's mark
+   * (`failureMark`). Not told when the process dies right after the post. A hook never rejects.
+   */
+  failurePosted: [vm: { id: string }, mark: string];
+  /** A VM's evidence was appraised, for any reason. A hook never rejects. */
+  appraised: [vm: NamedVm, appraisal: Appraisal];
+  /** VMs went to ERROR or left it, or fail attestation. Told at least once for each event. */
+  troubleChanged: [news: readonly News[]];
+  /**
+   * Changes were frozen or allowed again, so messages now offer something else. Told at least once.
+   */
+  freezeChanged: [];
+}
+
+export type FeatureHooks = {
+  [Name in keyof Happenings]: (...happened: Happenings[Name]) => Promise<unknown>;
+};
 
 /** Steps on pending IDs. Any worker takes them, and any process can add an ID. */
 export interface WorkerSteps {
@@ -224,7 +236,7 @@ export interface Layers {
   now(): number;
   /** Repeats a task in this process until it stops. */
   repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
-  /** Tells all features what happened to VMs or was changed. */
+  /** Tells all features which trouble of VMs began or ended. */
   follow: Follow;
   /** Aborted when this process stops, so that long reads end. */
   stopping: AbortSignal;

@@ -127,7 +127,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
 
   const drift = createDriftRecords(redis, key);
   const appraiser = withAppraisalsTold(judge, (vm, appraisal) =>
-    running.afterAppraisal(vm, appraisal),
+    running.emit("appraised", vm, appraisal),
   );
   const attestationNote = createAttestationNote({
     config,
@@ -166,7 +166,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     namesOf,
     personName: async (id) => (await people.person(id, identity.known().teamId)).name,
     repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
-    follow: (news) => running.follow(news),
+    follow: (news) => running.emit("troubleChanged", news),
     stopping: stopping.signal,
     editMs: timing.editMs,
   });
@@ -196,7 +196,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       observe(results);
       if (!isChannel(channelId)) return;
       for (const { request, note } of results)
-        if (note?.failure) void running.failureTold(request.record.target, note.failure.mark);
+        if (note?.failure)
+          void running.emit("failurePosted", request.record.target, note.failure.mark);
     },
   };
   const requests = requestSource({
@@ -206,11 +207,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     emergency: running.emergency,
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     factsAfter: (request) => factsAfter(request, { sources: running.facts, log, now: clock.now() }),
-    tellElsewhere: running.tellElsewhere,
+    tellElsewhere: (request, command) => running.emit("resultPosted", request, command),
     recordResults: async (request, command) => {
       await noteOutcome(request, command, inventory);
-      await running.afterResult(request, command);
-      await running.afterRequest(request.record);
+      await running.emit("requestEnded", request, command);
     },
   });
   const sources = [requests, sharedCardSource(posting), ...running.messages, notices.source];
@@ -228,7 +228,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     config,
     namesOf,
     tellStopped,
-    changed: running.afterFreeze,
+    changed: () => running.emit("freezeChanged"),
   });
   const delivering = await startDelivery({
     ...on,

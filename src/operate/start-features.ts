@@ -1,11 +1,13 @@
 import type { Behind, OpenApiPaths } from "../api/api-context.ts";
-import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
-import type { Follow } from "../monitor/news.ts";
+import type {
+  Feature,
+  FeatureHooks,
+  Happenings,
+  Layers,
+  RunningFeature,
+  Untold,
+} from "../features/define-feature.ts";
 import { createEvents } from "../core/events/read-events.ts";
-import type { ChangeCommand } from "../registry/define.ts";
-import type { NamedVm } from "../attestation/pins.ts";
-import type { Appraisal } from "../attestation/appraise.ts";
-import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { Contributions } from "../talk/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
@@ -24,8 +26,19 @@ export function startFeatures(
   for (const feature of features) running.push(feature.start?.(on) ?? {});
   const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
     running.flatMap((feature) => part(feature) ?? []);
-  const afterRequest: Contributions["requestMade"] = async (request) =>
-    void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
+
+  /** Tells all features at once what happened. Rejects when one of them couldn't take it in. */
+  async function emit<Name extends keyof Happenings>(
+    name: Name,
+    ...happened: Happenings[Name]
+  ): Promise<void> {
+    const hooks = running.flatMap(({ on: hooksOf }): FeatureHooks[Name][] => {
+      const hook = hooksOf?.[name];
+      return hook ? [hook] : [];
+    });
+    await Promise.all(hooks.map(async (hook) => hook(...happened)));
+  }
+
   const [homeTab, ...otherTabs] = all((feature) => feature.homeTab && [feature.homeTab]);
   if (otherTabs.length > 0) throw new Error("two features have a Home tab");
   const [several, another] = all((feature) => feature.several && [feature.several]);
@@ -45,7 +58,7 @@ export function startFeatures(
     async beforeRequest(permit, origin, gateway) {
       for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
     },
-    requestMade: afterRequest,
+    requestMade: (request) => emit("requestMade", request),
     offersAtRefusal: (lacked, gateway) =>
       all((feature) => feature.offersAtRefusal?.(lacked, gateway)),
   };
@@ -66,24 +79,7 @@ export function startFeatures(
       ).flat(),
     facts: running.flatMap(({ facts = [] }) => facts),
     status: all(({ status }) => status),
-    afterRequest,
-    follow: (async (news) =>
-      void (await Promise.all(
-        running.map(async (feature) => feature.follow?.(news)),
-      ))) satisfies Follow,
-    async tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void> {
-      await Promise.all(running.map(async (feature) => feature.tellElsewhere?.(request, command)));
-    },
-    async afterResult(request: StoredRequest, command: ChangeCommand) {
-      await Promise.all(running.map(async (feature) => feature.afterResult?.(request, command)));
-    },
-    async afterAppraisal(vm: NamedVm, appraisal: Appraisal): Promise<void> {
-      await Promise.all(running.map(async (feature) => feature.afterAppraisal?.(vm, appraisal)));
-    },
-    async failureTold(vm: { id: string }, mark: string): Promise<void> {
-      await Promise.all(running.map(async (feature) => feature.failureTold?.(vm, mark)));
-    },
-    afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),
+    emit,
     untold: async (): Promise<readonly Untold[]> =>
       (await Promise.all(running.map(async (feature) => (await feature.untold?.()) ?? []))).flat(),
     routes: (behind: Behind) => all(({ routes }) => routes?.(behind)),

@@ -73,8 +73,10 @@ describe("a feature", () => {
       name: "parcels",
       start: () => ({
         presses: { parcel: nothing },
-        afterRequest: async ({ id }) => void heard.push(id),
-        afterFreeze: async () => void heard.push("freeze"),
+        on: {
+          requestMade: async ({ id }) => void heard.push(id),
+          freezeChanged: async () => void heard.push("freeze"),
+        },
         untold: async () => [{ by: "red", words: ["parcel", "parcels"] }],
       }),
     });
@@ -83,7 +85,7 @@ describe("a feature", () => {
     const origin = { kind: "typed", interaction: "1" } as const;
     const made = { id: "r-1", origin, command: "vm restart", target: vmTarget("web-1") };
     await running.contributed.requestMade({ ...made, createdAt: 1 });
-    await running.afterFreeze();
+    await running.emit("freezeChanged");
     expect(heard).toEqual(["r-1", "freeze"]);
     expect(Object.keys(running.contributed.presses)).toEqual(["parcel"]);
     expect(await running.untold()).toHaveLength(1);

@@ -1,6 +1,7 @@
 import { readStoredPolicy } from "../../audit/stored-policy.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import { isChange } from "../../registry/define.ts";
+import type { MadeRequest } from "../../talk/contributions.ts";
 import { isRemedy } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
@@ -61,6 +62,16 @@ export const alerts = defineFeature({
 
     const part = alertPart({ ...on, alerts: groups });
 
+    /** Notes a request on the alerts that it tries to end. */
+    async function noteAttempt(made: MadeRequest): Promise<void> {
+      const { id, origin, command, target, createdAt } = made;
+      if (origin.kind === "alert") return groups.note(origin.alert, id);
+      // Whoever changes a VM that an alert names tries to end it, wherever they ask for that.
+      const change = on.commands.find(({ name }) => name === command);
+      if (!change || !isChange(change) || !isRemedy(change)) return;
+      for (const alert of await part.firingOn(target.id, createdAt)) await groups.note(alert, id);
+    }
+
     return {
       presses: { alert: pressAlert(groups, remedies) },
       messages: [
@@ -86,16 +97,15 @@ export const alerts = defineFeature({
           words: ["alert group", "alert groups"],
         }));
       },
-      async afterRequest({ id, origin, command, target, createdAt }) {
-        if (origin.kind === "alert") return groups.note(origin.alert, id);
-        // Whoever changes a VM that an alert names tries to end it, wherever they ask for that.
-        const change = on.commands.find(({ name }) => name === command);
-        if (!change || !isChange(change) || !isRemedy(change)) return;
-        for (const alert of await part.firingOn(target.id, createdAt)) await groups.note(alert, id);
+      on: {
+        requestMade: noteAttempt,
+        async requestEnded({ record }) {
+          await noteAttempt(record);
+          // The last change of its VM is on the message of an alert.
+          await groups.touchOn(record.target.id);
+        },
+        freezeChanged: groups.refresh,
       },
-      // The last change of its VM is on the message of an alert.
-      afterResult: ({ record }) => groups.touchOn(record.target.id),
-      afterFreeze: groups.refresh,
       status: [{ name: "Alerts", find: refusals.find }],
       routes: (behind) => [alertRoute(groups, refusals, behind)],
     };

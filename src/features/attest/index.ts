@@ -50,8 +50,7 @@ export const attestation = defineFeature({
     });
     return {
       schedules: createMonitor([probe]).schedules,
-      afterAppraisal: rememberVerdicts(telling),
-      failureTold: withdrawTold(telling),
+      on: { appraised: rememberVerdicts(telling), failurePosted: withdrawTold(telling) },
       digest: driftInDigests(records),
       facts: attestationFacts({ records, appraiser: on.appraiser }),
       events: attestationEvents,

@@ -25,13 +25,19 @@ export const breakGlass = defineFeature({
       answeredForAll: [signAction],
       forms: { [reviewCallback]: { beforeAck: (act) => signReview(act, reviews) } },
       digest: reviewsInDigests({ ...on, reviews }),
-      async afterRequest(made) {
-        if (!isReviewed(made)) return;
-        const request = await store.get(made.id);
-        const command = changes.find(({ name }) => name === request?.record.command);
-        if (request && command) await openReview(request, command, { ...on, reviews });
+      on: {
+        async requestMade(made) {
+          if (!isReviewed(made)) return;
+          const request = await store.get(made.id);
+          const command = changes.find(({ name }) => name === request?.record.command);
+          if (request && command) await openReview(request, command, { ...on, reviews });
+        },
+        async requestEnded(request, command) {
+          // The process that made the request may have died before it opened the review.
+          if (isReviewed(request.record)) await openReview(request, command, { ...on, reviews });
+          await tellEnd(request, command, tellAudit);
+        },
       },
-      afterResult: (request, command) => tellEnd(request, command, tellAudit),
     };
   },
 });

@@ -1,5 +1,6 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { placeFindings } from "../../core/permit/place-findings.ts";
+import type { MadeRequest } from "../../talk/contributions.ts";
 import { defineFeature } from "../define-feature.ts";
 import { proposingOf } from "../proposing.ts";
 import { askOthers } from "./ask-others.ts";
@@ -18,6 +19,12 @@ export const proposals = defineFeature({
   needs: ["config", "log", "redis", "key", "store", "changes", "attestationNote", "web", "at"],
   start(on) {
     const all = createProposals(on.redis, on.key, on.at);
+
+    /** Shows on the card of a proposal what became of its request. */
+    async function redrawFor({ origin }: MadeRequest): Promise<void> {
+      if (origin.kind === "proposal") await all.redraw(origin.proposal);
+    }
+
     return {
       services: [proposalsOf.providedBy(all), proposingOf.providedBy({ propose: askOthers })],
       presses: { "proposal:run": runProposal, "proposal:dismiss": askDismissal },
@@ -31,10 +38,11 @@ export const proposals = defineFeature({
         }));
       },
       beforeRequest: takeProposal,
-      async afterRequest({ origin }) {
-        if (origin.kind === "proposal") await all.redraw(origin.proposal);
+      on: {
+        requestMade: redrawFor,
+        requestEnded: ({ record }) => redrawFor(record),
+        freezeChanged: all.refresh,
       },
-      afterFreeze: all.refresh,
       routes: proposalRoutes,
       paths: proposalPaths,
       tools: proposalTools,

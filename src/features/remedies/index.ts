@@ -1,3 +1,4 @@
+import type { MadeRequest } from "../../talk/contributions.ts";
 import { isRemedy } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
 import { remedyPart } from "./advise.ts";
@@ -17,34 +18,39 @@ export const remedies = defineFeature({
     const { changes } = on;
     const all = createRemedies(on.redis, on.key);
     const alerts = () => on.running().find((feature) => feature.alerts)?.alerts;
+
+    /** Follows an attempt to end an alert. What is followed already is only woken. */
+    async function followAttempt(made: MadeRequest): Promise<void> {
+      const { id, origin, command, target, createdAt } = made;
+      // The alert's time begins when the request has ended.
+      if (await all.get(id)) return all.touch(id);
+      const change = changes.find(({ name }) => name === command);
+      if (!change || !isRemedy(change)) return;
+      // A change that was asked for elsewhere is an attempt to end what fired on its VM first.
+      const alert =
+        origin.kind === "alert"
+          ? origin.alert
+          : (await alerts()?.firingOn(target.id, createdAt))?.[0];
+      if (alert === undefined) return;
+      const told = await alerts()?.find(alert, target.id);
+      const fired = told?.alerts.filter(({ state }) => state === "firing") ?? [];
+      if (fired.length === 0) return;
+      await all.follow({
+        request: id,
+        alert,
+        vmId: target.id,
+        project: { id: target.projectId, name: target.projectName },
+        command,
+        fired: Object.fromEntries(fired.map(({ name, since }) => [name, since])),
+      });
+    }
+
     return {
+      on: { requestMade: followAttempt, requestEnded: ({ record }) => followAttempt(record) },
       messages: [remedySource({ ...on, remedies: all, alerts })],
       facts: remedyFacts({ ...on, remedies: all, alerts }),
       remedies: remedyPart({ remedies: all, changes }),
       events: remedyEvents(on.personName),
-      async afterRequest({ id, origin, command, target, createdAt }) {
-        // It is called again at the end of the request, which is when the alert's time begins.
-        if (await all.get(id)) return all.touch(id);
-        const change = changes.find(({ name }) => name === command);
-        if (!change || !isRemedy(change)) return;
-        // A change that was asked for elsewhere is an attempt to end what fired on its VM first.
-        const alert =
-          origin.kind === "alert"
-            ? origin.alert
-            : (await alerts()?.firingOn(target.id, createdAt))?.[0];
-        if (alert === undefined) return;
-        const told = await alerts()?.find(alert, target.id);
-        const fired = told?.alerts.filter(({ state }) => state === "firing") ?? [];
-        if (fired.length === 0) return;
-        await all.follow({
-          request: id,
-          alert,
-          vmId: target.id,
-          project: { id: target.projectId, name: target.projectName },
-          command,
-          fired: Object.fromEntries(fired.map(({ name, since }) => [name, since])),
-        });
-      },
     };
   },
 });

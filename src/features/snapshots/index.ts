@@ -24,7 +24,9 @@ export const snapshots = defineFeature({
       digest: snapshotsInDigests(on),
       schedules: [{ name: "snapshots-kept", repeat: { every: dayMs }, run: keepSeen }],
       pickers: { snapshot: pickSnapshot },
-      afterResult: (request, command) => keepSnapshots(request, command, { ...on, attestation }),
+      on: {
+        requestEnded: (request, command) => keepSnapshots(request, command, { ...on, attestation }),
+      },
     };
   },
 });

@@ -19,14 +19,16 @@ export const subscriptions = defineFeature({
     return {
       services: [subscriptionsOf.providedBy(all)],
       messages: [feeds.source],
-      follow: all.follow,
-      tellElsewhere: (request, command) =>
-        tellElsewhere(request, command, {
-          projectName,
-          attestationNote,
-          linkTo: (message) => linkTo(message, { web }),
-          follow: all.follow,
-        }),
+      on: {
+        troubleChanged: all.follow,
+        resultPosted: (request, command) =>
+          tellElsewhere(request, command, {
+            projectName,
+            attestationNote,
+            linkTo: (message) => linkTo(message, { web }),
+            follow: all.follow,
+          }),
+      },
     };
   },
 });
