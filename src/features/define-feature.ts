@@ -8,7 +8,6 @@ import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
-import type { AlertPart, RemedyPart } from "./alert-part.ts";
 import type { DigestPart, HandoverPart } from "./digest-part.ts";
 import type { HomePart } from "./home-part.ts";
 import type { FactSource } from "../core/facts/fact.ts";
@@ -24,28 +23,19 @@ import type { Schedule } from "../queue/schedules.ts";
 import type { Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
-import type { ServiceKey } from "../registry/service-key.ts";
+import type { Provided, Services } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../core/deliver/after-result.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { WorkerContext } from "../core/perform/worker-context.ts";
 import type { MadeRequest } from "../talk/contributions.ts";
-import type {
-  Contributions,
-  HomeTab,
-  FormHandler,
-  Picker,
-  PressHandler,
-  Rehearsal,
-  SeveralHandler,
-} from "../talk/gateway-context.ts";
+import type { FormHandler, Picker, PressHandler } from "../talk/gateway-context.ts";
 import type { Source } from "../core/deliver/deliver.ts";
 import type { Announce, OwedNotices } from "../core/deliver/notices.ts";
 import type { Web } from "../slack/web.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Message } from "../messages/blocks.ts";
-import type { EmergencyWords } from "../registry/emergency.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 
@@ -74,8 +64,8 @@ export interface Feature {
 export interface RunningFeature {
   /** What the feature does when something happens in this process (`Happenings`). */
   on?: Partial<FeatureHooks>;
-  /** Services that the feature's commands answer from. */
-  services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
+  /** What it provides to its own commands, to the core, and to other features, under typed keys. */
+  services?: readonly Provided[];
   /**
    * Handlers of the feature's buttons, keyed by action, or by the word before the colon to handle
    * all actions that begin with it.
@@ -87,18 +77,6 @@ export interface RunningFeature {
   forms?: Readonly<Record<string, FormHandler>>;
   /** Loaders of options, keyed by the name that an argument's `picker` gives. */
   pickers?: Readonly<Record<string, Picker>>;
-  /** Handles a command that names several VMs. At most one feature has this. */
-  several?: SeveralHandler;
-  /**
-   * Words for changes that skip approvals. At most one feature has this; without it, no change can
-   * skip them.
-   */
-  emergency?: EmergencyWords;
-  /**
-   * Answers “What would happen?” in forms and `can-i`. At most one feature has this; without it,
-   * forms have no such button.
-   */
-  rehearsal?: Rehearsal;
   /** What the feature knows now of targets. Whatever tells of a target shows it. */
   facts?: FactSource;
   /** Sources of messages that the feature owes to Slack. Each process delivers them. */
@@ -112,31 +90,18 @@ export interface RunningFeature {
    * time.
    */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
-  /** The Home tab. At most one feature has this. */
-  homeTab?: HomeTab;
   /** The feature's part of the Home tab. */
   home?: HomePart;
   /** The feature's lines in digests and handovers. */
   digest?: DigestPart;
   /** What a handover lists of it beside what runs. */
   handover?: HandoverPart;
-  /** What it tells of alerts. At most one feature has this. */
-  alerts?: AlertPart;
-  /** What it adds to the messages of alerts about what helped before. At most one feature has this. */
-  remedies?: RemedyPart;
   /** The events that it tells from its own audit records. */
   events?: EventSource;
   /** Its lines of `/gatehouse status`. */
   status?: readonly StatusPart[];
   /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */
   untold?(): Promise<readonly Untold[]>;
-  /**
-   * Called right before a request is made, to mark what it is made of as used. Throws UserError if
-   * the request may no longer be made.
-   */
-  beforeRequest?: Contributions["beforeRequest"];
-  /** Buttons that the feature offers beside a refusal (`Contributions.offersAtRefusal`). */
-  offersAtRefusal?: Contributions["offersAtRefusal"];
   /** Routes that the feature adds to the API for programs. */
   routes?(behind: Behind): readonly Route[];
   /** OpenAPI's description of these routes. */
@@ -246,6 +211,8 @@ export interface Layers {
   namesOf(ids: readonly string[]): Promise<NameOf>;
   /** Resolves the name of a person by their user ID. */
   personName(userId: string): Promise<string>;
+  /** What all features of this process provide, once each was started. */
+  services: Services;
   /** Resolves a project's present name by its ID; undefined when it isn't known. */
   projectName(id: string): Promise<string | undefined>;
   /**

@@ -14,6 +14,7 @@ import { createQueues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
+import { emergencyWordsOf } from "../registry/emergency.ts";
 import {
   type ToldResult,
   createAttestationNote,
@@ -204,7 +205,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     ...posting,
     namesOf,
     hasWorker: async () => (await countWorkers(redis, key)) > 0,
-    emergency: running.emergency,
+    emergency: emergencyWordsOf.ifAny(running),
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     factsAfter: (request) => factsAfter(request, { sources: running.facts, log, now: clock.now() }),
     tellElsewhere: (request, command) => running.emit("resultPosted", request, command),
@@ -286,7 +287,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     /** Aborted when the process stops, to end long reads. */
     stopping,
     commands,
-    services: new Map<symbol, unknown>(running.services),
+    services: running.services,
     tell,
     announce,
     answerNotices: notices.answer,

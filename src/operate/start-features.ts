@@ -8,6 +8,7 @@ import type {
   Untold,
 } from "../features/define-feature.ts";
 import { createEvents } from "../core/events/read-events.ts";
+import { addServices } from "../registry/service-key.ts";
 import type { Contributions } from "../talk/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
@@ -15,15 +16,20 @@ export type RunningFeatures = ReturnType<typeof startFeatures>;
 /** Starts each feature, and combines their contributions. */
 export function startFeatures(
   features: readonly Feature[],
-  layers: Omit<Layers, "running" | "events">,
+  layers: Omit<Layers, "running" | "events" | "services">,
 ) {
+  const services = new Map<symbol, unknown>();
   const running: RunningFeature[] = [];
   const events = createEvents({
     ...layers,
     sources: () => running.flatMap((feature) => feature.events ?? []),
   });
-  const on = { ...layers, events, running: () => running };
+  const on = { ...layers, events, services, running: () => running };
   for (const feature of features) running.push(feature.start?.(on) ?? {});
+  addServices(
+    services,
+    running.flatMap((feature) => feature.services ?? []),
+  );
   const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
     running.flatMap((feature) => part(feature) ?? []);
 
@@ -39,33 +45,16 @@ export function startFeatures(
     await Promise.all(hooks.map(async (hook) => hook(...happened)));
   }
 
-  const [homeTab, ...otherTabs] = all((feature) => feature.homeTab && [feature.homeTab]);
-  if (otherTabs.length > 0) throw new Error("two features have a Home tab");
-  const [several, another] = all((feature) => feature.several && [feature.several]);
-  if (another) throw new Error("two features handle commands that name several VMs");
-  const [rehearsal, second] = all((feature) => feature.rehearsal && [feature.rehearsal]);
-  if (second) throw new Error("two features rehearse changes");
-  const [emergency, other] = all((feature) => feature.emergency && [feature.emergency]);
-  if (other) throw new Error("two features let changes skip approvals");
   const contributed: Contributions = {
     pickers: merged(running.map(({ pickers = {} }) => pickers)),
     presses: merged(running.map(({ presses = {} }) => presses)),
     forms: merged(running.map(({ forms = {} }) => forms)),
     answeredForAll: all(({ answeredForAll }) => answeredForAll),
-    several,
-    rehearsal,
-    homeTab,
-    async beforeRequest(permit, origin, gateway) {
-      for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
-    },
     requestMade: (request) => emit("requestMade", request),
-    offersAtRefusal: (lacked, gateway) =>
-      all((feature) => feature.offersAtRefusal?.(lacked, gateway)),
   };
   return {
     contributed,
-    emergency,
-    services: all(({ services }) => services),
+    services,
     messages: all(({ messages }) => messages),
     pending: all(({ pending }) => pending),
     steps: all(({ steps }) => steps),

@@ -144,7 +144,6 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         await startGateway({
           ...on,
           contributed: on.features.contributed,
-          emergency: on.features.emergency,
           identity,
           receive,
           status: lines,

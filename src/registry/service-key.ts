@@ -1,20 +1,20 @@
-/**
- * The services of features that a context carries for their commands, without knowing their types.
- */
+/** What features provide, as a context carries it, without knowing the types. */
 export type Services = ReadonlyMap<symbol, unknown>;
 
 export interface WithServices {
   services: Services;
 }
 
-/** A typed key for a service of a feature. */
+/** An entry for `Services`. */
+export type Provided = readonly [key: symbol, service: unknown];
+
+/** A typed key for a service of a feature. Whoever asks for the service owns the key. */
 export interface ServiceKey<Service> {
   /** The service that this context carries. Throws when nothing provides it. */
   (context: WithServices): Service;
   /** The service, or undefined when nothing provides it. */
   ifAny(context: WithServices): Service | undefined;
-  /** An entry for `Services`. */
-  providedBy(service: Service): readonly [symbol, unknown];
+  providedBy(service: Service): Provided;
 }
 
 /**
@@ -35,4 +35,12 @@ export function defineService<Service>(name: string): ServiceKey<Service> {
     ifAny,
     providedBy: (service: Service) => [key, service] as const,
   });
+}
+
+/** Adds what features provide. Throws when two of them provide the same service. */
+export function addServices(services: Map<symbol, unknown>, provided: readonly Provided[]): void {
+  for (const [key, service] of provided) {
+    if (services.has(key)) throw new Error(`two features provide ${key.description}`);
+    services.set(key, service);
+  }
 }

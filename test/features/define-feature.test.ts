@@ -9,6 +9,7 @@ import {
 } from "../../src/features/define-feature.ts";
 import { features } from "../../src/features/index.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
+import { homeTabOf } from "../../src/talk/service-keys.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
 import { vmTarget } from "../core/asking.ts";
 
@@ -99,9 +100,10 @@ describe("a feature", () => {
 
   it("is refused when another one has the Home tab", () => {
     const homeTab = { show: async () => true, pressed: nothing };
-    const one = (name: string) => defineFeature({ name, start: () => ({ homeTab }) });
+    const one = (name: string) =>
+      defineFeature({ name, start: () => ({ services: [homeTabOf.providedBy(homeTab)] }) });
     expect(() => startFeatures([one("a"), one("b")], layers)).toThrow(
-      "two features have a Home tab",
+      "two features provide the Home tab",
     );
   });
 

@@ -2,7 +2,7 @@ import { readStoredPolicy } from "../../audit/stored-policy.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import { isChange } from "../../registry/define.ts";
 import type { MadeRequest } from "../../talk/contributions.ts";
-import { isRemedy } from "../alert-part.ts";
+import { alertPartOf, isRemedy, remedyPartOf } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
 import { alertPart } from "./tell-features.ts";
@@ -42,7 +42,7 @@ export const alerts = defineFeature({
     "announce",
     "owed",
     "repeat",
-    "running",
+    "services",
     "editMs",
   ],
   start(on) {
@@ -51,7 +51,7 @@ export const alerts = defineFeature({
     const calls = createChannelCalls(redis, key);
     const refusals = createRefusals(on);
     on.repeat("alert-refusals", reportEveryMs, refusals.report);
-    const remedies = () => on.running().find((feature) => feature.remedies)?.remedies;
+    const remedies = () => remedyPartOf.ifAny(on);
 
     /** The sources of the policy in force; undefined where this process can't read it. */
     async function sourcesInForce(): Promise<AlertSources | undefined> {
@@ -73,12 +73,12 @@ export const alerts = defineFeature({
     }
 
     return {
-      presses: { alert: pressAlert(groups, remedies) },
+      services: [alertPartOf.providedBy(part)],
+      presses: { alert: pressAlert(groups) },
       messages: [
         alertSource({ ...on, alerts: groups, calls, remedies }),
         heldAlerts({ alerts: groups }),
       ],
-      alerts: part,
       schedules: [
         {
           name: "alerts-unheard",

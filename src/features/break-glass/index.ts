@@ -1,4 +1,5 @@
 import { isReviewed } from "../../core/request/record.ts";
+import { emergencyWordsOf } from "../../registry/emergency.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
 import { defineFeature } from "../define-feature.ts";
 import { emergencyWords } from "./emergency-words.ts";
@@ -18,7 +19,7 @@ export const breakGlass = defineFeature({
     const { store, changes, tellAudit } = on;
     const reviews = createReviews(on.redis, on.key);
     return {
-      emergency: emergencyWords,
+      services: [emergencyWordsOf.providedBy(emergencyWords)],
       presses: {
         [signAction]: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
       },

@@ -7,9 +7,9 @@ import {
   type Act,
   type BeforeAck,
   type GatewayContext,
-  type HomeTab,
   personOf,
 } from "../../talk/gateway-context.ts";
+import type { HomeTab } from "../../talk/service-keys.ts";
 import { press } from "../../talk/press.ts";
 import { replyWithError } from "../../talk/reply-with-error.ts";
 import { textAt } from "../../slack/json.ts";

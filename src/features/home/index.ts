@@ -1,3 +1,4 @@
+import { homeTabOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
 import { createHomeTab } from "./home-tab.ts";
 
@@ -10,6 +11,10 @@ export const home = defineFeature({
   showsHome: true,
   needs: ["running"],
   start: (on) => ({
-    homeTab: createHomeTab(() => on.running().flatMap((feature) => feature.home ?? [])),
+    services: [
+      homeTabOf.providedBy(
+        createHomeTab(() => on.running().flatMap((feature) => feature.home ?? [])),
+      ),
+    ],
   }),
 });

@@ -1,6 +1,7 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { placeFindings } from "../../core/permit/place-findings.ts";
 import type { MadeRequest } from "../../talk/contributions.ts";
+import { requestGuardOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
 import { proposingOf } from "../proposing.ts";
 import { askOthers } from "./ask-others.ts";
@@ -26,7 +27,11 @@ export const proposals = defineFeature({
     }
 
     return {
-      services: [proposalsOf.providedBy(all), proposingOf.providedBy({ propose: askOthers })],
+      services: [
+        proposalsOf.providedBy(all),
+        proposingOf.providedBy({ propose: askOthers }),
+        requestGuardOf.providedBy(takeProposal),
+      ],
       presses: { "proposal:run": runProposal, "proposal:dismiss": askDismissal },
       forms: { [dismissalCallback]: { beforeAck: dismissProposal } },
       messages: [proposalSource({ ...on, commands: on.changes, proposals: all })],
@@ -37,7 +42,6 @@ export const proposals = defineFeature({
           words: ["proposal", "proposals"],
         }));
       },
-      beforeRequest: takeProposal,
       on: {
         requestMade: redrawFor,
         requestEnded: ({ record }) => redrawFor(record),

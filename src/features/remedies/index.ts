@@ -1,5 +1,5 @@
 import type { MadeRequest } from "../../talk/contributions.ts";
-import { isRemedy } from "../alert-part.ts";
+import { alertPartOf, isRemedy, remedyPartOf } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
 import { remedyPart } from "./advise.ts";
 import { createRemedies } from "./remedies.ts";
@@ -13,11 +13,11 @@ import { remedySource } from "./remedy-source.ts";
  */
 export const remedies = defineFeature({
   name: "remedies",
-  needs: ["config", "redis", "key", "store", "changes", "inventory", "running", "personName"],
+  needs: ["config", "redis", "key", "store", "changes", "inventory", "services", "personName"],
   start(on) {
     const { changes } = on;
     const all = createRemedies(on.redis, on.key);
-    const alerts = () => on.running().find((feature) => feature.alerts)?.alerts;
+    const alerts = () => alertPartOf.ifAny(on);
 
     /** Follows an attempt to end an alert. What is followed already is only woken. */
     async function followAttempt(made: MadeRequest): Promise<void> {
@@ -46,10 +46,10 @@ export const remedies = defineFeature({
     }
 
     return {
+      services: [remedyPartOf.providedBy(remedyPart({ remedies: all, changes }))],
       on: { requestMade: followAttempt, requestEnded: ({ record }) => followAttempt(record) },
       messages: [remedySource({ ...on, remedies: all, alerts })],
       facts: remedyFacts({ ...on, remedies: all, alerts }),
-      remedies: remedyPart({ remedies: all, changes }),
       events: remedyEvents(on.personName),
     };
   },

@@ -1,3 +1,4 @@
+import { severalHandlerOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
 import { rolloutSteps } from "./advance-rollout.ts";
 import { confirmRollout } from "./confirm-rollout.ts";
@@ -19,7 +20,7 @@ export const rollouts = defineFeature({
   start({ redis, key, changes, store, editMs, at }) {
     const all = createRollouts(redis, key);
     return {
-      several: proposeRollout(all),
+      services: [severalHandlerOf.providedBy(proposeRollout(all))],
       presses: rolloutPresses(all),
       forms: { [rolloutCallback]: confirmRollout(all) },
       messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
