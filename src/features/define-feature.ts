@@ -8,8 +8,6 @@ import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
-import type { DigestPart, HandoverPart } from "./digest-part.ts";
-import type { HomePart } from "./home-part.ts";
 import type { FactSource } from "../core/facts/fact.ts";
 import type { EventSource } from "../core/events/event.ts";
 import type { Events } from "../core/events/read-events.ts";
@@ -64,8 +62,11 @@ export interface Feature {
 export interface RunningFeature {
   /** What the feature does when something happens in this process (`Happenings`). */
   on?: Partial<FeatureHooks>;
-  /** What it provides to its own commands, to the core, and to other features, under typed keys. */
-  services?: readonly Provided[];
+  /**
+   * What it provides to its own commands, to the core, and to other features, under typed keys:
+   * services, and parts of what others show.
+   */
+  provides?: readonly Provided[];
   /**
    * Handlers of the feature's buttons, keyed by action, or by the word before the colon to handle
    * all actions that begin with it.
@@ -90,18 +91,8 @@ export interface RunningFeature {
    * time.
    */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
-  /** The feature's part of the Home tab. */
-  home?: HomePart;
-  /** The feature's lines in digests and handovers. */
-  digest?: DigestPart;
-  /** What a handover lists of it beside what runs. */
-  handover?: HandoverPart;
   /** The events that it tells from its own audit records. */
   events?: EventSource;
-  /** Its lines of `/gatehouse status`. */
-  status?: readonly StatusPart[];
-  /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */
-  untold?(): Promise<readonly Untold[]>;
   /** Routes that the feature adds to the API for programs. */
   routes?(behind: Behind): readonly Route[];
   /** OpenAPI's description of these routes. */
@@ -155,21 +146,6 @@ export interface WorkerSteps {
   openIds(): Promise<readonly string[]>;
 }
 
-/** A line of `/gatehouse status`. */
-export interface StatusPart {
-  name: string;
-  /** Reads the state of this part. Rejects when it can't be read. */
-  find(): Promise<Finding>;
-}
-
-/** A message that no channel shows yet. */
-export interface Untold {
-  /** The source or service that caused it, as gatehouse.yml names it. */
-  by: string;
-  /** Singular and plural: `alert group`. */
-  words: readonly [one: string, more: string];
-}
-
 /** The layers below features, as this process opened them. A feature names those that it needs. */
 export interface Layers {
   config: Config;
@@ -215,11 +191,6 @@ export interface Layers {
   services: Services;
   /** Resolves a project's present name by its ID; undefined when it isn't known. */
   projectName(id: string): Promise<string | undefined>;
-  /**
-   * All features of this process, after each was started. The Home tab and digests show what others
-   * contribute.
-   */
-  running(): readonly RunningFeature[];
   /** Shortest time between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */

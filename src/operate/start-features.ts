@@ -5,7 +5,6 @@ import type {
   Happenings,
   Layers,
   RunningFeature,
-  Untold,
 } from "../features/define-feature.ts";
 import { createEvents } from "../core/events/read-events.ts";
 import { addServices } from "../registry/service-key.ts";
@@ -16,7 +15,7 @@ export type RunningFeatures = ReturnType<typeof startFeatures>;
 /** Starts each feature, and combines their contributions. */
 export function startFeatures(
   features: readonly Feature[],
-  layers: Omit<Layers, "running" | "events" | "services">,
+  layers: Omit<Layers, "events" | "services">,
 ) {
   const services = new Map<symbol, unknown>();
   const running: RunningFeature[] = [];
@@ -24,11 +23,11 @@ export function startFeatures(
     ...layers,
     sources: () => running.flatMap((feature) => feature.events ?? []),
   });
-  const on = { ...layers, events, services, running: () => running };
+  const on = { ...layers, events, services };
   for (const feature of features) running.push(feature.start?.(on) ?? {});
   addServices(
     services,
-    running.flatMap((feature) => feature.services ?? []),
+    running.flatMap((feature) => feature.provides ?? []),
   );
   const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
     running.flatMap((feature) => part(feature) ?? []);
@@ -67,10 +66,7 @@ export function startFeatures(
         )
       ).flat(),
     facts: running.flatMap(({ facts = [] }) => facts),
-    status: all(({ status }) => status),
     emit,
-    untold: async (): Promise<readonly Untold[]> =>
-      (await Promise.all(running.map(async (feature) => (await feature.untold?.()) ?? []))).flat(),
     routes: (behind: Behind) => all(({ routes }) => routes?.(behind)),
     paths: Object.assign({}, ...running.map(({ paths }) => paths ?? {})) as OpenApiPaths,
     tools: all(({ tools }) => tools),

@@ -37,10 +37,43 @@ export function defineService<Service>(name: string): ServiceKey<Service> {
   });
 }
 
+/** What several features provide under one key, in the order of features. */
+class Parts {
+  readonly all: readonly unknown[];
+
+  constructor(all: readonly unknown[]) {
+    this.all = all;
+  }
+}
+
+/** A typed key for parts of something, of which any number of features provide one. */
+export interface PartsKey<Part> {
+  /** The parts that this context carries, in the order of features. */
+  (context: WithServices): readonly Part[];
+  providedBy(part: Part): Provided;
+}
+
+/**
+ * After `const linesOf = defineParts<Line>("lines")`, `linesOf(context)` are the lines of all
+ * features.
+ */
+export function defineParts<Part>(name: string): PartsKey<Part> {
+  const key = Symbol(name);
+  const of = ({ services }: WithServices): readonly Part[] => {
+    const parts = services.get(key);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only `providedBy` knows the key
+    return parts instanceof Parts ? (parts.all as readonly Part[]) : [];
+  };
+  return Object.assign(of, { providedBy: (part: Part) => [key, new Parts([part])] as const });
+}
+
 /** Adds what features provide. Throws when two of them provide the same service. */
 export function addServices(services: Map<symbol, unknown>, provided: readonly Provided[]): void {
   for (const [key, service] of provided) {
-    if (services.has(key)) throw new Error(`two features provide ${key.description}`);
-    services.set(key, service);
+    const before = services.get(key);
+    if (before instanceof Parts && service instanceof Parts)
+      services.set(key, new Parts([...before.all, ...service.all]));
+    else if (services.has(key)) throw new Error(`two features provide ${key.description}`);
+    else services.set(key, service);
   }
 }

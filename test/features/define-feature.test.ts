@@ -1,13 +1,10 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { commands } from "../../src/commands/index.ts";
-import {
-  type Layers,
-  type RunningFeature,
-  commandsWith,
-  defineFeature,
-} from "../../src/features/define-feature.ts";
+import { type Layers, commandsWith, defineFeature } from "../../src/features/define-feature.ts";
 import { features } from "../../src/features/index.ts";
+import { untoldOf } from "../../src/features/status-part.ts";
+import { defineParts } from "../../src/registry/service-key.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { homeTabOf } from "../../src/talk/service-keys.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
@@ -78,7 +75,7 @@ describe("a feature", () => {
           requestMade: async ({ id }) => void heard.push(id),
           freezeChanged: async () => void heard.push("freeze"),
         },
-        untold: async () => [{ by: "red", words: ["parcel", "parcels"] }],
+        provides: [untoldOf.providedBy(async () => [{ by: "red", words: ["parcel", "parcels"] }])],
       }),
     });
     const idle = defineFeature({ name: "idle" });
@@ -89,7 +86,7 @@ describe("a feature", () => {
     await running.emit("freezeChanged");
     expect(heard).toEqual(["r-1", "freeze"]);
     expect(Object.keys(running.contributed.presses)).toEqual(["parcel"]);
-    expect(await running.untold()).toHaveLength(1);
+    expect(await Promise.all(untoldOf(running).map((list) => list()))).toHaveLength(1);
   });
 
   it("is refused when another one has a button of the same name", () => {
@@ -101,25 +98,27 @@ describe("a feature", () => {
   it("is refused when another one has the Home tab", () => {
     const homeTab = { show: async () => true, pressed: nothing };
     const one = (name: string) =>
-      defineFeature({ name, start: () => ({ services: [homeTabOf.providedBy(homeTab)] }) });
+      defineFeature({ name, start: () => ({ provides: [homeTabOf.providedBy(homeTab)] }) });
     expect(() => startFeatures([one("a"), one("b")], layers)).toThrow(
       "two features provide the Home tab",
     );
   });
 
   it("sees the contributions of all features once each was started", () => {
-    let home: () => readonly RunningFeature[] = () => [];
+    const linesOf = defineParts<string>("lines");
+    let lines: () => readonly string[] = () => [];
     const first = defineFeature({
       name: "first",
-      needs: ["running"],
+      needs: ["services"],
       start(on) {
-        home = on.running;
+        lines = () => linesOf(on);
         return {};
       },
     });
-    const last = defineFeature({ name: "last", start: () => ({ presses: { last: nothing } }) });
-    startFeatures([first, last], layers);
-    expect(home().flatMap(({ presses = {} }) => Object.keys(presses))).toEqual(["last"]);
+    const adding = (name: string) =>
+      defineFeature({ name, start: () => ({ provides: [linesOf.providedBy(name)] }) });
+    startFeatures([first, adding("next"), adding("last")], layers);
+    expect(lines()).toEqual(["next", "last"]);
   });
 
   it("may change its schedules, in addition to fixed ones", async () => {

@@ -4,6 +4,9 @@ import { isChange } from "../../registry/define.ts";
 import type { MadeRequest } from "../../talk/contributions.ts";
 import { alertPartOf, isRemedy, remedyPartOf } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
+import { homePartsOf } from "../home-part.ts";
+import { type Untold, statusPartsOf, untoldOf } from "../status-part.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
 import { alertPart } from "./tell-features.ts";
 import { createAlerts } from "./alerts.ts";
@@ -62,6 +65,14 @@ export const alerts = defineFeature({
 
     const part = alertPart({ ...on, alerts: groups });
 
+    async function untoldGroups(): Promise<readonly Untold[]> {
+      const untold = await groups.untold();
+      return untold.map(({ record }) => ({
+        by: record.source,
+        words: ["alert group", "alert groups"],
+      }));
+    }
+
     /** Notes a request on the alerts that it tries to end. */
     async function noteAttempt(made: MadeRequest): Promise<void> {
       const { id, origin, command, target, createdAt } = made;
@@ -73,7 +84,13 @@ export const alerts = defineFeature({
     }
 
     return {
-      services: [alertPartOf.providedBy(part)],
+      provides: [
+        alertPartOf.providedBy(part),
+        homePartsOf.providedBy(alertsAtHome(groups)),
+        digestPartsOf.providedBy(alertsInDigests(groups)),
+        statusPartsOf.providedBy({ name: "Alerts", find: refusals.find }),
+        untoldOf.providedBy(untoldGroups),
+      ],
       presses: { alert: pressAlert(groups) },
       messages: [
         alertSource({ ...on, alerts: groups, calls, remedies }),
@@ -86,17 +103,8 @@ export const alerts = defineFeature({
           run: () => groups.endUnheard(sectionOf(config.policy, sourcesSection), sourcesInForce),
         },
       ],
-      home: alertsAtHome(groups),
       facts: alertFacts(groups),
-      digest: alertsInDigests(groups),
       events: alertEvents(groups),
-      async untold() {
-        const untold = await groups.untold();
-        return untold.map(({ record }) => ({
-          by: record.source,
-          words: ["alert group", "alert groups"],
-        }));
-      },
       on: {
         requestMade: noteAttempt,
         async requestEnded({ record }) {
@@ -106,7 +114,6 @@ export const alerts = defineFeature({
         },
         freezeChanged: groups.refresh,
       },
-      status: [{ name: "Alerts", find: refusals.find }],
       routes: (behind) => [alertRoute(groups, refusals, behind)],
     };
   },

@@ -10,7 +10,7 @@ export const ask = defineFeature({
   name: "ask",
   start() {
     return {
-      services: [offersAtRefusalOf.providedBy(askButton)],
+      provides: [offersAtRefusalOf.providedBy(askButton)],
       presses: { ask: openAsk },
       forms: { [askCallback]: { beforeAck: checkAsk, afterAck: submitAsk } },
     };

@@ -1,6 +1,7 @@
 import { createTrail } from "../../audit/trail.ts";
 import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
 import { attest } from "./attest.ts";
 import { driftProbe, rememberVerdicts, withdrawTold } from "./drift-probe.ts";
 import { findTellingRequest } from "./telling-request.ts";
@@ -51,7 +52,7 @@ export const attestation = defineFeature({
     return {
       schedules: createMonitor([probe]).schedules,
       on: { appraised: rememberVerdicts(telling), failurePosted: withdrawTold(telling) },
-      digest: driftInDigests(records),
+      provides: [digestPartsOf.providedBy(driftInDigests(records))],
       facts: attestationFacts({ records, appraiser: on.appraiser }),
       events: attestationEvents,
     };

@@ -2,6 +2,7 @@ import { isReviewed } from "../../core/request/record.ts";
 import { emergencyWordsOf } from "../../registry/emergency.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
 import { emergencyWords } from "./emergency-words.ts";
 import { reviewCallback, reviewModal, signReview } from "./sign-review.ts";
 import { createReviews, signAction } from "./reviews.ts";
@@ -19,13 +20,15 @@ export const breakGlass = defineFeature({
     const { store, changes, tellAudit } = on;
     const reviews = createReviews(on.redis, on.key);
     return {
-      services: [emergencyWordsOf.providedBy(emergencyWords)],
+      provides: [
+        emergencyWordsOf.providedBy(emergencyWords),
+        digestPartsOf.providedBy(reviewsInDigests({ ...on, reviews })),
+      ],
       presses: {
         [signAction]: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
       },
       answeredForAll: [signAction],
       forms: { [reviewCallback]: { beforeAck: (act) => signReview(act, reviews) } },
-      digest: reviewsInDigests({ ...on, reviews }),
       on: {
         async requestMade(made) {
           if (!isReviewed(made)) return;

@@ -9,12 +9,5 @@ import { createHomeTab } from "./home-tab.ts";
 export const home = defineFeature({
   name: "home",
   showsHome: true,
-  needs: ["running"],
-  start: (on) => ({
-    services: [
-      homeTabOf.providedBy(
-        createHomeTab(() => on.running().flatMap((feature) => feature.home ?? [])),
-      ),
-    ],
-  }),
+  start: () => ({ provides: [homeTabOf.providedBy(createHomeTab())] }),
 });

@@ -1,4 +1,5 @@
 import { defineFeature } from "../define-feature.ts";
+import { statusPartsOf } from "../status-part.ts";
 import { judgeOutages } from "./judge-outages.ts";
 import { createOutageStore } from "./outages.ts";
 import { recapWork, reportEveryMs } from "./post-recaps.ts";
@@ -31,11 +32,11 @@ export const outages = defineFeature({
     on.repeat("outages", reportEveryMs(outageMs), () => watch.report(store).catch(() => undefined));
     return {
       pending: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],
-      status: [
-        {
+      provides: [
+        statusPartsOf.providedBy({
           name: "Outages",
           find: () => judgeOutages({ outages: store, now: on.store.now, watch, redisProblem }),
-        },
+        }),
       ],
     };
   },

@@ -9,7 +9,7 @@ import { createRehearsal } from "./rehearse.ts";
 export const rehearsal = defineFeature({
   name: "rehearsal",
   start: () => ({
-    services: [rehearsalOf.providedBy(createRehearsal())],
+    provides: [rehearsalOf.providedBy(createRehearsal())],
     presses: { [rehearseAction]: async (act) => openRehearsal(await permitOfForm(act), act) },
   }),
 });

@@ -46,7 +46,7 @@ export const remedies = defineFeature({
     }
 
     return {
-      services: [remedyPartOf.providedBy(remedyPart({ remedies: all, changes }))],
+      provides: [remedyPartOf.providedBy(remedyPart({ remedies: all, changes }))],
       on: { requestMade: followAttempt, requestEnded: ({ record }) => followAttempt(record) },
       messages: [remedySource({ ...on, remedies: all, alerts })],
       facts: remedyFacts({ ...on, remedies: all, alerts }),

@@ -17,7 +17,7 @@ export const subscriptions = defineFeature({
     const feeds = createFeeds({ ...on, render: renderFeed });
     const all = createSubscriptions({ ...on, post: feeds.post });
     return {
-      services: [subscriptionsOf.providedBy(all)],
+      provides: [subscriptionsOf.providedBy(all)],
       messages: [feeds.source],
       on: {
         troubleChanged: all.follow,
