@@ -60,40 +60,53 @@ export interface Feature {
 
 /** What a started feature contributes to its process, with its own state in closures. */
 export interface RunningFeature {
-  /** What the feature does when something happens in this process (`Happenings`). */
+  /** What it does when something happens in this process. */
   on?: Partial<FeatureHooks>;
+  /** What it knows now of targets. Whatever tells of a target shows it. */
+  facts?: FactSource;
+  /** The events that it tells from its own audit records. */
+  events?: EventSource;
   /**
    * What it provides to its own commands, to the core, and to other features, under typed keys:
    * services, and parts of what others show.
    */
   provides?: readonly Provided[];
   /**
-   * Handlers of the feature's buttons, keyed by action, or by the word before the colon to handle
-   * all actions that begin with it.
+   * Handlers of its buttons, keyed by action, or by the word before the colon to handle all actions
+   * that begin with it.
    */
-  presses?: Readonly<Record<string, PressHandler>>;
-  /** Actions of those that one person answers for all: `answerNotices` shows the answer in every message with the button. */
-  answeredForAll?: readonly string[];
+  presses?: Readonly<Record<string, PressHandler | SharedPress>>;
   /** Handlers of its forms, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
   /** Loaders of options, keyed by the name that an argument's `picker` gives. */
   pickers?: Readonly<Record<string, Picker>>;
-  /** What the feature knows now of targets. Whatever tells of a target shows it. */
-  facts?: FactSource;
-  /** Sources of messages that the feature owes to Slack. Each process delivers them. */
+  /** What it adds to the API for programs. */
+  api?: ApiAdditions;
+  /** Sources of messages that it owes to Slack. Each process delivers them. */
   messages?: readonly Source[];
-  /** Other work on pending IDs, in each process. */
-  pending?: readonly PendingWork[];
-  /** Work of workers on pending IDs, in addition to the steps of requests. */
-  steps?: readonly WorkerSteps[];
+  /** Its other work on pending IDs. */
+  work?: {
+    inProcesses?: readonly PendingWork[];
+    /** In addition to the steps of requests. */
+    inWorkers?: readonly WorkerSteps[];
+  };
   /**
    * Tasks that one worker repeats for the whole installation; a function if the tasks change over
    * time.
    */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
-  /** The events that it tells from its own audit records. */
-  events?: EventSource;
-  /** Routes that the feature adds to the API for programs. */
+}
+
+/**
+ * Handles a button that one person answers for all: `answerNotices` shows the answer in every
+ * message with the button. Its key is the whole action.
+ */
+export interface SharedPress {
+  isAnsweredForAll: true;
+  handle: PressHandler;
+}
+
+export interface ApiAdditions {
   routes?(behind: Behind): readonly Route[];
   /** OpenAPI's description of these routes. */
   paths?: OpenApiPaths;

@@ -235,8 +235,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     ...on,
     connected,
     queues,
-    messages: [...delivery, freezes, ...running.pending],
-    steps: [store.steps, ...running.steps.map(({ pending }) => pending)],
+    messages: [...delivery, freezes, ...running.work.inProcesses],
+    steps: [store.steps, ...running.work.inWorkers.map(({ pending }) => pending)],
     polls: [polls.pending, store.lates],
   });
   taking.add(delivering, { untilClosed: true });

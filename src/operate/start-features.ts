@@ -8,6 +8,7 @@ import type {
 } from "../features/define-feature.ts";
 import { createEvents } from "../core/events/read-events.ts";
 import { addServices } from "../registry/service-key.ts";
+import type { Schedule } from "../queue/schedules.ts";
 import type { Contributions } from "../talk/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
@@ -44,32 +45,49 @@ export function startFeatures(
     await Promise.all(hooks.map(async (hook) => hook(...happened)));
   }
 
-  const contributed: Contributions = {
-    pickers: merged(running.map(({ pickers = {} }) => pickers)),
-    presses: merged(running.map(({ presses = {} }) => presses)),
-    forms: merged(running.map(({ forms = {} }) => forms)),
-    answeredForAll: all(({ answeredForAll }) => answeredForAll),
-    requestMade: (request) => emit("requestMade", request),
-  };
   return {
-    contributed,
     services,
-    messages: all(({ messages }) => messages),
-    pending: all(({ pending }) => pending),
-    steps: all(({ steps }) => steps),
-    schedules: async () =>
-      (
-        await Promise.all(
-          running.map(async ({ schedules = [] }) =>
-            typeof schedules === "function" ? schedules() : schedules,
-          ),
-        )
-      ).flat(),
-    facts: running.flatMap(({ facts = [] }) => facts),
     emit,
-    routes: (behind: Behind) => all(({ routes }) => routes?.(behind)),
-    paths: Object.assign({}, ...running.map(({ paths }) => paths ?? {})) as OpenApiPaths,
-    tools: all(({ tools }) => tools),
+    contributed: {
+      ...pressesOf(running),
+      forms: merged(running.map(({ forms = {} }) => forms)),
+      pickers: merged(running.map(({ pickers = {} }) => pickers)),
+      requestMade: (request) => emit("requestMade", request),
+    } satisfies Contributions,
+    facts: all(({ facts }) => facts && [facts]),
+    messages: all(({ messages }) => messages),
+    work: {
+      inProcesses: all(({ work }) => work?.inProcesses),
+      inWorkers: all(({ work }) => work?.inWorkers),
+    },
+    async schedules(): Promise<readonly Schedule[]> {
+      const each = running.map(async ({ schedules = [] }) =>
+        typeof schedules === "function" ? schedules() : schedules,
+      );
+      return (await Promise.all(each)).flat();
+    },
+    api: {
+      routes: (behind: Behind) => all(({ api }) => api?.routes?.(behind)),
+      paths: Object.assign({}, ...running.map(({ api }) => api?.paths ?? {})) as OpenApiPaths,
+      tools: all(({ api }) => api?.tools),
+    },
+  };
+}
+
+function pressesOf(
+  running: readonly RunningFeature[],
+): Pick<Contributions, "presses" | "answeredForAll"> {
+  const presses = Object.entries(merged(running.map(({ presses: own = {} }) => own)));
+  return {
+    presses: Object.fromEntries(
+      presses.map(([action, press]) => [
+        action,
+        typeof press === "function" ? press : press.handle,
+      ]),
+    ),
+    answeredForAll: presses.flatMap(([action, press]) =>
+      typeof press === "function" ? [] : [action],
+    ),
   };
 }
 

@@ -89,6 +89,21 @@ describe("a feature", () => {
     expect(await Promise.all(untoldOf(running).map((list) => list()))).toHaveLength(1);
   });
 
+  it("says which of its buttons one person answers for all", () => {
+    const parcels = defineFeature({
+      name: "parcels",
+      start: () => ({
+        presses: {
+          "parcel:open": nothing,
+          "parcel:sign": { isAnsweredForAll: true, handle: nothing },
+        },
+      }),
+    });
+    const { contributed } = startFeatures([parcels], layers);
+    expect(Object.keys(contributed.presses)).toEqual(["parcel:open", "parcel:sign"]);
+    expect(contributed.answeredForAll).toEqual(["parcel:sign"]);
+  });
+
   it("is refused when another one has a button of the same name", () => {
     const one = (name: string) =>
       defineFeature({ name, start: () => ({ presses: { parcel: nothing } }) });

@@ -114,7 +114,7 @@ export const alerts = defineFeature({
         },
         freezeChanged: groups.refresh,
       },
-      routes: (behind) => [alertRoute(groups, refusals, behind)],
+      api: { routes: (behind) => [alertRoute(groups, refusals, behind)] },
     };
   },
 });

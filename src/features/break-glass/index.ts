@@ -25,9 +25,11 @@ export const breakGlass = defineFeature({
         digestPartsOf.providedBy(reviewsInDigests({ ...on, reviews })),
       ],
       presses: {
-        [signAction]: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
+        [signAction]: {
+          isAnsweredForAll: true,
+          handle: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
+        },
       },
-      answeredForAll: [signAction],
       forms: { [reviewCallback]: { beforeAck: (act) => signReview(act, reviews) } },
       on: {
         async requestMade(made) {

@@ -31,7 +31,9 @@ export const outages = defineFeature({
     // Reports what this process saw. While Redis is away it is kept, and reported later.
     on.repeat("outages", reportEveryMs(outageMs), () => watch.report(store).catch(() => undefined));
     return {
-      pending: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],
+      work: {
+        inProcesses: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],
+      },
       provides: [
         statusPartsOf.providedBy({
           name: "Outages",

@@ -50,9 +50,7 @@ export const proposals = defineFeature({
         requestEnded: ({ record }) => redrawFor(record),
         freezeChanged: all.refresh,
       },
-      routes: proposalRoutes,
-      paths: proposalPaths,
-      tools: proposalTools,
+      api: { routes: proposalRoutes, paths: proposalPaths, tools: proposalTools },
     };
   },
 });

@@ -30,7 +30,7 @@ export const rollouts = defineFeature({
       messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
       facts: rolloutFacts(all),
       events: rolloutEvents({ rollouts: all, store, changes }),
-      steps: [rolloutSteps({ rollouts: all, at })],
+      work: { inWorkers: [rolloutSteps({ rollouts: all, at })] },
     };
   },
 });
