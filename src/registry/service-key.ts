@@ -59,12 +59,12 @@ export interface PartsKey<Part> {
  */
 export function defineParts<Part>(name: string): PartsKey<Part> {
   const key = Symbol(name);
-  const of = ({ services }: WithServices): readonly Part[] => {
+  const partsIn = ({ services }: WithServices): readonly Part[] => {
     const parts = services.get(key);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only `providedBy` knows the key
     return parts instanceof Parts ? (parts.all as readonly Part[]) : [];
   };
-  return Object.assign(of, { providedBy: (part: Part) => [key, new Parts([part])] as const });
+  return Object.assign(partsIn, { providedBy: (part: Part) => [key, new Parts([part])] as const });
 }
 
 /** Adds what features provide. Throws when two of them provide the same service. */

@@ -89,6 +89,21 @@ describe("a feature", () => {
     expect(await Promise.all(untoldOf(running).map((list) => list()))).toHaveLength(1);
   });
 
+  it("hears what another one fails to take in, and whoever tells it learns of the failure", async () => {
+    const heard: string[] = [];
+    const listening = (name: string, freezeChanged: () => Promise<unknown>) =>
+      defineFeature({ name, start: () => ({ on: { freezeChanged } }) });
+    const { emit } = startFeatures(
+      [
+        listening("fails", () => Promise.reject(new Error("full"))),
+        listening("hears", async () => heard.push("freeze")),
+      ],
+      layers,
+    );
+    await expect(emit("freezeChanged")).rejects.toThrow("full");
+    expect(heard).toEqual(["freeze"]);
+  });
+
   it("says which of its buttons one person answers for all", () => {
     const parcels = defineFeature({
       name: "parcels",

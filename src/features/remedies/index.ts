@@ -32,8 +32,8 @@ export const remedies = defineFeature({
           ? origin.alert
           : (await alerts()?.firingOn(target.id, createdAt))?.[0];
       if (alert === undefined) return;
-      const told = await alerts()?.find(alert, target.id);
-      const fired = told?.alerts.filter(({ state }) => state === "firing") ?? [];
+      const alertsOnVm = await alerts()?.find(alert, target.id);
+      const fired = alertsOnVm?.alerts.filter(({ state }) => state === "firing") ?? [];
       if (fired.length === 0) return;
       await all.follow({
         request: id,
