@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { freezeFacts } from "../../../src/core/facts/freeze-facts.ts";
 import { type Journal, newNonce } from "../../../src/core/request/journal.ts";
 import { testJournal } from "../../support/with-redis.ts";
 import { garbage } from "../../support/only-whole.ts";
@@ -44,6 +45,22 @@ describe("a freeze that can't be read", () => {
       expect(await claims(store)).toMatchObject({ is: "moved" });
     },
   );
+
+  it("is told without a time that nobody knows", async () => {
+    await using here = await testJournal();
+    await here.redis.set(here.key("freeze"), "{");
+    const none = async () => [];
+    const [fact] = await freezeFacts(here.store).read({
+      targets: [],
+      change: undefined,
+      isFresh: false,
+      requests: { open: none, on: none },
+      commands: [],
+      now: await here.store.now(),
+    });
+    expect(fact?.text.value).toBe(`Gatehouse froze all changes: “${unreadable.reason}”.`);
+    expect(fact?.since).toBeUndefined();
+  });
 
   it("keeps a send that Redis lost in mind", async () => {
     await using here = await testJournal();
