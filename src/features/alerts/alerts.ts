@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { deadlineMs, within } from "../../deadline.ts";
+import { isSame } from "../../fleet/inventory/known.ts";
 import { boardOf, createBoards } from "../../redis/board.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { createRecords } from "../../redis/record.ts";
@@ -335,7 +336,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         }
         const was = before?.record.group;
         const hasNewVms = vms.length > known;
-        if (JSON.stringify(was) === JSON.stringify(group) && !hasNewVms) return undefined;
+        if (isSame(was, group) && !hasNewVms) return undefined;
         const record = before?.record ?? {
           source,
           channelId: await channelOf(vms.map((vm) => vm.id)),

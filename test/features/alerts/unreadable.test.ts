@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { type AlertRecord, alertRecord } from "../../../src/features/alerts/alert-record.ts";
 import { createAlerts } from "../../../src/features/alerts/alerts.ts";
+import type { Alert } from "../../../src/features/alerts/read-alerts.ts";
 import { expectOnlyWhole, garbage } from "../../support/only-whole.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
@@ -56,6 +57,24 @@ const record: AlertRecord = {
 
 it("a group of alerts is read whole or not at all", () => {
   expectOnlyWhole(alertRecord, record);
+});
+
+it("a delivery that says nothing new writes nothing, in whatever order its members are stored", async () => {
+  await using here = await testRedis();
+  const alerts = createAlerts(here.redis, here.key);
+  const calm = { vmOf: async () => undefined, channelOf: async () => "C01OPS" };
+  const { key, at, endedAt, ...texts } = { ...detail, key: "k", at: 1, endedAt: 2 };
+  const tells = (alert: Alert) => ({ groupKey: "g", alerts: [alert], omitted: 0 });
+  await alerts.take("s", tells({ key, at, ...texts }), calm);
+  const id = (await alerts.take("s", tells({ endedAt, ...texts, at, key }), calm))?.id ?? "";
+  const before = await alerts.get(id);
+  expect(before).toMatchObject({ state: "ended", revision: 2 });
+  for (const alert of [
+    { endedAt, ...texts, at, key },
+    { ...texts, key, at, endedAt },
+  ])
+    expect(await alerts.take("s", tells(alert), calm)).toEqual({ id, isChanged: false });
+  expect((await alerts.get(id))?.revision).toBe(2);
 });
 
 it("a group that can't be read hides no other, and the next delivery begins it anew", async () => {
