@@ -181,7 +181,6 @@ export function readingOf(
       unverifiable: async () => new Map(),
       verifiedAt: async () => at - 3_600_000,
     },
-    emergency: undefined,
     nameOf: (id) => names.get(id),
     learnNames: async () => undefined,
     sees: async () => true,

@@ -4,8 +4,10 @@ import { matchesGlob } from "../text/glob.ts";
 import { type AppraisalPolicy, strictPolicy } from "../verifier/appraisal-policy.ts";
 import { hexDigits } from "../text/hex-digits.ts";
 import { bytesInText } from "../verifier/saved-bytes.ts";
+import * as z from "zod";
 import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { defineRecord, objectOf } from "../redis/define-record.ts";
 import { defineMark, type Keys, type RedisClient } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
@@ -170,6 +172,22 @@ export interface KeptPin {
   vouches: readonly string[];
 }
 
+export const pinRecord = defineRecord({
+  name: "approved pin",
+  schema: objectOf<KeptPin>({
+    values: z.string(),
+    request: z.string(),
+    vm: objectOf<NamedVm>({
+      id: z.string(),
+      name: z.string(),
+      projectId: z.string(),
+      projectName: z.string().exactOptional(),
+    }),
+    by: z.string(),
+    vouches: z.array(z.string()).max(2),
+  }),
+});
+
 export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
   /** Redis time (ms). */
   at: number;
@@ -272,7 +290,7 @@ export function createAcceptedPins(options: {
     if (!stored || stored.is === "changed" || !says(stored.record, kept)) return "forged";
     if (!isCurrent) {
       const { vouches, ...pin } = kept;
-      const renewed = JSON.stringify(vouched(pin, vouches));
+      const renewed = pinRecord.write(vouched(pin, vouches));
       await replace([named], [vmId, text, `${entry} ${renewed}`]);
     }
     return stored.is === "sealed" ? "kept" : "waits";
@@ -280,7 +298,8 @@ export function createAcceptedPins(options: {
 
   async function readPin(vmId: string, text: string): Promise<AcceptedPin> {
     const space = text.indexOf(" ");
-    const [entry, kept] = [text.slice(0, space), readKept(text.slice(space + 1))];
+    const entry = text.slice(0, space);
+    const kept = pinRecord.parse(text.slice(space + 1), `${named} ${vmId}`);
     const standing = kept ? await standingOf(vmId, text, kept) : "forged";
     const vm = { id: vmId, name: vmId, projectId: "" };
     const pin = kept ?? { values: "", request: "", vm, by: "" };
@@ -310,15 +329,6 @@ export function createAcceptedPins(options: {
     /** The IDs of VMs with an approved pin. */
     vmIds: (): Promise<string[]> => redis.hkeys(named),
   };
-}
-
-function readKept(text: string): KeptPin | undefined {
-  const json = parseJson(text);
-  if (typeof json !== "object" || json === null) return undefined;
-  const { values, request, vm, by: requester, vouches } = json as Partial<KeptPin>;
-  const all = Array.isArray(vouches) && vouches.length <= 2 ? vouches : [undefined];
-  const texts = [values, request, requester, vm?.name, ...all];
-  return texts.every((part) => typeof part === "string") ? (json as KeptPin) : undefined;
 }
 
 function says(record: string, { values, request, vm }: KeptPin): boolean {

@@ -1,7 +1,7 @@
 import { UserError } from "../errors.ts";
 import { defineScript, redisTimeLua } from "../redis/redis.ts";
 import type { SigningKey } from "./signing-key.ts";
-import { type Cut, type Seal, type Trail, createTrail, cutText } from "./trail.ts";
+import { type Cut, type Seal, type Trail, createTrail, cutRecord, cutText } from "./trail.ts";
 
 /** Requests are kept for 90 days, and what is told about them cites their records. */
 const leastAgeMs = 90 * 86_400_000;
@@ -58,7 +58,7 @@ export async function cutTrail(
   const cut: Cut = { ...point, publicKey, signature };
   const record = { what: "audit-archived", who, why, to: seq, hash };
   const run = defineScript(redis, "gatehouseAuditCut", cutLua);
-  await run([trail.names.cut, trail.names.records], [JSON.stringify(cut), JSON.stringify(record)]);
+  await run([trail.names.cut, trail.names.records], [cutRecord.write(cut), JSON.stringify(record)]);
   await removeUpTo(trail, cut);
 }
 

@@ -8,6 +8,7 @@ import {
   redisTimeLua,
 } from "../redis/redis.ts";
 import { createHash } from "node:crypto";
+import { defineRecord } from "../redis/define-record.ts";
 import { fold } from "../text/fold.ts";
 import { parseJson } from "../text/parse-json.ts";
 
@@ -138,7 +139,8 @@ export function createTrail(redis: RedisClient, key: Keys) {
 
   /** Where the trail was cut. Undefined for one that is whole. */
   async function cut(): Promise<Cut | undefined> {
-    return cutShape.safeParse(parseJson((await redis.get(names.cut)) ?? "")).data;
+    const text = await redis.get(names.cut);
+    return text === null ? undefined : cutRecord.parse(text, names.cut);
   }
 
   /** The last seal before this number that is still there. */
@@ -507,6 +509,8 @@ export const cutShape = z.strictObject({
   signature: z.string(),
 });
 export type Cut = z.infer<typeof cutShape>;
+
+export const cutRecord = defineRecord({ name: "cut of the audit trail", schema: cutShape });
 
 export const cutText = (
   chain: string,

@@ -16,7 +16,6 @@ import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { WithServices } from "../registry/service-key.ts";
 import type { Journal } from "../core/request/journal.ts";
-import type { EmergencyWords } from "../registry/emergency.ts";
 
 /** The part of a read command's context that doesn't depend on who asks. */
 export interface Surroundings extends WithServices {
@@ -33,8 +32,6 @@ export interface Surroundings extends WithServices {
   drift: Pick<DriftRecords, "failing" | "failure" | "unverifiable" | "verifiedAt">;
   /** The audit trail, its anchors, and its signing key. */
   trail: { redis: RedisClient; key: Keys; dataDir: string };
-  /** Texts about changes that skip approvals. Without it, no change can. */
-  emergency: EmergencyWords | undefined;
   /** The name of a person or group, only for display. */
   nameOf(id: string): string | undefined;
   /** Looks up people by their user IDs, so that `nameOf` knows them. */

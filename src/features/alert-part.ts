@@ -1,5 +1,6 @@
 import type { Scope } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
+import { defineService } from "../registry/service-key.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 
 /** Whether the command changes the VM itself, so that it may end the VM's alerts. */
@@ -50,6 +51,8 @@ export interface AlertPart {
   redraw(alertId: string): Promise<unknown>;
 }
 
+export const alertPartOf = defineService<AlertPart>("what others learn of alerts");
+
 /** What an earlier attempt to end an alert showed. It is shown, and decides nothing. */
 export interface Advice {
   /** Name of the command that was tried: its confirmation says so, too. */
@@ -81,3 +84,5 @@ export interface RemedyPart {
     firingOn: (vmId: string) => readonly Pick<AlertOnVm, "name" | "state" | "since">[],
   ): Promise<void>;
 }
+
+export const remedyPartOf = defineService<RemedyPart>("what helped before");

@@ -8,9 +8,6 @@ import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
-import type { AlertPart, RemedyPart } from "./alert-part.ts";
-import type { DigestPart, HandoverPart } from "./digest-part.ts";
-import type { HomePart } from "./home-part.ts";
 import type { FactSource } from "../core/facts/fact.ts";
 import type { EventSource } from "../core/events/event.ts";
 import type { Events } from "../core/events/read-events.ts";
@@ -18,34 +15,25 @@ import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import type { Finding } from "../messages/finding.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
-import type { Follow } from "../monitor/news.ts";
+import type { Follow, News } from "../monitor/news.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
 import type { Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
-import type { ServiceKey } from "../registry/service-key.ts";
+import type { Provided, Services } from "../registry/service-key.ts";
 import type { createAttestationNote } from "../core/deliver/after-result.ts";
 import type { Journal } from "../core/request/journal.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import type { WorkerContext } from "../core/perform/worker-context.ts";
 import type { MadeRequest } from "../talk/contributions.ts";
-import type {
-  Contributions,
-  HomeTab,
-  FormHandler,
-  Picker,
-  PressHandler,
-  Rehearsal,
-  SeveralHandler,
-} from "../talk/gateway-context.ts";
+import type { FormHandler, Picker, PressHandler } from "../talk/gateway-context.ts";
 import type { Source } from "../core/deliver/deliver.ts";
 import type { Announce, OwedNotices } from "../core/deliver/notices.ts";
 import type { Web } from "../slack/web.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Message } from "../messages/blocks.ts";
-import type { EmergencyWords } from "../registry/emergency.ts";
 import type { NamedVm } from "../attestation/pins.ts";
 import type { Appraisal } from "../attestation/appraise.ts";
 
@@ -72,102 +60,95 @@ export interface Feature {
 
 /** What a started feature contributes to its process, with its own state in closures. */
 export interface RunningFeature {
-  /** Services that the feature's commands answer from. */
-  services?: readonly ReturnType<ServiceKey<never>["providedBy"]>[];
+  /** What it does when something happens in this process. */
+  on?: Partial<FeatureHooks>;
+  /** What it knows now of targets. Whatever tells of a target shows it. */
+  facts?: FactSource;
+  /** The events that it tells from its own audit records. */
+  events?: EventSource;
   /**
-   * Handlers of the feature's buttons, keyed by action, or by the word before the colon to handle
-   * all actions that begin with it.
+   * What it provides to its own commands, to the core, and to other features, under typed keys:
+   * services, and parts of what others show.
    */
-  presses?: Readonly<Record<string, PressHandler>>;
-  /** Actions of those that one person answers for all: `answerNotices` shows the answer in every message with the button. */
-  answeredForAll?: readonly string[];
+  provides?: readonly Provided[];
+  /**
+   * Handlers of its buttons, keyed by action, or by the word before the colon to handle all actions
+   * that begin with it.
+   */
+  presses?: Readonly<Record<string, PressHandler | SharedPress>>;
   /** Handlers of its forms, by callback. */
   forms?: Readonly<Record<string, FormHandler>>;
   /** Loaders of options, keyed by the name that an argument's `picker` gives. */
   pickers?: Readonly<Record<string, Picker>>;
-  /** Handles a command that names several VMs. At most one feature has this. */
-  several?: SeveralHandler;
-  /**
-   * Words for changes that skip approvals. At most one feature has this; without it, no change can
-   * skip them.
-   */
-  emergency?: EmergencyWords;
-  /**
-   * Answers “What would happen?” in forms and `can-i`. At most one feature has this; without it,
-   * forms have no such button.
-   */
-  rehearsal?: Rehearsal;
-  /** What the feature knows now of targets. Whatever tells of a target shows it. */
-  facts?: FactSource;
-  /** Sources of messages that the feature owes to Slack. Each process delivers them. */
+  /** What it adds to the API for programs. */
+  api?: ApiAdditions;
+  /** Sources of messages that it owes to Slack. Each process delivers them. */
   messages?: readonly Source[];
-  /** Other work on pending IDs, in each process. */
-  pending?: readonly PendingWork[];
-  /** Work of workers on pending IDs, in addition to the steps of requests. */
-  steps?: readonly WorkerSteps[];
+  /** Its other work on pending IDs. */
+  work?: {
+    inProcesses?: readonly PendingWork[];
+    /** In addition to the steps of requests. */
+    inWorkers?: readonly WorkerSteps[];
+  };
   /**
    * Tasks that one worker repeats for the whole installation; a function if the tasks change over
    * time.
    */
   schedules?: readonly Schedule[] | (() => Promise<readonly Schedule[]>);
-  /** The Home tab. At most one feature has this. */
-  homeTab?: HomeTab;
-  /** The feature's part of the Home tab. */
-  home?: HomePart;
-  /** The feature's lines in digests and handovers. */
-  digest?: DigestPart;
-  /** What a handover lists of it beside what runs. */
-  handover?: HandoverPart;
-  /** What it tells of alerts. At most one feature has this. */
-  alerts?: AlertPart;
-  /** What it adds to the messages of alerts about what helped before. At most one feature has this. */
-  remedies?: RemedyPart;
-  /** The events that it tells from its own audit records. */
-  events?: EventSource;
-  /** Its lines of `/gatehouse status`. */
-  status?: readonly StatusPart[];
-  /** Lists messages that have waited unusually long for a channel, for `/gatehouse status`. */
-  untold?(): Promise<readonly Untold[]>;
-  /**
-   * Called right before a request is made, to mark what it is made of as used. Throws UserError if
-   * the request may no longer be made.
-   */
-  beforeRequest?: Contributions["beforeRequest"];
-  /** Buttons that the feature offers beside a refusal (`Contributions.offersAtRefusal`). */
-  offersAtRefusal?: Contributions["offersAtRefusal"];
-  /**
-   * Called when a request was made, and again when it has ended, because a message of the feature
-   * may have made it. Idempotent.
-   */
-  afterRequest?(request: MadeRequest): Promise<unknown>;
-  /**
-   * Called at least once when a request has ended, before its result is posted, to keep what
-   * outlives it. Idempotent.
-   */
-  afterResult?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
-  /** Called when a VM's evidence was appraised, for any reason. Never rejects. */
-  afterAppraisal?(vm: NamedVm, appraisal: Appraisal): Promise<void>;
-  /**
-   * Called when a channel shows a result that says that a VM fails attestation, with the failure's
-   * mark (`failureMark`). It isn't called when the process dies right after the post. Never rejects.
-   */
-  failureTold?(vm: { id: string }, mark: string): Promise<void>;
-  /** Tells other channels about an ended request, after its own messages are posted. Idempotent. */
-  tellElsewhere?(request: StoredRequest, command: ChangeCommand): Promise<unknown>;
-  /** Called at least once for each event on VMs and for each change. */
-  follow?: Follow;
-  /**
-   * Called at least once when changes were frozen or allowed again, because the feature's messages
-   * now offer something else.
-   */
-  afterFreeze?(): Promise<unknown>;
-  /** Routes that the feature adds to the API for programs. */
+}
+
+/**
+ * Handles a button that one person answers for all: `answerNotices` shows the answer in every
+ * message with the button. Its key is the whole action.
+ */
+export interface SharedPress {
+  isAnsweredForAll: true;
+  handle: PressHandler;
+}
+
+export interface ApiAdditions {
   routes?(behind: Behind): readonly Route[];
   /** OpenAPI's description of these routes. */
   paths?: OpenApiPaths;
   /** Tools that agents can call over MCP. */
   tools?: readonly AgentTool[];
 }
+
+/** What a process tells its features, and what it tells of each. Only these are hooks. */
+export interface Happenings {
+  /**
+   * A request was made. Told again for a duplicate of it, and not at all when the process dies in
+   * between; `requestEnded` follows in any case.
+   */
+  requestMade: [request: MadeRequest];
+  /**
+   * A request ended, and its result isn't posted yet. Told at least once, and again when the
+   * outcome changes: a hook keeps what outlives the request, and is idempotent.
+   */
+  requestEnded: [request: StoredRequest, command: ChangeCommand];
+  /**
+   * A request ended with a change (`isToldElsewhere`), and all of its own messages are posted. Told
+   * at least once.
+   */
+  resultPosted: [request: StoredRequest, command: ChangeCommand];
+  /**
+   * A channel shows a result that says that a VM fails attestation, with the failure's mark
+   * (`failureMark`). Not told when the process dies right after the post. A hook never rejects.
+   */
+  failurePosted: [vm: { id: string }, mark: string];
+  /** A VM's evidence was appraised, for any reason. A hook never rejects. */
+  appraised: [vm: NamedVm, appraisal: Appraisal];
+  /** VMs went to ERROR or left it, or fail attestation. Told at least once for each event. */
+  troubleChanged: [news: readonly News[]];
+  /**
+   * Changes were frozen or allowed again, so messages now offer something else. Told at least once.
+   */
+  freezeChanged: [];
+}
+
+export type FeatureHooks = {
+  [Name in keyof Happenings]: (...happened: Happenings[Name]) => Promise<unknown>;
+};
 
 /** Steps on pending IDs. Any worker takes them, and any process can add an ID. */
 export interface WorkerSteps {
@@ -176,21 +157,6 @@ export interface WorkerSteps {
   handle(id: string, mark: string, by: WorkerContext): Promise<unknown>;
   /** IDs that still have steps. Each sweep puts IDs that were lost from the list on it again. */
   openIds(): Promise<readonly string[]>;
-}
-
-/** A line of `/gatehouse status`. */
-export interface StatusPart {
-  name: string;
-  /** Reads the state of this part. Rejects when it can't be read. */
-  find(): Promise<Finding>;
-}
-
-/** A message that no channel shows yet. */
-export interface Untold {
-  /** The source or service that caused it, as gatehouse.yml names it. */
-  by: string;
-  /** Singular and plural: `alert group`. */
-  words: readonly [one: string, more: string];
 }
 
 /** The layers below features, as this process opened them. A feature names those that it needs. */
@@ -224,7 +190,7 @@ export interface Layers {
   now(): number;
   /** Repeats a task in this process until it stops. */
   repeat(name: string, everyMs: number, task: () => Promise<unknown>): void;
-  /** Tells all features what happened to VMs or was changed. */
+  /** Tells all features which trouble of VMs began or ended. */
   follow: Follow;
   /** Aborted when this process stops, so that long reads end. */
   stopping: AbortSignal;
@@ -234,13 +200,10 @@ export interface Layers {
   namesOf(ids: readonly string[]): Promise<NameOf>;
   /** Resolves the name of a person by their user ID. */
   personName(userId: string): Promise<string>;
+  /** What all features of this process provide, once each was started. */
+  services: Services;
   /** Resolves a project's present name by its ID; undefined when it isn't known. */
   projectName(id: string): Promise<string | undefined>;
-  /**
-   * All features of this process, after each was started. The Home tab and digests show what others
-   * contribute.
-   */
-  running(): readonly RunningFeature[];
   /** Shortest time between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */

@@ -1,6 +1,7 @@
 import type { Sight } from "../core/permit/sight.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
 import type { Markdown } from "../messages/markdown.ts";
+import { defineParts } from "../registry/service-key.ts";
 
 export interface Line {
   /** Identifies the line within its kind for snoozing, as long as digests have the line. */
@@ -54,6 +55,8 @@ export interface DigestPart {
   ): Promise<ReadPart>;
 }
 
+export const digestPartsOf = defineParts<DigestPart>("lines of digests and handovers");
+
 /** What a feature contributes to handovers alone: what it has under way that is no request. */
 export interface HandoverPart {
   /** How a handover that lacks it calls it. */
@@ -65,6 +68,8 @@ export interface HandoverPart {
     now: number;
   }): Promise<HandoverList>;
 }
+
+export const handoverPartsOf = defineParts<HandoverPart>("lists of handovers");
 
 export interface HandoverList {
   title: string;

@@ -2,6 +2,7 @@ import type { Sight } from "../core/permit/sight.ts";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
 import type { Markdown } from "../messages/markdown.ts";
+import { defineParts } from "../registry/service-key.ts";
 
 /**
  * A section that a feature adds to the Home tab, between what waits for a person and what runs. A
@@ -26,3 +27,5 @@ export type HomePart = (
     now: number;
   },
 ) => Promise<HomeSection>;
+
+export const homePartsOf = defineParts<HomePart>("sections of the Home tab");

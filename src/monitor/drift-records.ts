@@ -1,6 +1,8 @@
+import * as z from "zod";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
 import type { Failing } from "../fleet/inventory/known.ts";
 import { type Markdown, counted, listed } from "../messages/markdown.ts";
+import { defineRecord, objectOf } from "../redis/define-record.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { Alarms } from "./alarms.ts";
 import { createKnownRecords } from "./known-records.ts";
@@ -43,6 +45,35 @@ export interface Lack {
   since: number;
 }
 
+export const driftRecord = defineRecord({
+  name: "drift of a VM",
+  schema: objectOf<DriftRecord>({
+    vm: z.looseObject({
+      id: z.string(),
+      name: z.string(),
+      projectId: z.string(),
+      projectName: z.string(),
+    }),
+    mark: z.string(),
+    alarm: z.string().exactOptional(),
+    reason: z.string(),
+    isPinnable: z.boolean().exactOptional(),
+    since: z.number(),
+    recoveredAt: z.number().exactOptional(),
+    verifiedAt: z.number().exactOptional(),
+    lacks: z.array(
+      objectOf<Lack>({
+        what: z.string(),
+        way: z.string().exactOptional(),
+        isExpired: z.boolean().exactOptional(),
+        endsAt: z.number().exactOptional(),
+        isNextLevel: z.boolean().exactOptional(),
+        since: z.number(),
+      }),
+    ),
+  }),
+});
+
 /** Something that several VMs lack together, because one list of a vendor's serves many VMs. */
 export interface Lacking extends Lack {
   place: string;
@@ -58,7 +89,7 @@ export const warnDays = [14, 7, 1] as const;
 export type DriftRecords = ReturnType<typeof createDriftRecords>;
 
 export function createDriftRecords(redis: RedisClient, key: Keys) {
-  const records = createKnownRecords<DriftRecord>(redis, key("drift"));
+  const records = createKnownRecords(redis, key("drift"), driftRecord);
   return {
     ...records,
     /** Why a VM fails, and since when. Undefined when it doesn't fail, or Redis can't say. */

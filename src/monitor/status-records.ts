@@ -1,5 +1,7 @@
+import * as z from "zod";
 import { isTransitional } from "../fleet/compute/compute.ts";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
+import { defineRecord } from "../redis/define-record.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { createKnownRecords } from "./known-records.ts";
 
@@ -22,6 +24,13 @@ export type SeenStatus = readonly [
 /** The statuses of all VMs of one project, by VM ID. */
 export type SeenStatuses = Readonly<Record<string, SeenStatus>>;
 
+const seenStatus = z.tuple([z.string(), z.number(), z.string().optional(), z.number().optional()]);
+
+export const seenStatusesRecord = defineRecord<SeenStatuses>({
+  name: "seen statuses of a project",
+  schema: z.record(z.string(), seenStatus),
+});
+
 /**
  * Whether a VM was seen to settle in another status than this one after a time (ms). What left it in
  * this status by then isn't why it has it now. Pure.
@@ -36,7 +45,7 @@ export function wasSeenOtherwise(
 
 /** The last seen status of every VM, by project. */
 export function createStatusRecords(redis: RedisClient, key: Keys) {
-  const records = createKnownRecords<SeenStatuses>(redis, key("seen-statuses"));
+  const records = createKnownRecords(redis, key("seen-statuses"), seenStatusesRecord);
   return {
     ...records,
     /** Since when these VMs have been in their status, where that is known. */

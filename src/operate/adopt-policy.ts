@@ -1,8 +1,15 @@
+import * as z from "zod";
 import { type StoredPolicy, storedPolicyKey } from "../audit/stored-policy.ts";
-import { type PolicyText, changeInWords, changesBetween } from "../config/changing-policy.ts";
+import {
+  type PolicyChange,
+  type PolicyText,
+  changeInWords,
+  changesBetween,
+} from "../config/changing-policy.ts";
 import { servicesVersion } from "../config/policy-file.ts";
 import type { Log } from "../log/log.ts";
 import type { Message } from "../messages/blocks.ts";
+import { defineRecord, objectOf } from "../redis/define-record.ts";
 import { pendingList } from "../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../redis/redis.ts";
 import type { Journal } from "../core/request/journal.ts";
@@ -97,6 +104,35 @@ interface PolicyNews extends Pick<PolicyNewsFacts, "changes" | "canceledCount"> 
   canceled: readonly string[];
 }
 
+/** The facts of an announcement, which is rendered when it is posted. */
+interface AnnouncedFacts extends Pick<PolicyNewsFacts, "before" | "after" | "isSameRules"> {
+  news: PolicyNews;
+}
+
+export const announcedFacts = defineRecord({
+  name: "news of a policy",
+  schema: objectOf<AnnouncedFacts>({
+    before: z.string().exactOptional(),
+    after: z.string(),
+    isSameRules: z.boolean(),
+    news: objectOf<PolicyNews>({
+      changes: z
+        .array(
+          objectOf<PolicyChange>({
+            place: z.string(),
+            removed: z.array(z.string()),
+            added: z.array(z.string()),
+            isReplaced: z.boolean(),
+            waits: z.boolean(),
+          }),
+        )
+        .optional(),
+      canceled: z.array(z.string()),
+      canceledCount: z.number(),
+    }),
+  }),
+});
+
 /** The most changes that a record of the audit trail lists, because records are kept forever. */
 const maxNoted = 50;
 
@@ -187,7 +223,7 @@ export async function adoptPolicy(
       version ?? "",
       text,
       record ? JSON.stringify(record) : "",
-      facts ? JSON.stringify(facts) : "",
+      facts ? announcedFacts.write(facts) : "",
       JSON.stringify([...new Set(channels)].filter((channel) => channel !== undefined)),
       noticeKey(key, ""),
       noticeKeptMs,
@@ -200,7 +236,8 @@ export async function adoptPolicy(
 
 /**
  * The message about an adopted policy, with Slack's names and links. It is rendered when it is
- * posted, because adopting a policy can't wait for Slack.
+ * posted, because adopting a policy can't wait for Slack. Throws for facts that can't be read: of a
+ * policy that nobody can name nothing is said.
  */
 export async function renderPolicyNews(
   facts: string,
@@ -212,10 +249,9 @@ export async function renderPolicyNews(
     groupNames: People["groupNames"];
   },
 ): Promise<Message> {
-  const { news, ...names } = JSON.parse(facts) as Pick<
-    PolicyNewsFacts,
-    "before" | "after" | "isSameRules"
-  > & { news: PolicyNews };
+  const announced = announcedFacts.parse(facts, "facts of a notice");
+  if (!announced) throw new Error("the news of a policy can't be read");
+  const { news, ...names } = announced;
   const { changes, canceled, canceledCount } = news;
   const first = await on.store.getMany(canceled);
   const named = changes?.flatMap(({ added, removed }) => [...added, ...removed]) ?? [];

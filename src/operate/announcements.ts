@@ -65,10 +65,11 @@ export function freezeNewsWork(on: {
       for (const one of await owed()) {
         const { id, news } = one;
         const message =
-          news.is === "frozen"
+          news?.is === "frozen"
             ? freezeNews(news, ender, await whoEnds())
-            : thawNews(news.by, news.ended);
-        await on.tellStopped(`freeze-${id}`, message);
+            : news && thawNews(news.by, news.ended);
+        // Of news that can't be read, messages still show whether changes are frozen.
+        if (message) await on.tellStopped(`freeze-${id}`, message);
         await on.changed();
         await forget(one);
       }

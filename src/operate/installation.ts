@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import * as z from "zod";
 import { ConfigError } from "../config/config-error.ts";
+import { defineRecord } from "../redis/define-record.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { BotIdentity } from "../slack/people/identity.ts";
-import { parseJson } from "../text/parse-json.ts";
 
 const ownerShape = z.object({
   teamId: z.string(),
@@ -15,12 +15,26 @@ const ownerShape = z.object({
 });
 type Owner = z.infer<typeof ownerShape>;
 
+export const ownerRecord = defineRecord({ name: "installation", schema: ownerShape });
+
 /** The Slack app whose data these keys hold. */
 const installationKey = (key: Keys) => key("installation");
 
-/** Undefined before the first start, and after the key was deleted for another app. */
+/**
+ * Undefined before the first start, and after the key was deleted for another app. Throws a
+ * ConfigError for an owner that can't be read, because it may be another app.
+ */
 export async function readOwner(redis: RedisClient, key: Keys): Promise<Owner | undefined> {
-  return ownerShape.safeParse(parseJson((await redis.get(installationKey(key))) ?? "")).data;
+  const held = await redis.get(installationKey(key));
+  return held === null ? undefined : parseOwner(held, key);
+}
+
+function parseOwner(held: string, key: Keys): Owner {
+  const owner = ownerRecord.parse(held, installationKey(key));
+  if (owner) return owner;
+  throw new ConfigError([
+    `REDIS_NAMESPACE: ${key.prefix} in this Redis is used by a Slack app that can't be read: ${ownerHint(key)}`,
+  ]);
 }
 
 export const isTokenOf = (owner: Owner, key: Keys, botToken: string): boolean =>
@@ -70,16 +84,16 @@ async function confirmOwner(
     token: tokenMark(key, botToken),
   };
   const name = installationKey(key);
-  const text = JSON.stringify(own);
+  const text = ownerRecord.write(own);
   const held = await redis.set(name, text, "NX", "GET");
   if (held === null || held === text) return;
-  const owner = ownerShape.safeParse(parseJson(held)).data;
-  if (owner && !isSameApp(owner, own))
+  const owner = parseOwner(held, key);
+  if (!isSameApp(owner, own))
     throw new ConfigError([
       `REDIS_NAMESPACE: ${key.prefix} in this Redis is used by the Slack app ${describeOwner(owner)}, and this is the app ${describeOwner(own)}: ${ownerHint(key)}`,
     ]);
   // The ID that another process learned stays known.
-  await redis.set(name, JSON.stringify({ ...owner, ...own }));
+  await redis.set(name, ownerRecord.write({ ...owner, ...own }));
 }
 
 /** Slack doesn't tell every process the app's ID. An app that is installed again keeps its bot. */

@@ -2,6 +2,7 @@ import { type Config } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
+import { logUnreadableValues } from "../redis/define-record.ts";
 import { checkRedis, storageOf, storageProblems } from "../redis/check.ts";
 import { type RedisClient, type RedisPurpose, connectRedis, createKeys } from "../redis/redis.ts";
 import type { Opened } from "./opened.ts";
@@ -12,6 +13,7 @@ import { takeFormat } from "./stored-format.ts";
  * format. Each further connection (`connected`) is closed with the process.
  */
 export async function openRedis(config: Config, { log, opened }: { log: Log; opened: Opened }) {
+  opened(logUnreadableValues(log));
   const key = createKeys(config.redisNamespace);
   async function connected(purpose: RedisPurpose): Promise<RedisClient> {
     const how = { namespace: key.namespace, certificate: () => config.redisCertificate };

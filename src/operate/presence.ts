@@ -10,9 +10,9 @@ import {
   redisNow,
   redisTimeLua,
 } from "../redis/redis.ts";
+import { defineRecord } from "../redis/define-record.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import type { Clock, SlackClock } from "./clock.ts";
-import { parseJson } from "../text/parse-json.ts";
 
 /** The services that Gatehouse calls, and its own API. */
 const called = ["slack", "service", "api"] as const;
@@ -89,6 +89,8 @@ const presenceShape = z.object({
   logLoss: z.object({ lines: z.int(), since: z.number() }).optional(),
 });
 
+export const presenceRecord = defineRecord({ name: "process", schema: presenceShape });
+
 /** A process of this installation, as it last reported. */
 export interface KnownProcess extends z.output<typeof presenceShape> {
   name: string;
@@ -126,8 +128,8 @@ export async function readProcesses(
   const [now, all] = await Promise.all([redisNow(redis), redis.hgetall(processesKey(key))]);
   const read = Object.entries(all).map(([name, text]) => {
     const at = Number(text.slice(0, text.indexOf(" ")));
-    const presence = presenceShape.safeParse(parseJson(text.slice(text.indexOf(" ") + 1)));
-    return { name, at, presence: presence.data };
+    const report = text.slice(text.indexOf(" ") + 1);
+    return { name, at, presence: presenceRecord.parse(report, `${processesKey(key)} ${name}`) };
   });
   const old = read.filter(({ at }) => !(now - at < forgottenAfterMs)).map(({ name }) => name);
   if (old.length > 0) await redis.hdel(processesKey(key), ...old);
@@ -160,7 +162,7 @@ export async function startPresence(options: {
   const name = processName(dataDir);
   const report = async () => {
     const { lines, since } = logLoss();
-    const presence: z.input<typeof presenceShape> = {
+    const presence = {
       role,
       host,
       tallies: tallies.lastMinute(),
@@ -169,7 +171,7 @@ export async function startPresence(options: {
       ...(since !== undefined && { logLoss: { lines, since } }),
     };
     const askedAt = Date.now();
-    const redisMs = Number(await run([processesKey(key)], [name, JSON.stringify(presence)]));
+    const redisMs = Number(await run([processesKey(key)], [name, presenceRecord.write(presence)]));
     clock.compare(askedAt, redisMs, Date.now());
   };
   await report().catch(() => undefined);

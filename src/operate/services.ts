@@ -14,6 +14,7 @@ import { createQueues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
+import { emergencyWordsOf } from "../registry/emergency.ts";
 import {
   type ToldResult,
   createAttestationNote,
@@ -127,7 +128,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
 
   const drift = createDriftRecords(redis, key);
   const appraiser = withAppraisalsTold(judge, (vm, appraisal) =>
-    running.afterAppraisal(vm, appraisal),
+    running.emit("appraised", vm, appraisal),
   );
   const attestationNote = createAttestationNote({
     config,
@@ -166,7 +167,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     namesOf,
     personName: async (id) => (await people.person(id, identity.known().teamId)).name,
     repeat: (name, everyMs, task) => void opened(repeatHere(name, everyMs, task, log)),
-    follow: (news) => running.follow(news),
+    follow: (news) => running.emit("troubleChanged", news),
     stopping: stopping.signal,
     editMs: timing.editMs,
   });
@@ -196,21 +197,21 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
       observe(results);
       if (!isChannel(channelId)) return;
       for (const { request, note } of results)
-        if (note?.failure) void running.failureTold(request.record.target, note.failure.mark);
+        if (note?.failure)
+          void running.emit("failurePosted", request.record.target, note.failure.mark);
     },
   };
   const requests = requestSource({
     ...posting,
     namesOf,
     hasWorker: async () => (await countWorkers(redis, key)) > 0,
-    emergency: running.emergency,
+    emergency: emergencyWordsOf.ifAny(running),
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
     factsAfter: (request) => factsAfter(request, { sources: running.facts, log, now: clock.now() }),
-    tellElsewhere: running.tellElsewhere,
+    tellElsewhere: (request, command) => running.emit("resultPosted", request, command),
     recordResults: async (request, command) => {
       await noteOutcome(request, command, inventory);
-      await running.afterResult(request, command);
-      await running.afterRequest(request.record);
+      await running.emit("requestEnded", request, command);
     },
   });
   const sources = [requests, sharedCardSource(posting), ...running.messages, notices.source];
@@ -228,14 +229,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     config,
     namesOf,
     tellStopped,
-    changed: running.afterFreeze,
+    changed: () => running.emit("freezeChanged"),
   });
   const delivering = await startDelivery({
     ...on,
     connected,
     queues,
-    messages: [...delivery, freezes, ...running.pending],
-    steps: [store.steps, ...running.steps.map(({ pending }) => pending)],
+    messages: [...delivery, freezes, ...running.work.inProcesses],
+    steps: [store.steps, ...running.work.inWorkers.map(({ pending }) => pending)],
     polls: [polls.pending, store.lates],
   });
   taking.add(delivering, { untilClosed: true });
@@ -286,7 +287,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     /** Aborted when the process stops, to end long reads. */
     stopping,
     commands,
-    services: new Map<symbol, unknown>(running.services),
+    services: running.services,
     tell,
     announce,
     answerNotices: notices.answer,

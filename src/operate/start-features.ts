@@ -1,11 +1,14 @@
 import type { Behind, OpenApiPaths } from "../api/api-context.ts";
-import type { Feature, Layers, RunningFeature, Untold } from "../features/define-feature.ts";
-import type { Follow } from "../monitor/news.ts";
+import type {
+  Feature,
+  FeatureHooks,
+  Happenings,
+  Layers,
+  RunningFeature,
+} from "../features/define-feature.ts";
 import { createEvents } from "../core/events/read-events.ts";
-import type { ChangeCommand } from "../registry/define.ts";
-import type { NamedVm } from "../attestation/pins.ts";
-import type { Appraisal } from "../attestation/appraise.ts";
-import type { StoredRequest } from "../core/request/stored-request.ts";
+import { addServices } from "../registry/service-key.ts";
+import type { Schedule } from "../queue/schedules.ts";
 import type { Contributions } from "../talk/gateway-context.ts";
 
 export type RunningFeatures = ReturnType<typeof startFeatures>;
@@ -13,82 +16,78 @@ export type RunningFeatures = ReturnType<typeof startFeatures>;
 /** Starts each feature, and combines their contributions. */
 export function startFeatures(
   features: readonly Feature[],
-  layers: Omit<Layers, "running" | "events">,
+  layers: Omit<Layers, "events" | "services">,
 ) {
+  const services = new Map<symbol, unknown>();
   const running: RunningFeature[] = [];
   const events = createEvents({
     ...layers,
     sources: () => running.flatMap((feature) => feature.events ?? []),
   });
-  const on = { ...layers, events, running: () => running };
+  const on = { ...layers, events, services };
   for (const feature of features) running.push(feature.start?.(on) ?? {});
+  addServices(
+    services,
+    running.flatMap((feature) => feature.provides ?? []),
+  );
   const all = <Part>(part: (feature: RunningFeature) => readonly Part[] | undefined) =>
     running.flatMap((feature) => part(feature) ?? []);
-  const afterRequest: Contributions["requestMade"] = async (request) =>
-    void (await Promise.all(running.map(async (feature) => feature.afterRequest?.(request))));
-  const [homeTab, ...otherTabs] = all((feature) => feature.homeTab && [feature.homeTab]);
-  if (otherTabs.length > 0) throw new Error("two features have a Home tab");
-  const [several, another] = all((feature) => feature.several && [feature.several]);
-  if (another) throw new Error("two features handle commands that name several VMs");
-  const [rehearsal, second] = all((feature) => feature.rehearsal && [feature.rehearsal]);
-  if (second) throw new Error("two features rehearse changes");
-  const [emergency, other] = all((feature) => feature.emergency && [feature.emergency]);
-  if (other) throw new Error("two features let changes skip approvals");
-  const contributed: Contributions = {
-    pickers: merged(running.map(({ pickers = {} }) => pickers)),
-    presses: merged(running.map(({ presses = {} }) => presses)),
-    forms: merged(running.map(({ forms = {} }) => forms)),
-    answeredForAll: all(({ answeredForAll }) => answeredForAll),
-    several,
-    rehearsal,
-    homeTab,
-    async beforeRequest(permit, origin, gateway) {
-      for (const feature of running) await feature.beforeRequest?.(permit, origin, gateway);
-    },
-    requestMade: afterRequest,
-    offersAtRefusal: (lacked, gateway) =>
-      all((feature) => feature.offersAtRefusal?.(lacked, gateway)),
-  };
+
+  /** Tells all features at once what happened. Rejects when one of them couldn't take it in. */
+  async function emit<Name extends keyof Happenings>(
+    name: Name,
+    ...happened: Happenings[Name]
+  ): Promise<void> {
+    const hooks = running.flatMap(({ on: hooksOf }): FeatureHooks[Name][] => {
+      const hook = hooksOf?.[name];
+      return hook ? [hook] : [];
+    });
+    await Promise.all(hooks.map(async (hook) => hook(...happened)));
+  }
+
   return {
-    contributed,
-    emergency,
-    services: all(({ services }) => services),
+    services,
+    emit,
+    contributed: {
+      ...pressesOf(running),
+      forms: merged(running.map(({ forms = {} }) => forms)),
+      pickers: merged(running.map(({ pickers = {} }) => pickers)),
+      requestMade: (request) => emit("requestMade", request),
+    } satisfies Contributions,
+    facts: all(({ facts }) => facts && [facts]),
     messages: all(({ messages }) => messages),
-    pending: all(({ pending }) => pending),
-    steps: all(({ steps }) => steps),
-    schedules: async () =>
-      (
-        await Promise.all(
-          running.map(async ({ schedules = [] }) =>
-            typeof schedules === "function" ? schedules() : schedules,
-          ),
-        )
-      ).flat(),
-    facts: running.flatMap(({ facts = [] }) => facts),
-    status: all(({ status }) => status),
-    afterRequest,
-    follow: (async (news) =>
-      void (await Promise.all(
-        running.map(async (feature) => feature.follow?.(news)),
-      ))) satisfies Follow,
-    async tellElsewhere(request: StoredRequest, command: ChangeCommand): Promise<void> {
-      await Promise.all(running.map(async (feature) => feature.tellElsewhere?.(request, command)));
+    work: {
+      inProcesses: all(({ work }) => work?.inProcesses),
+      inWorkers: all(({ work }) => work?.inWorkers),
     },
-    async afterResult(request: StoredRequest, command: ChangeCommand) {
-      await Promise.all(running.map(async (feature) => feature.afterResult?.(request, command)));
+    async schedules(): Promise<readonly Schedule[]> {
+      const each = running.map(async ({ schedules = [] }) =>
+        typeof schedules === "function" ? schedules() : schedules,
+      );
+      return (await Promise.all(each)).flat();
     },
-    async afterAppraisal(vm: NamedVm, appraisal: Appraisal): Promise<void> {
-      await Promise.all(running.map(async (feature) => feature.afterAppraisal?.(vm, appraisal)));
+    api: {
+      routes: (behind: Behind) => all(({ api }) => api?.routes?.(behind)),
+      paths: Object.assign({}, ...running.map(({ api }) => api?.paths ?? {})) as OpenApiPaths,
+      tools: all(({ api }) => api?.tools),
     },
-    async failureTold(vm: { id: string }, mark: string): Promise<void> {
-      await Promise.all(running.map(async (feature) => feature.failureTold?.(vm, mark)));
-    },
-    afterFreeze: () => Promise.all(running.map(async (feature) => feature.afterFreeze?.())),
-    untold: async (): Promise<readonly Untold[]> =>
-      (await Promise.all(running.map(async (feature) => (await feature.untold?.()) ?? []))).flat(),
-    routes: (behind: Behind) => all(({ routes }) => routes?.(behind)),
-    paths: Object.assign({}, ...running.map(({ paths }) => paths ?? {})) as OpenApiPaths,
-    tools: all(({ tools }) => tools),
+  };
+}
+
+function pressesOf(
+  running: readonly RunningFeature[],
+): Pick<Contributions, "presses" | "answeredForAll"> {
+  const presses = Object.entries(merged(running.map(({ presses: own = {} }) => own)));
+  return {
+    presses: Object.fromEntries(
+      presses.map(([action, press]) => [
+        action,
+        typeof press === "function" ? press : press.handle,
+      ]),
+    ),
+    answeredForAll: presses.flatMap(([action, press]) =>
+      typeof press === "function" ? [] : [action],
+    ),
   };
 }
 

@@ -144,7 +144,6 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         await startGateway({
           ...on,
           contributed: on.features.contributed,
-          emergency: on.features.emergency,
           identity,
           receive,
           status: lines,
@@ -181,9 +180,9 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
       const hour = Math.floor((await on.store.now()) / 3_600_000);
       await on.tell("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
     };
-    const { paths, tools } = on.features;
+    const { routes: routesOf, paths, tools } = on.features.api;
     const behind = { ...on, paths, tools, onLimit, gatewayNow: to.contextNow };
-    const routes = on.features.routes(behind);
+    const routes = routesOf(behind);
     for (const why of on.config.callerProblems) log.warn("api.source-shut", { why });
     const onAnswer = (code: number) =>
       on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);

@@ -2,6 +2,7 @@ import { createTrail } from "../audit/trail.ts";
 import { diagnosis } from "../commands/diagnosis.ts";
 import { createAlarms } from "../monitor/alarms.ts";
 import { createMonitor } from "../monitor/monitor.ts";
+import type { News } from "../monitor/news.ts";
 import { statusProbe } from "../monitor/status-probe.ts";
 import { type Schedule, startSchedules } from "../queue/schedules.ts";
 import { requestable } from "../registry/define.ts";
@@ -36,7 +37,8 @@ export async function startWorkerSchedules(
   const { timing } = config.policy;
   const { now } = on.clock;
   const alarms = createAlarms({ config, announce });
-  const watching = { ...on, alarms, follow: on.features.follow, now };
+  const follow = (news: readonly News[]) => on.features.emit("troubleChanged", news);
+  const watching = { ...on, alarms, follow, now };
   const monitor = createMonitor([
     statusProbe({
       ...watching,

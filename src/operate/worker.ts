@@ -112,7 +112,7 @@ export async function startWorker(
     });
   const steps = [
     stepWork(store.steps, contextNow),
-    ...on.features.steps.map(({ pending, handle }) => ({
+    ...on.features.work.inWorkers.map(({ pending, handle }) => ({
       pending,
       handle: async (id: string, mark: string) => handle(id, mark, contextNow()),
     })),
@@ -131,7 +131,8 @@ export async function startWorker(
   on.taking.add(polling);
   async function sweepAll(): Promise<void> {
     await sweep(contextNow());
-    for (const { pending, openIds } of on.features.steps) await pending.restore(await openIds());
+    for (const { pending, openIds } of on.features.work.inWorkers)
+      await pending.restore(await openIds());
   }
   const everyHere = (everyMs: number, name: string, task: () => Promise<unknown>) =>
     opened(repeatHere(name, everyMs, task, log));

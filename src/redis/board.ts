@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import * as z from "zod";
+import { defineRecord, objectOf } from "./define-record.ts";
 import type { Outbox } from "./outbox.ts";
 import { type Fields, type RedisClient, defineScript, fieldsNamed, redisTimeLua } from "./redis.ts";
 import { shownIn } from "./shown.ts";
@@ -75,6 +77,11 @@ export interface BoardPlace {
   threadTs?: string;
 }
 
+export const boardPlace = defineRecord({
+  name: "place of a board",
+  schema: objectOf<BoardPlace>({ channelId: z.string(), threadTs: z.string().exactOptional() }),
+});
+
 /**
  * One message for several members of a place, rendered from all of them: the shared card of
  * requests, the overview of alerts, or the feed of a channel.
@@ -92,14 +99,15 @@ export interface Board {
   delivered: ReturnType<typeof shownIn>;
 }
 
-/** Undefined when the board is gone. */
+/** Undefined when the board is gone, or nobody can read where it stands. */
 export function parseBoard(id: string, fields: Fields): Board | undefined {
-  const { place, createdAt, revision, size } = fields;
+  const { createdAt, revision, size } = fields;
+  const place = fields["place"] ? boardPlace.parse(fields["place"], id) : undefined;
   if (!place) return undefined;
   const members = fieldsNamed("member:", fields).toSorted(([, a], [, b]) => Number(a) - Number(b));
   return {
     id,
-    place: JSON.parse(place) as BoardPlace,
+    place,
     createdAt: Number(createdAt),
     revision: Number(revision),
     memberIds: members.map(([member]) => member),
@@ -167,7 +175,7 @@ export function createBoards(
       const keys = [memberKey(memberId), open, outbox.hashOf(id), outbox.list];
       const limits = [opensForMs, mostMembers, gatherMs, keptMs];
       const prefixes = [outbox.hashOf(""), outbox.memberOf("")];
-      const args = [memberId, id, JSON.stringify(place), ...limits, ...prefixes];
+      const args = [memberId, id, boardPlace.write(place), ...limits, ...prefixes];
       const joined = String(await runJoin(keys, args));
       if (joined !== "") outbox.wake(joined);
       return joined !== "";

@@ -1,5 +1,6 @@
 import { UserError } from "../errors.ts";
 import type { Markdown } from "../messages/markdown.ts";
+import { defineService } from "./service-key.ts";
 
 /**
  * Texts about changes that skip approvals. If no feature provides them, `--break-glass` is refused.
@@ -19,6 +20,8 @@ export interface EmergencyWords {
    */
   onCard(who: string): Markdown;
 }
+
+export const emergencyWordsOf = defineService<EmergencyWords>("the words of emergencies");
 
 /** The refusal where approvals can't be skipped, whoever is listed in gatehouse.yml. */
 export const noEmergency = (): UserError =>

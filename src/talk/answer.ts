@@ -18,6 +18,7 @@ import { type Interaction, isDirect } from "../slack/receive/interaction.ts";
 import { type WebAnswer, whyOf } from "../slack/web-answer.ts";
 import { type Place, postMessage } from "../slack/web.ts";
 import type { Act, BeforeAck, Contributions, GatewayContext } from "./gateway-context.ts";
+import { offersAtRefusal, rehearsalOf, severalHandlerOf } from "./service-keys.ts";
 import { isOfThread, showOrSay } from "../slack/refused-message.ts";
 
 /**
@@ -82,7 +83,7 @@ function readContext(
   { approved, isShared = false }: { approved?: string; isShared?: boolean } = {},
 ): ReadContext {
   const { inventory } = gateway;
-  const { rehearsal } = gateway.contributed;
+  const rehearsal = rehearsalOf.ifAny(gateway);
   const { person } = asking;
   return {
     ...gateway,
@@ -91,7 +92,7 @@ function readContext(
     ...(id === undefined || at === undefined ? {} : { interaction: { id, at } }),
     channelId,
     isShared,
-    takesSeveral: gateway.contributed.several !== undefined,
+    takesSeveral: severalHandlerOf.ifAny(gateway) !== undefined,
     ...(approved === undefined ? {} : { approved }),
     journal: gateway.store,
     rehearse: rehearsal && ((permit) => rehearsal.rehearse({ permit }, gateway)),
@@ -99,7 +100,7 @@ function readContext(
     mayRun: (command, targets = []) => mayRun({ person, command, targets }, gateway),
     findChannel: (word) => findChannel(gateway.web, word),
     linkTo: (posted) => linkTo(posted, gateway),
-    offersAtRefusal: (lacked) => gateway.contributed.offersAtRefusal(lacked, gateway),
+    offersAtRefusal: (lacked) => offersAtRefusal(lacked, gateway),
     async post(channel, posting) {
       const posted = await postIn({ channelId: channel }, posting, gateway);
       return posted.ok || posted.kind === "lost" ? undefined : whyOf(posted);

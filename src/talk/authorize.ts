@@ -23,6 +23,7 @@ import type { StoredRequest } from "../core/request/stored-request.ts";
 import { frozenWords } from "../core/cards/asking.ts";
 import { targetsOfRefused, vmsWithin } from "../core/submit/resolve-targets.ts";
 import { type GatewayContext, outdated } from "./gateway-context.ts";
+import { offersAtRefusal } from "./service-keys.ts";
 
 /** Refused by policy, and recorded in the audit trail. */
 export class Refused extends UserError {
@@ -98,7 +99,7 @@ function askingOne(
 ): string | undefined {
   if (command.kind !== "change" || !target || others.length === 0) return undefined;
   const lacked = { command, input, target, allowed };
-  const canAsk = gateway.contributed.offersAtRefusal(lacked, gateway).length > 0;
+  const canAsk = offersAtRefusal(lacked, gateway).length > 0;
   if (!canAsk) return undefined;
   return `Name one of them, and a button asks for it: \`/${wordsFor(command, input, target)}\`.`;
 }

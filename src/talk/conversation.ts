@@ -17,6 +17,7 @@ import { replaceCommandWords } from "./command-words.ts";
 import { dialogCallback } from "./form-view.ts";
 import { checkForm, fieldError, submitForm } from "./form.ts";
 import type { Act, Contributions, FormHandler, GatewayContext } from "./gateway-context.ts";
+import { homeTabOf } from "./service-keys.ts";
 import { buttonFamilies, press } from "./press.ts";
 import { replyWithError } from "./reply-with-error.ts";
 import { runWords } from "./run.ts";
@@ -71,9 +72,9 @@ export function createConversation(
           return replyWithError(actOf(interaction), (act) => runWords(interaction.text, act));
         case "button":
           if (interaction.view?.type !== "home") return replyWithError(actOf(interaction), press);
-          return gateway.contributed.homeTab?.pressed(actOf(interaction));
+          return homeTabOf.ifAny(gateway)?.pressed(actOf(interaction));
         case "home":
-          return void (await gateway.contributed.homeTab?.show(actOf(interaction)));
+          return void (await homeTabOf.ifAny(gateway)?.show(actOf(interaction)));
         case "shortcut":
           return shortcut(actOf(interaction));
         case "submission": {
@@ -143,7 +144,7 @@ function replyWhereOpened({ interaction, reply, gateway }: Act<ViewSubmission>):
           gateway.web.call("chat.postEphemeral", { channel, user: interaction.userId, ...shown }),
         );
         if (posted.ok || posted.kind === "lost") return;
-      } else if (await gateway.contributed.homeTab?.show({ interaction, gateway }, message)) return;
+      } else if (await homeTabOf.ifAny(gateway)?.show({ interaction, gateway }, message)) return;
       await reply.privately(message);
     },
   };

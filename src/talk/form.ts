@@ -28,16 +28,16 @@ import {
   type Act,
   type BeforeAck,
   type GatewayContext,
-  type Rehearsing,
   outdated,
   personOf,
 } from "./gateway-context.ts";
+import { type Rehearsing, rehearsalOf } from "./service-keys.ts";
 import { approvalWords, approversOf } from "./approvers-of.ts";
 import { permitByFacts } from "./permit-by-facts.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
 import { undoneBy } from "../core/request/origin.ts";
 import { originOf } from "./act-origin.ts";
-import { noEmergency } from "../registry/emergency.ts";
+import { emergencyWordsOf, noEmergency } from "../registry/emergency.ts";
 
 /** Opens the form of a permitted change of one target. False when Slack didn't open it. */
 export async function openForm(
@@ -95,8 +95,8 @@ async function viewOfOne(
   const words = approvalWords(permit, approvers, gateway);
   const approvals = words === undefined ? undefined : md`${words}`;
   const frozen = await frozenLine(gateway);
-  const { emergency, contributed } = gateway;
-  const isRehearsed = contributed.rehearsal !== undefined;
+  const emergency = emergencyWordsOf.ifAny(gateway);
+  const isRehearsed = rehearsalOf.ifAny(gateway) !== undefined;
   const stands = { approvals, undone, frozen, emergency, isRehearsed, now: gateway.now() };
   return formOfOne({ command, facts, meta, ...stands });
 }
@@ -212,7 +212,7 @@ async function readForm(
   const input = undone ? { snapshot: savedBy(undone)?.snapshotId } : written;
   const named = withTarget(command, input, { id: meta.targetId });
   const isEmergency = meta.breakGlass !== undefined;
-  if (isEmergency && !gateway.emergency) throw noEmergency();
+  if (isEmergency && !emergencyWordsOf.ifAny(gateway)) throw noEmergency();
   const basis = isEmergency ? breakGlassBasis : basisToUndo(undone);
   const person = await personOf({ interaction, gateway }, { fresh: isSubmitted && isEmergency });
   const { channelId } = meta;

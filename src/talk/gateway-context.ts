@@ -1,15 +1,14 @@
 import type { SeenTarget } from "../core/permit/sight.ts";
 import type { AfterNote } from "../attestation/render-attestation.ts";
-import type { Rehearsed, StatusLine, Surroundings } from "../commands/context.ts";
+import type { StatusLine, Surroundings } from "../commands/context.ts";
 import { UserError } from "../errors.ts";
 import type { FactReader } from "../core/facts/facts-about.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import { type ChangeCommand, type Command, dottedName, requestable } from "../registry/define.ts";
-import type { ChangeInvocation, Input, Person } from "../registry/invocation.ts";
-import type { Several } from "../core/submit/resolve-targets.ts";
+import type { Input, Person } from "../registry/invocation.ts";
 import type { Journal } from "../core/request/journal.ts";
-import type { ButtonOrigin, Origin } from "../core/request/origin.ts";
+import type { ButtonOrigin } from "../core/request/origin.ts";
 import type { Announce, AnswerNotices } from "../core/deliver/notices.ts";
 import type {
   Interaction,
@@ -23,9 +22,6 @@ import type {
 import type { Web } from "../slack/web.ts";
 import type { MadeRequest } from "./contributions.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import type { Asking, LackedRight, Permit } from "../core/permit/permit.ts";
-import type { Message } from "../messages/blocks.ts";
-import type { ButtonSpec } from "../messages/buttons.ts";
 
 /** Everything that commands, presses and forms answer from, as the acting person may see it. */
 export interface GatewayContext extends Surroundings {
@@ -108,41 +104,6 @@ export type Picker = (
   gateway: GatewayContext,
 ) => Promise<readonly Suggestion[]>;
 
-/**
- * Handles a command that names several VMs. Its person may ask for the command; whether it may run
- * on each VM isn't decided yet.
- */
-export type SeveralHandler = (
-  invocation: ChangeInvocation,
-  several: Several,
-  asking: Asking<ChangeCommand>,
-  act: Act,
-) => Promise<void>;
-
-/** Tells what would happen to a change. It permits, requests, sends, and counts nothing. */
-export interface Rehearsal {
-  rehearse(asked: Rehearsing, gateway: GatewayContext): Promise<Rehearsed>;
-}
-
-/** A change to rehearse, and what would make its request, if that is known. */
-export interface Rehearsing {
-  permit: Permit;
-  origin?: Origin | undefined;
-  /** How many of several targets would be changed at a time. */
-  atOnce?: number;
-}
-
-/** The Home tab: the page that a person sees who opens Gatehouse in Slack. */
-export interface HomeTab {
-  /** Publishes the tab, with `above` before everything else. False when Slack doesn't show it. */
-  show(act: BeforeAck<Pick<Interaction, "userId" | "teamId">>, above?: Message): Promise<boolean>;
-  /**
-   * Handles a press of a button on the tab. Errors that the person caused are shown there; they
-   * never reject.
-   */
-  pressed(act: Act<Press>): Promise<void>;
-}
-
 /** What features add to conversations. Code in this layer knows no feature by name. */
 export interface Contributions {
   /** Keyed by action, or by the word before the colon to handle all actions that begin with it. */
@@ -153,27 +114,11 @@ export interface Contributions {
   pickers: Readonly<Record<string, Picker>>;
   /** Actions of buttons that one person answers for all, wherever they stand. */
   answeredForAll: readonly string[];
-  /** Without one, a command takes one VM. */
-  several?: SeveralHandler | undefined;
-  /** What answers “What would happen?” in forms and `can-i`. Undefined when nothing does. */
-  rehearsal?: Rehearsal | undefined;
-  /** Undefined when the Home tab stays empty. */
-  homeTab?: HomeTab | undefined;
-  /**
-   * Runs right before a request is made, and marks what it is made of as used. Throws UserError if
-   * the request may no longer be made.
-   */
-  beforeRequest(permit: Permit, origin: Origin, gateway: GatewayContext): Promise<void>;
   /**
    * Tells features about a request that was just made, because a message of theirs may have made
    * it. It may be called again for the same request.
    */
   requestMade(request: MadeRequest): Promise<void>;
-  /**
-   * Buttons beside a refusal for nothing but the lack of this right: what the person who was
-   * refused can do instead. What a press may do is decided at the press.
-   */
-  offersAtRefusal(lacked: LackedRight, gateway: GatewayContext): readonly ButtonSpec[];
 }
 
 /** What the acting person may know, for `factsAbout`. */

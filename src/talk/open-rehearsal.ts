@@ -5,7 +5,8 @@ import { lines, md, when } from "../messages/markdown.ts";
 import type { Press } from "../slack/receive/interaction.ts";
 import { openView } from "./form.ts";
 import { modal } from "./form-view.ts";
-import { type Act, type Rehearsing, outdated } from "./gateway-context.ts";
+import { type Act, outdated } from "./gateway-context.ts";
+import { type Rehearsing, rehearsalOf } from "./service-keys.ts";
 import { tooSlow } from "./reply-with-error.ts";
 
 const title = "What would happen?";
@@ -16,7 +17,7 @@ const title = "What would happen?";
  */
 export async function openRehearsal(asked: Rehearsing, act: Act<Press>): Promise<void> {
   const { gateway } = act;
-  const { rehearsal } = gateway.contributed;
+  const rehearsal = rehearsalOf.ifAny(gateway);
   if (!rehearsal) throw outdated();
   const make = async () => rehearsalView(await rehearsal.rehearse(asked, gateway), gateway.now());
   if (!(await openView(title, make, act))) throw tooSlow();

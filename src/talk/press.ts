@@ -11,6 +11,7 @@ import {
   requestable,
   restoresSnapshot,
 } from "../registry/define.ts";
+import { emergencyWordsOf } from "../registry/emergency.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
 import { findAsker } from "../core/request/asker.ts";
@@ -252,7 +253,8 @@ function oncePerButton(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  const { policy, commands, attestationNote, emergency, nameOf, learnNames } = act.gateway;
+  const { policy, commands, attestationNote, nameOf, learnNames } = act.gateway;
+  const emergency = emergencyWordsOf.ifAny(act.gateway);
   const reader = commandWithRole(commands, "shows-request");
   if (!reader) throw outdated();
   await authorize({ command: reader, person, channelId }, act.gateway);

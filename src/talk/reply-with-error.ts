@@ -4,6 +4,7 @@ import { redisTrouble } from "../redis/redis.ts";
 import { errorReply } from "../slack/error-reply.ts";
 import { Refused } from "./authorize.ts";
 import type { Act } from "./gateway-context.ts";
+import { offersAtRefusal } from "./service-keys.ts";
 
 /**
  * Handles an act and tells the person what went wrong. An error of Redis is thrown instead, because
@@ -19,7 +20,7 @@ export async function replyWithError<A extends Act>(
     if (redisTrouble(error) !== undefined) throw error;
     const { gateway, reply } = act;
     const lacked = error instanceof Refused ? error.lacked : undefined;
-    const offers = lacked ? gateway.contributed.offersAtRefusal(lacked, gateway) : [];
+    const offers = lacked ? offersAtRefusal(lacked, gateway) : [];
     await reply.privately(errorReply(error, gateway.log, offers));
   }
 }

@@ -33,7 +33,8 @@ import { openForm } from "./form.ts";
 import { tooSlow } from "./reply-with-error.ts";
 import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf, submitChange } from "./submit-change.ts";
-import { noEmergency } from "../registry/emergency.ts";
+import { emergencyWordsOf, noEmergency } from "../registry/emergency.ts";
+import { severalHandlerOf } from "./service-keys.ts";
 import { chooseTarget } from "./pick-target.ts";
 import { meantBySentence, meantInOwnWords, smallTalk, whatItIsFor } from "./sentence.ts";
 import { guessButton, pickList, pressToGoOn, pressToRun, valueList } from "./run-buttons.ts";
@@ -95,7 +96,7 @@ export async function run(
       "--break-glass works only in a slash command: a message doesn't prove who wrote it.",
     );
   }
-  if (isEmergency && !gateway.emergency) throw noEmergency();
+  if (isEmergency && !emergencyWordsOf.ifAny(gateway)) throw noEmergency();
   try {
     const person = await personOf(act, { fresh: isEmergency });
     const basis = isEmergency ? breakGlassBasis : undefined;
@@ -137,7 +138,7 @@ async function change(
   await refuseWhileFrozen({ command, person, basis, targets: [] }, gateway);
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
   if (several) {
-    const handle = gateway.contributed.several;
+    const handle = severalHandlerOf.ifAny(gateway);
     if (!handle) throw takesOne(command, several.targets);
     return handle(invocation, several, asking, act);
   }

@@ -23,6 +23,7 @@ import { gatherFacts, labelsOf, unread } from "./dialog-facts.ts";
 import { type Act, type GatewayContext, changeNamed } from "./gateway-context.ts";
 import { approversOf } from "./approvers-of.ts";
 import { raiseByFacts } from "./permit-by-facts.ts";
+import { requestGuardOf } from "./service-keys.ts";
 import { type PlaceOfRequest, channelForApproval, channelToTell } from "./request-channel.ts";
 import { lowerFirst, upperFirst } from "../text/letter-case.ts";
 
@@ -59,7 +60,7 @@ export async function submitChange(
   const { isBreakGlass: breakGlass } = permit;
   await countAgainstLimits({ command, person, target, origin, breakGlass, ...draftId }, gateway);
   const context = { ...gateway, staleAfterMs: policy.timing.staleAfterMs };
-  await gateway.contributed.beforeRequest(permit, origin, gateway);
+  await requestGuardOf.ifAny(gateway)?.(permit, origin, gateway);
   const channelAndCards = { channelId: channelToTell(place, gateway), ...shown };
   const details = { id, ...more, ...children, ...labelsOf(facts), ...channelAndCards };
   const submitted = await submit(permit, origin, details, context);

@@ -19,6 +19,7 @@ import { silentLog } from "../../src/log/log.ts";
 import type { Message } from "../../src/messages/blocks.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
 import { type Target, requestable } from "../../src/registry/define.ts";
+import { emergencyWordsOf } from "../../src/registry/emergency.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
 import { type Journal, createJournal } from "../../src/core/request/journal.ts";
 import type { StoredRequest } from "../../src/core/request/stored-request.ts";
@@ -146,8 +147,7 @@ export async function startReading(
       now: Date.now,
     }),
     drift: createDriftRecords(redis, key),
-    emergency,
-    services: new Map(services),
+    services: new Map([...services, emergencyWordsOf.providedBy(emergency)]),
     trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },
     resolve: (kind, words) => resolveTarget(asking, kind, words, inventory),
     mayRun: () => true,

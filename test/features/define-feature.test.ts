@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { commands } from "../../src/commands/index.ts";
-import {
-  type Layers,
-  type RunningFeature,
-  commandsWith,
-  defineFeature,
-} from "../../src/features/define-feature.ts";
+import { type Layers, commandsWith, defineFeature } from "../../src/features/define-feature.ts";
 import { features } from "../../src/features/index.ts";
+import { untoldOf } from "../../src/features/status-part.ts";
+import { defineParts } from "../../src/registry/service-key.ts";
 import { parseCommand } from "../../src/registry/parse.ts";
+import { homeTabOf } from "../../src/talk/service-keys.ts";
 import { startFeatures } from "../../src/operate/start-features.ts";
 import { vmTarget } from "../core/asking.ts";
 
@@ -73,9 +71,11 @@ describe("a feature", () => {
       name: "parcels",
       start: () => ({
         presses: { parcel: nothing },
-        afterRequest: async ({ id }) => void heard.push(id),
-        afterFreeze: async () => void heard.push("freeze"),
-        untold: async () => [{ by: "red", words: ["parcel", "parcels"] }],
+        on: {
+          requestMade: async ({ id }) => void heard.push(id),
+          freezeChanged: async () => void heard.push("freeze"),
+        },
+        provides: [untoldOf.providedBy(async () => [{ by: "red", words: ["parcel", "parcels"] }])],
       }),
     });
     const idle = defineFeature({ name: "idle" });
@@ -83,10 +83,40 @@ describe("a feature", () => {
     const origin = { kind: "typed", interaction: "1" } as const;
     const made = { id: "r-1", origin, command: "vm restart", target: vmTarget("web-1") };
     await running.contributed.requestMade({ ...made, createdAt: 1 });
-    await running.afterFreeze();
+    await running.emit("freezeChanged");
     expect(heard).toEqual(["r-1", "freeze"]);
     expect(Object.keys(running.contributed.presses)).toEqual(["parcel"]);
-    expect(await running.untold()).toHaveLength(1);
+    expect(await Promise.all(untoldOf(running).map((list) => list()))).toHaveLength(1);
+  });
+
+  it("hears what another one fails to take in, and whoever tells it learns of the failure", async () => {
+    const heard: string[] = [];
+    const listening = (name: string, freezeChanged: () => Promise<unknown>) =>
+      defineFeature({ name, start: () => ({ on: { freezeChanged } }) });
+    const { emit } = startFeatures(
+      [
+        listening("fails", () => Promise.reject(new Error("full"))),
+        listening("hears", async () => heard.push("freeze")),
+      ],
+      layers,
+    );
+    await expect(emit("freezeChanged")).rejects.toThrow("full");
+    expect(heard).toEqual(["freeze"]);
+  });
+
+  it("says which of its buttons one person answers for all", () => {
+    const parcels = defineFeature({
+      name: "parcels",
+      start: () => ({
+        presses: {
+          "parcel:open": nothing,
+          "parcel:sign": { isAnsweredForAll: true, handle: nothing },
+        },
+      }),
+    });
+    const { contributed } = startFeatures([parcels], layers);
+    expect(Object.keys(contributed.presses)).toEqual(["parcel:open", "parcel:sign"]);
+    expect(contributed.answeredForAll).toEqual(["parcel:sign"]);
   });
 
   it("is refused when another one has a button of the same name", () => {
@@ -97,25 +127,28 @@ describe("a feature", () => {
 
   it("is refused when another one has the Home tab", () => {
     const homeTab = { show: async () => true, pressed: nothing };
-    const one = (name: string) => defineFeature({ name, start: () => ({ homeTab }) });
+    const one = (name: string) =>
+      defineFeature({ name, start: () => ({ provides: [homeTabOf.providedBy(homeTab)] }) });
     expect(() => startFeatures([one("a"), one("b")], layers)).toThrow(
-      "two features have a Home tab",
+      "two features provide the Home tab",
     );
   });
 
   it("sees the contributions of all features once each was started", () => {
-    let home: () => readonly RunningFeature[] = () => [];
+    const linesOf = defineParts<string>("lines");
+    let lines: () => readonly string[] = () => [];
     const first = defineFeature({
       name: "first",
-      needs: ["running"],
+      needs: ["services"],
       start(on) {
-        home = on.running;
+        lines = () => linesOf(on);
         return {};
       },
     });
-    const last = defineFeature({ name: "last", start: () => ({ presses: { last: nothing } }) });
-    startFeatures([first, last], layers);
-    expect(home().flatMap(({ presses = {} }) => Object.keys(presses))).toEqual(["last"]);
+    const adding = (name: string) =>
+      defineFeature({ name, start: () => ({ provides: [linesOf.providedBy(name)] }) });
+    startFeatures([first, adding("next"), adding("last")], layers);
+    expect(lines()).toEqual(["next", "last"]);
   });
 
   it("may change its schedules, in addition to fixed ones", async () => {

@@ -19,6 +19,7 @@ import { createRollouts } from "../../src/features/rollouts/rollouts.ts";
 import { createConversation } from "../../src/talk/conversation.ts";
 import { dialogCallback } from "../../src/talk/form-view.ts";
 import type { GatewayContext } from "../../src/talk/gateway-context.ts";
+import { severalHandlerOf } from "../../src/talk/service-keys.ts";
 import type { Interaction, Reply } from "../../src/slack/receive/interaction.ts";
 import { runPolicy } from "../../src/cli/policy.ts";
 import { type Reading, startReading } from "../commands/reading.ts";
@@ -339,15 +340,16 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
     store: journal,
     sees: async () => true,
     contributed: {
-      several: proposeRollout(createRollouts(redis, key)),
-      beforeRequest: async () => undefined,
       answeredForAll: [],
       presses: {},
       pickers: {},
       forms: {},
       requestMade: async () => undefined,
-      offersAtRefusal: () => [],
     },
+    services: new Map([
+      ...context.services,
+      severalHandlerOf.providedBy(proposeRollout(createRollouts(redis, key))),
+    ]),
     attestationNote: async () => undefined,
     inventory: onlyKnown(context.inventory),
     apiUrl: "",

@@ -67,6 +67,11 @@ describe("two installations on one Redis", () => {
           /^REDIS_NAMESPACE: \{prod\} in this Redis is used by the Slack app A01GATEHOUSE of .+, and this is the app A01SECOND of .+: set REDIS_NAMESPACE .+ delete the key \{prod\}:installation$/,
         ),
       ]);
+    const owner = await first.client.getset("{prod}:installation", "{");
+    const unreadable =
+      /^REDIS_NAMESPACE: \{prod\} .+ a Slack app that can't be read: set .+ delete/;
+    expect(await refusal(second("prod"))).toEqual([expect.stringMatching(unreadable)]);
+    expect(await first.client.getset("{prod}:installation", owner ?? "")).toBe("{");
     await first.client.del("{prod}:installation");
     await using replacing = await second("prod");
     expect(replacing.processes).toHaveLength(1);

@@ -3,6 +3,7 @@ import { boardOf, createBoards, parseBoard } from "../../src/redis/board.ts";
 import { createOutbox } from "../../src/redis/outbox.ts";
 import { shownIn } from "../../src/redis/shown.ts";
 import { dueInMs } from "../support/pending.ts";
+import { garbage } from "../support/only-whole.ts";
 import { testRedis } from "../support/with-redis.ts";
 
 const place = { channelId: "C01OPS" };
@@ -48,6 +49,17 @@ async function boarding(over: Partial<Parameters<typeof createBoards>[1]> = {}) 
 }
 
 describe("a board", () => {
+  it("is as good as gone where nobody can read its place", async () => {
+    await using at = await boarding();
+    await at.isBorn("m-1");
+    await at.boards.join("m-1", place);
+    const [board] = await at.all();
+    for (const text of garbage) {
+      await at.boards.outbox.remember(board?.id ?? "", { place: text });
+      expect(await at.all(), text).toEqual([]);
+    }
+  });
+
   it("is joined by all members of its place, in order, whichever process they come to", async () => {
     await using at = await boarding({ gatherMs: hourMs });
     const ids = Array.from({ length: 20 }, (_, n) => `m-${n}`);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { defineService } from "../../src/registry/service-key.ts";
+import { addServices, defineParts, defineService } from "../../src/registry/service-key.ts";
 
 const shelfOf = defineService<{ size: number }>("shelf");
 
@@ -12,4 +12,18 @@ it("finds in a context what was provided, whatever else is there under the same 
 
 it("a service key says what is missing where nothing provides it", () => {
   expect(() => shelfOf({ services: new Map() })).toThrow("nothing provides shelf here");
+});
+
+it("finds the parts of all who provide some, in their order, and none where nobody does", () => {
+  const booksOf = defineParts<string>("books");
+  const services = new Map<symbol, unknown>();
+  expect(booksOf({ services })).toEqual([]);
+  addServices(services, [booksOf.providedBy("a"), booksOf.providedBy("b")]);
+  addServices(services, [booksOf.providedBy("c")]);
+  expect(booksOf({ services })).toEqual(["a", "b", "c"]);
+});
+
+it("a second provider of one service is refused", () => {
+  const provided = [shelfOf.providedBy({ size: 3 }), shelfOf.providedBy({ size: 4 })];
+  expect(() => addServices(new Map(), provided)).toThrow("two features provide shelf");
 });

@@ -1,5 +1,6 @@
 import { help } from "../../../src/commands/gatehouse/help.ts";
 import { stop } from "../../../src/commands/vm/stop.ts";
+import { emergencyWordsOf } from "../../../src/registry/emergency.ts";
 import { emergencyWords } from "../../../src/features/break-glass/emergency-words.ts";
 import { reviewSigned } from "../../../src/features/break-glass/sign-review.ts";
 import { reviewNotice, tellEnd } from "../../../src/features/break-glass/tell-audit.ts";
@@ -27,7 +28,9 @@ async function emergencyEnd(about: About): Promise<Message> {
 }
 
 const explained = (may: boolean) => (about: About) => {
-  const reading = readingOf(about, [help, stop], { emergency: emergencyWords });
+  const reading = readingOf(about, [help, stop], {
+    services: new Map([emergencyWordsOf.providedBy(emergencyWords)]),
+  });
   const breakGlass = may ? ["*"] : [];
   const policy = { ...reading.policy, access: { ...reading.policy.access, breakGlass } };
   return answerOf(help, { command: "break-glass" }, { ...reading, policy });

@@ -46,7 +46,7 @@ import {
 } from "../../core/submit/resolve-targets.ts";
 import { sayNo } from "../../slack/error-reply.ts";
 import type { ReadContext } from "../context.ts";
-import { noEmergency } from "../../registry/emergency.ts";
+import { emergencyWordsOf, noEmergency } from "../../registry/emergency.ts";
 
 export const canI = defineCommand({
   name: "gatehouse can-i",
@@ -68,7 +68,7 @@ export const canI = defineCommand({
       : undefined;
     if (several && !context.takesSeveral) throw takesOne(command, several.targets);
     const breakGlass = "breakGlass" in parsed && parsed.breakGlass !== undefined;
-    if (breakGlass && !context.emergency) throw noEmergency();
+    if (breakGlass && !emergencyWordsOf.ifAny(context)) throw noEmergency();
     const asked = { person, command, input, channelId };
     const emergency = { ...asked, basis: breakGlassBasis };
     // As a rollout does: each is judged alone, and those that are refused are skipped
@@ -97,7 +97,7 @@ export const canI = defineCommand({
       !breakGlass &&
       !several &&
       askAndPermit(emergency, about, context).permit !== undefined &&
-      context.emergency?.instead;
+      emergencyWordsOf.ifAny(context)?.instead;
     // Others who read a shared answer may have the right.
     const lacked =
       refused && !several && !context.isShared ? lackedBy(asked, targets, refused) : undefined;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type Message, section } from "../../messages/blocks.ts";
 import { sentence } from "../../messages/card.ts";
 import { type Markdown, hintOf, lines, md, name } from "../../messages/markdown.ts";
-import { noEmergency } from "../../registry/emergency.ts";
+import { emergencyWordsOf, noEmergency } from "../../registry/emergency.ts";
 import { fold } from "../../text/fold.ts";
 import {
   type Command,
@@ -34,7 +34,7 @@ export const help = defineCommand({
     const { commands, person } = reading;
     const exampleOf = await examplesHere(reading);
     const inEmergency = isListed(person, "breakGlass", reading)
-      ? reading.emergency?.help
+      ? emergencyWordsOf.ifAny(reading)?.help
       : undefined;
     const runnable = commands.filter((candidate) => reading.mayRun(candidate));
     const others = commands.filter((candidate) => !runnable.includes(candidate));
@@ -56,15 +56,13 @@ export const help = defineCommand({
 const emergencyTopic = /^\s*(?:--)?(?:break[- ]?glass|emergenc(?:y|ies))\s*$/;
 
 /** Explains `--break-glass`, which is a flag of several commands, to whoever asks for it. */
-function explainEmergency(
-  { emergency, commands }: ReadContext,
-  inEmergency: Markdown | undefined,
-): Message {
+function explainEmergency(reading: ReadContext, inEmergency: Markdown | undefined): Message {
+  const emergency = emergencyWordsOf.ifAny(reading);
   if (!emergency) {
     const { message, hint } = noEmergency();
     return sentence(lines(md`${message}`, hintOf(hint)));
   }
-  const names = commands.filter(takesBreakGlass).map((command) => `\`/${command.name}\``);
+  const names = reading.commands.filter(takesBreakGlass).map((command) => `\`/${command.name}\``);
   const where = md`It works with ${hintOf(inList.format(names))}, for one target that is named exactly, in a slash command.`;
   const who = inEmergency
     ? md`You are under ${name("breakGlass")} in gatehouse.yml, so you can use it.`

@@ -1,8 +1,10 @@
 import { hash } from "node:crypto";
-import { type Message } from "../../messages/blocks.ts";
+import * as z from "zod";
+import { type Block, type Message } from "../../messages/blocks.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { answered, buttonsOf } from "../../messages/card.ts";
 import { Markdown } from "../../messages/markdown.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import {
   type Fields,
@@ -23,6 +25,28 @@ export interface Notice {
   threadTs?: string;
   message: Message;
 }
+
+/** A notice that a script announced, with facts of which the message is rendered. */
+interface NoticeOfFacts extends Omit<Notice, "message"> {
+  facts: string;
+}
+
+const placed = { id: z.string(), channelId: z.string(), threadTs: z.string().exactOptional() };
+const block = z.looseObject({ type: z.string() });
+
+export const noticeRecord = defineRecord<Notice | NoticeOfFacts>({
+  name: "notice",
+  schema: z.union([
+    objectOf<NoticeOfFacts>({ ...placed, facts: z.string() }),
+    objectOf<Notice>({
+      ...placed,
+      message: z.looseObject({
+        text: z.string(),
+        blocks: z.array(z.custom<Block>((value) => block.safeParse(value).success)),
+      }),
+    }),
+  ]),
+});
 
 /**
  * Stores a notice, which is then posted once, as soon as Slack accepts it, but not before `inMs`
@@ -102,9 +126,10 @@ export function createNotices(options: {
   /** The key of the set of notices that have this button. */
   const noticesWith = (named: string) => key("notices-with", hash("sha256", named).slice(0, 16));
 
-  async function prepareNotice(_id: string, fields: Fields): Promise<Owes | undefined> {
+  async function prepareNotice(id: string, fields: Fields): Promise<Owes | undefined> {
     if (!fields["notice"]) return undefined;
-    const { facts, ...notice } = JSON.parse(fields["notice"]) as Notice & { facts?: string };
+    const notice = noticeRecord.parse(fields["notice"], id);
+    if (!notice) return undefined;
     const { channelId } = notice;
     const { "said:notice": mark = "", answered: before = "" } = fields;
     const answers = fieldsNamed("answer:", fields);
@@ -118,7 +143,7 @@ export function createNotices(options: {
         answers.reduce(
           (said, [named, words]) =>
             answered(said, named, new Markdown(words), fields[`asks:${named}`]) ?? said,
-          facts === undefined ? notice.message : await render(facts),
+          "facts" in notice ? await render(notice.facts) : notice.message,
         ),
       // Only a posted notice is edited. The number of answers identifies what it shows, because
       // answers are only added.
@@ -135,7 +160,7 @@ export function createNotices(options: {
         const ids = noticesWith(named);
         await redis.multi().sadd(ids, notice.id).pexpire(ids, noticeKeptMs).exec();
       }
-      const args = [JSON.stringify(notice), notice.id, noticeKeptMs, ts, inMs];
+      const args = [noticeRecord.write(notice), notice.id, noticeKeptMs, ts, inMs];
       const isNew = (await runAnnounce([hashOf(notice.id), outbox.list], args)) === 1;
       outbox.wake(notice.id);
       return isNew;
@@ -143,9 +168,9 @@ export function createNotices(options: {
     async answer({ action, value }, words, asks) {
       const named = `${action} ${value}`;
       for (const id of await redis.smembers(noticesWith(named))) {
-        const { notice = "{}" } = await outbox.get(id);
-        const { message: said } = JSON.parse(notice) as Partial<Notice>;
-        if (!said || !answered(said, named, words)) continue;
+        const { notice: text } = await outbox.get(id);
+        const notice = text === undefined ? undefined : noticeRecord.parse(text, id);
+        if (!notice || "facts" in notice || !answered(notice.message, named, words)) continue;
         await redis
           .multi()
           .hset(hashOf(id), {

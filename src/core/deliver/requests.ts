@@ -118,7 +118,7 @@ export function requestSource(options: {
   const links = new Map<string, string>();
 
   async function prepareRequest(id: string, fields: Fields): Promise<Owes | undefined> {
-    const request = parseStored(fields);
+    const request = parseStored(id, fields);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
     const { said } = request.delivered;

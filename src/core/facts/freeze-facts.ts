@@ -11,6 +11,8 @@ export const freezeFacts = (journal: Pick<Journal, "freezeState">): FactSource =
     const freeze = await journal.freezeState();
     if (!freeze) return [];
     const ender = commandWithRole(commands, "ends-freeze");
+    const since = freeze.at === 0 ? undefined : freeze.at;
+    const when = since === undefined ? "" : md` ${atTime(since, now)}`;
     const reason = freeze.reason === "" ? "" : md`: “${freeze.reason}”`;
     const confirm = {
       title: "Allow changes again?",
@@ -22,8 +24,8 @@ export const freezeFacts = (journal: Pick<Journal, "freezeState">): FactSource =
         kind: "freeze",
         severity: "notice",
         sign: "🧊",
-        text: md`${freeze.by} froze all changes ${atTime(freeze.at, now)}${reason}.`,
-        since: freeze.at,
+        text: md`${freeze.by} froze all changes${when}${reason}.`,
+        since,
         blocks: () => "fails",
         next: md`Until the freeze ends, nothing is sent.`,
         ways: ender

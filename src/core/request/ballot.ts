@@ -13,7 +13,7 @@ import { hasNoStep, hasStep, keepStep, owesMessages } from "./scripts.ts";
 import { stepText } from "./history.ts";
 import { auditRecord, keepFinalMs, locksOf } from "./record.ts";
 import { noSetbacks } from "./stage.ts";
-import type { StoredRequest } from "./stored-request.ts";
+import { type StoredRequest, denialRecord, voteRecord } from "./stored-request.ts";
 import { approvalsIn } from "../permit/votes.ts";
 
 /**
@@ -132,7 +132,7 @@ export function createBallot(
     async giveReason({ record }: StoredRequest, by: string, reason: string): Promise<boolean> {
       const keys = [key("request", record.id), key("audit"), pendingList(key)];
       const audit = auditRecord(record, { vote: "deny", why: reason }, by);
-      const args = [record.id, by, JSON.stringify({ by, reason }), audit];
+      const args = [record.id, by, denialRecord.write({ by, reason }), audit];
       const given = (await runReason(keys, args)) === 1;
       outbox.wake(record.id);
       return given;
@@ -169,7 +169,7 @@ export function createBallot(
           seen,
           voter.id,
           vote,
-          JSON.stringify(entry),
+          voteRecord.write(entry),
           auditRecord(record, { vote, digest: shortFingerprint(digest) }, voter.id),
           stepText({ state, why: `${verb} by ${voter.id}`, actor: voter.id }),
           approvalsIn(votes).length,

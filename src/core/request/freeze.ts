@@ -1,4 +1,6 @@
+import * as z from "zod";
 import { createTrail } from "../../audit/trail.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createPending } from "../../redis/pending.ts";
 import {
   type Keys,
@@ -31,6 +33,7 @@ export interface Freeze {
   /** Undefined when a person froze. */
   cause?: Cause;
   reason: string;
+  /** Redis time (ms); 0 when it isn't known. */
   at: number;
   /**
    * When its present reason was found (Redis, ms). Undefined in a freeze that an earlier release
@@ -40,6 +43,31 @@ export interface Freeze {
   /** The reason of a person who froze before Gatehouse did, in words. It is part of `reason`. */
   before?: string;
 }
+
+export const freezeRecord = defineRecord({
+  name: "freeze",
+  schema: objectOf<Freeze>({
+    id: z.string().exactOptional(),
+    by: z.string(),
+    cause: z.enum(causes).exactOptional(),
+    reason: z.string(),
+    at: z.number(),
+    changedAt: z.number().exactOptional(),
+    before: z.string().exactOptional(),
+  }),
+});
+
+/**
+ * Reads a stored freeze. One that can't be read still freezes, and weighs the most, so that no
+ * further reason takes its place.
+ */
+export const parseFreeze = (text: string, key: Keys): Freeze =>
+  freezeRecord.parse(text, key("freeze")) ?? {
+    by: "Gatehouse",
+    cause: "sends-lost",
+    reason: "the freeze in Redis can't be read",
+    at: 0,
+  };
 
 interface NewFreeze extends Omit<Freeze, "at" | "changedAt" | "before"> {
   sends?: readonly string[];
@@ -66,6 +94,20 @@ type Thawed =
 type FreezeNews =
   | { is: "frozen"; by: string; reason: string }
   | { is: "thawed"; by: string; ended: Pick<Freeze, "by" | "reason"> };
+
+const freezeAndReason = { by: z.string(), reason: z.string() };
+
+export const freezeNewsRecord = defineRecord<FreezeNews>({
+  name: "news of a freeze",
+  schema: z.discriminatedUnion("is", [
+    z.looseObject({ is: z.literal("frozen"), ...freezeAndReason }),
+    z.looseObject({
+      is: z.literal("thawed"),
+      by: z.string(),
+      ended: z.looseObject(freezeAndReason),
+    }),
+  ]),
+});
 
 /** The kind of pending work with this one ID: the list of news that nobody has announced yet. */
 const newsKind = "freeze-news";
@@ -135,12 +177,12 @@ export function createFreeze(redis: RedisClient, key: Keys) {
   const { append: note, appendOnce: noteOnce } = createTrail(redis, key);
 
   /**
-   * Reads the freeze that stands, as text. `found` is the one that this act found when it was
-   * handled before, and undefined when it wasn't or changed nothing.
+   * Reads the freeze that stands, as text; undefined when none does. `found` is the one that this
+   * act found when it was handled before, and undefined when it wasn't or changed nothing.
    */
   async function readFreeze(kind: "freeze" | "thaw", act: string | undefined) {
     const [stands, found] = await redis.mget(key("freeze"), actKey(kind, act));
-    return { text: stands ?? "", found: found ?? undefined };
+    return { text: stands ?? undefined, found: found ?? undefined };
   }
 
   /** Puts `next` in the place of a freeze. False when another one stands there by now. */
@@ -164,9 +206,9 @@ export function createFreeze(redis: RedisClient, key: Keys) {
     ];
     const args = [
       before,
-      next ? JSON.stringify(next) : "",
+      next ? freezeRecord.write(next) : "",
       JSON.stringify(record),
-      JSON.stringify(news),
+      freezeNewsRecord.write(news),
       pending.memberOf(newsId),
       act === undefined ? 0 : actKeptMs,
       ...sends,
@@ -182,7 +224,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
 
     async freezeState(): Promise<Freeze | undefined> {
       const text = await redis.get(key("freeze"));
-      return text ? (JSON.parse(text) as Freeze) : undefined;
+      return text === null ? undefined : parseFreeze(text, key);
     },
 
     /**
@@ -196,13 +238,13 @@ export function createFreeze(redis: RedisClient, key: Keys) {
       for (;;) {
         const { text, found } = await readFreeze("freeze", act);
         if (found !== undefined) return true;
-        const stands = text === "" ? undefined : (JSON.parse(text) as Freeze);
+        const stands = text === undefined ? undefined : parseFreeze(text, key);
         const kept = stands ? outweighing(stands, freeze) : freeze;
         if (kept === undefined) return false;
         const changedAt = await redisNow(redis);
         const next = { ...kept, at: stands?.at ?? changedAt, changedAt };
         const news = { is: "frozen", by, reason } as const;
-        if (await swapFreeze({ before: text, next, act, record, news, sends })) return true;
+        if (await swapFreeze({ before: text ?? "", next, act, record, news, sends })) return true;
       }
     },
 
@@ -216,11 +258,11 @@ export function createFreeze(redis: RedisClient, key: Keys) {
         const { text, found } = await readFreeze("thaw", act);
         // After this act ended a freeze, another one may have begun.
         if (found !== undefined)
-          return text === ""
-            ? { is: "thawed", ended: JSON.parse(found) as Freeze }
-            : { is: "newer", stands: JSON.parse(text) as Freeze };
-        if (text === "") return { is: "not-frozen" };
-        const stands = JSON.parse(text) as Freeze;
+          return text === undefined
+            ? { is: "thawed", ended: parseFreeze(found, key) }
+            : { is: "newer", stands: parseFreeze(text, key) };
+        if (text === undefined) return { is: "not-frozen" };
+        const stands = parseFreeze(text, key);
         const { by, reason, at, changedAt = at } = stands;
         // Rounded down, like Redis's time, so that a freeze of the same millisecond was before.
         const agoMs = Math.floor(askedAgoMs + performance.now() - began);
@@ -237,12 +279,15 @@ export function createFreeze(redis: RedisClient, key: Keys) {
 
     freezeNews: {
       pending,
-      /** Resolves with the news that nobody has announced yet, oldest first, each with its own ID. */
-      async owed(): Promise<readonly { id: string; news: FreezeNews; text: string }[]> {
+      /**
+       * Resolves with the news that nobody has announced yet, oldest first, each with its own ID.
+       * `news` is undefined for what can't be read.
+       */
+      async owed(): Promise<readonly { id: string; news: FreezeNews | undefined; text: string }[]> {
         const texts = await redis.lrange(newsKey, 0, "-1");
         return texts.map((text) => {
           const end = text.indexOf(" ");
-          const news = JSON.parse(text.slice(end + 1)) as FreezeNews;
+          const news = freezeNewsRecord.parse(text.slice(end + 1), newsKey);
           return { id: text.slice(0, end), news, text };
         });
       },

@@ -1,6 +1,6 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { hash, randomBytes } from "node:crypto";
-import type { KeptPin } from "../../attestation/pins.ts";
+import { type KeptPin, pinRecord } from "../../attestation/pins.ts";
 import { replicasIn } from "../../redis/check.ts";
 import { createPending, pendingList } from "../../redis/pending.ts";
 import { createOutbox } from "../../redis/outbox.ts";
@@ -9,7 +9,7 @@ import { createBallot } from "./ballot.ts";
 import { arePolicyRulesInForce } from "../../audit/stored-policy.ts";
 import { createOnce } from "./once.ts";
 import { createThrottling } from "./throttling.ts";
-import { type Freeze, createFreeze } from "./freeze.ts";
+import { type Freeze, createFreeze, parseFreeze } from "./freeze.ts";
 import { createLatest } from "./latest.ts";
 import { createLists } from "./lists.ts";
 import { createLimits } from "./rate-limits.ts";
@@ -27,7 +27,10 @@ import {
   type RequestIn,
   type ReviewSignature,
   type StoredRequest,
+  evidenceRecord,
   parseStored,
+  requestRecord,
+  reviewSignature,
 } from "./stored-request.ts";
 import { stepText } from "./history.ts";
 import { asksForMore, originKey } from "./origin.ts";
@@ -139,7 +142,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
       ],
       [
         record.id,
-        JSON.stringify(record),
+        requestRecord.write(record),
         state,
         factsText(firstStage(state)),
         audit,
@@ -158,7 +161,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
     return { id, isNew: isNew === 1 };
   }
 
-  const get = async (id: string) => parseStored(await outbox.get(id));
+  const get = async (id: string) => parseStored(id, await outbox.get(id));
 
   /**
    * The request that would stand in for an equal one asked for now, as `create` decides it: it is
@@ -240,7 +243,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
       string,
       ...(string | number)[],
     ];
-    if (is === "frozen") return { is, freeze: JSON.parse(String(value)) as Freeze };
+    if (is === "frozen") return { is, freeze: parseFreeze(String(value), key) };
     if (is === "locked") return { is, holder: String(value) };
     if (is === "gone") return { is };
     if (is !== "moved") return { is: "changed" };
@@ -276,7 +279,7 @@ export function createJournal(redis: RedisClient, key: Keys) {
       return runClaim([...keys, key("freeze"), ...locks], [...args, claim.nonce]);
     }
     if (!keep) return runMove(keys, args);
-    const pin = keep.pin ? JSON.stringify(keep.pin) : "";
+    const pin = keep.pin ? pinRecord.write(keep.pin) : "";
     return runKeepPin([...keys, key("freeze"), key("pins")], [...args, keep.vmId, pin]);
   }
 
@@ -362,7 +365,7 @@ export async function keepSignature(
   store: Pick<Journal, "get" | "outbox">,
 ): Promise<ReviewSignature> {
   if ((await store.get(id)) === undefined) return signature;
-  const isFirst = await store.outbox.mark(id, "review", "", JSON.stringify(signature));
+  const isFirst = await store.outbox.mark(id, "review", "", reviewSignature.write(signature));
   await redraw([id], store);
   return isFirst ? signature : ((await store.get(id))?.delivered.review ?? signature);
 }
@@ -379,7 +382,7 @@ export async function keepEvidence(
   const note = { line, ...more };
   const stored = await store.get(id);
   if (stored === undefined) return note;
-  const text = JSON.stringify({ line: line.value, ...more });
+  const text = evidenceRecord.write({ line: line.value, ...more });
   if (await store.outbox.mark(id, "evidence", "", text)) return note;
   return (await store.get(id))?.delivered.evidence ?? note;
 }

@@ -1,9 +1,11 @@
 import { appendFileSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { open, readdir, rm, stat } from "node:fs/promises";
 import path from "node:path";
+import * as z from "zod";
 import { within } from "../../deadline.ts";
 import type { Log } from "../../log/log.ts";
 import { privateFile, privateFolder } from "../../regular-file.ts";
+import { parseJson } from "../../text/parse-json.ts";
 import type { Journal } from "./journal.ts";
 import { keepFinalMs } from "./record.ts";
 
@@ -26,6 +28,19 @@ interface LedgerEntry {
   command: string;
   target: string;
 }
+
+/**
+ * A line counts as soon as it names its send. One whose time can't be read may be new, and a nonce
+ * that can't be read is no claim's.
+ */
+const entrySchema = z.object({
+  request: z.string(),
+  attempt: z.number(),
+  nonce: z.string().optional().catch("unreadable"),
+  at: z.number().catch(() => Date.now()),
+  command: z.string().catch("a change"),
+  target: z.string().catch("a target that can't be read"),
+});
 
 const forgetAfterMs = 30 * 24 * 3600_000;
 /**
@@ -143,12 +158,8 @@ function readAll(folder: string): { entries: LedgerEntry[]; torn: TornLine[] } {
 }
 
 function parseEntry(line: string): LedgerEntry[] {
-  try {
-    const entry = JSON.parse(line) as LedgerEntry;
-    return typeof entry.request === "string" && typeof entry.attempt === "number" ? [entry] : [];
-  } catch {
-    return [];
-  }
+  const entry = entrySchema.safeParse(parseJson(line)).data;
+  return entry ? [entry] : [];
 }
 
 /**

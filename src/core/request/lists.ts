@@ -20,8 +20,9 @@ export function createLists(
     },
 
     async history(id: string): Promise<HistoryStep[]> {
-      const [createdAt, history] = await redis.hmget(key("request", id), "createdAt", "history");
-      return parseSteps({ createdAt: Number(createdAt), history: history ?? "" });
+      const named = key("request", id);
+      const [createdAt, history] = await redis.hmget(named, "createdAt", "history");
+      return parseSteps({ key: named, createdAt: Number(createdAt), history: history ?? "" });
     },
 
     openIds: (): Promise<string[]> => redis.zrange(key("requests", "open"), 0, "-1"),

@@ -1,5 +1,5 @@
 import { type Keys, type RedisClient, defineScript } from "../../redis/redis.ts";
-import type { Freeze } from "./freeze.ts";
+import { type Freeze, parseFreeze } from "./freeze.ts";
 
 /**
  * Uses a name up, unless changes are frozen.
@@ -25,7 +25,7 @@ export function createOnce(redis: RedisClient, key: Keys) {
     async useOnce(name: string, forMs: number): Promise<Use> {
       const keys = [key("used", name), key("freeze")];
       const [is, freeze] = (await runUseOnce(keys, [forMs])) as [Use["is"], string?];
-      if (is === "frozen") return { is, freeze: JSON.parse(freeze ?? "") as Freeze };
+      if (is === "frozen") return { is, freeze: parseFreeze(freeze ?? "", key) };
       return { is };
     },
   };

@@ -79,6 +79,19 @@ export type Origin =
    */
   | { kind: "safety"; request: string; take?: number };
 
+/** An origin as a request stores it. */
+export const storedOrigin: z.ZodType<Origin> = z.union([
+  buttonOrigin,
+  z.looseObject({ kind: z.enum(["typed", "mention", "form"]), interaction: z.string() }),
+  z.looseObject({ kind: z.literal("button"), press: z.string() }),
+  z.looseObject({ kind: z.literal("rollout"), rollout: z.string(), request: z.string() }),
+  z.looseObject({
+    kind: z.literal("safety"),
+    request: z.string(),
+    take: z.number().exactOptional(),
+  }),
+]);
+
 /** Two requests with the same key are one: the second finds the first. */
 export function originKey(origin: Origin): string {
   switch (origin.kind) {

@@ -1,9 +1,14 @@
+import * as z from "zod";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { Markdown } from "../../messages/markdown.ts";
+import type { VoteNeed } from "../permit/approval-rule.ts";
 import type { Vote } from "../permit/votes.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { type Fields, fieldsNamed } from "../../redis/redis.ts";
 import { placeIn, shownIn } from "../../redis/shown.ts";
-import type { RequestRecord } from "./record.ts";
+import { storedPerson, storedTarget } from "../../registry/stored-target.ts";
+import { storedOrigin } from "./origin.ts";
+import type { Approval, RequestRecord } from "./record.ts";
 import { type StageIn, type State, callOf, isKnownState, noSetbacks } from "./stage.ts";
 
 /** `revision` grows with every write, and a write names the one that it read. */
@@ -71,15 +76,97 @@ export interface ReviewSignature {
   why: string;
 }
 
-/** Reads a request out of its hash. Undefined for a record that is gone or can't be read. */
-export function parseStored(fields: Fields): StoredRequest | undefined {
-  try {
-    return parseFields(fields);
-  } catch {
-    // A broken record must not hide the records that are read with it.
-    return undefined;
-  }
-}
+const optionalText = z.string().exactOptional();
+const namedPerson = z.looseObject({ id: z.string(), name: z.string() });
+
+export const requestRecord = defineRecord({
+  name: "request",
+  schema: objectOf<RequestRecord>({
+    id: z.string(),
+    command: z.string(),
+    input: z.record(z.string(), z.unknown()),
+    target: storedTarget,
+    requester: storedPerson,
+    channelId: z.string(),
+    threadTs: optionalText,
+    teamChannel: optionalText,
+    origin: storedOrigin,
+    reason: optionalText,
+    policyVersion: z.string(),
+    children: z.array(storedTarget).exactOptional(),
+    labels: z.record(z.string(), z.string()).exactOptional(),
+    snapshotAt: z.number().exactOptional(),
+    approval: objectOf<Approval>({
+      required: z.number(),
+      votes: z
+        .array(objectOf<VoteNeed>({ from: z.array(z.string()), required: z.number() }))
+        .exactOptional(),
+      needs: z
+        .array(
+          z.looseObject({
+            called: z.array(z.string()),
+            who: z.array(namedPerson).exactOptional(),
+          }),
+        )
+        .exactOptional(),
+      expiresAt: z.number(),
+      digest: z.string(),
+      why: z.string(),
+      who: z.array(namedPerson).exactOptional(),
+      remindsAt: z.number().exactOptional(),
+      evidence: z.array(z.tuple([z.string(), z.string(), z.number().exactOptional()])),
+    }).exactOptional(),
+    breakGlass: z.boolean().exactOptional(),
+    createdAt: z.number(),
+    runsUntil: z.number(),
+    interaction: optionalText,
+    trace: optionalText,
+    parentSpan: optionalText,
+  }),
+});
+
+/** The facts of a stage, written together with its state, which stands beside them. */
+export const stageFacts = defineRecord({
+  name: "stage of a request",
+  schema: z.looseObject({ call: z.looseObject({ sentAt: z.number() }).exactOptional() }),
+});
+
+export const voteRecord = defineRecord({
+  name: "vote",
+  schema: objectOf<Vote>({
+    voterId: z.string(),
+    name: z.string(),
+    vote: z.enum(["approve", "deny"]),
+    at: z.number(),
+    digest: z.string(),
+    meets: z.array(z.number()).exactOptional(),
+    reason: optionalText,
+  }),
+});
+
+export const denialRecord = defineRecord({
+  name: "denial of a request",
+  schema: z.looseObject({ by: z.string(), reason: z.string() }),
+});
+
+export const reviewSignature = defineRecord({
+  name: "signature of a review",
+  schema: objectOf<ReviewSignature>({
+    byId: z.string(),
+    by: z.string(),
+    at: z.number(),
+    why: z.string(),
+  }),
+});
+
+export const evidenceRecord = defineRecord({
+  name: "evidence after a change",
+  schema: objectOf<Omit<AfterNote, "line"> & { line: string }>({
+    line: z.string(),
+    but: optionalText,
+    failure: z.looseObject({ mark: z.string(), isNew: z.boolean() }).exactOptional(),
+  }),
+});
 
 /** A request in one of these states is worth nothing without its call. */
 const hasCall: readonly State[] = [
@@ -92,13 +179,20 @@ const hasCall: readonly State[] = [
   "not-applied",
 ];
 
-function parseFields(fields: Fields): StoredRequest | undefined {
-  if (!fields["record"] || !fields["state"]) return undefined;
-  const record = JSON.parse(fields["record"]) as RequestRecord;
+/**
+ * Reads a request out of its hash. Undefined for a record that is gone or can't be read, so that it
+ * doesn't hide the records that are read with it. A vote that can't be read doesn't count, and a
+ * review whose signature can't be read is unsigned.
+ */
+export function parseStored(id: string, fields: Fields): StoredRequest | undefined {
   const { state } = fields;
-  if (!isKnownState(state)) return undefined;
-  const facts = JSON.parse(fields["stage"] ?? "{}") as object;
-  if (hasCall.includes(state) && !("call" in facts)) return undefined;
+  if (!fields["record"] || !state || !isKnownState(state)) return undefined;
+  const record = requestRecord.parse(fields["record"], id);
+  const facts = stageFacts.parse(fields["stage"] ?? "{}", id);
+  if (!record || !facts || (hasCall.includes(state) && !facts.call)) return undefined;
+  const votes = voteRecord.parseAll(Object.fromEntries(fieldsNamed("vote:", fields)), id);
+  const denial =
+    fields["denial"] === undefined ? undefined : denialRecord.parse(fields["denial"], id);
   return {
     record,
     state,
@@ -111,9 +205,7 @@ function parseFields(fields: Fields): StoredRequest | undefined {
     owner: fields["owner"] || undefined,
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
-    votes: fieldsNamed("vote:", fields)
-      .map(([, value]) => withReason(JSON.parse(value) as Vote, fields["denial"]))
-      .toSorted((a, b) => a.at - b.at),
+    votes: votes.map((vote) => withReason(vote, denial)).toSorted((a, b) => a.at - b.at),
     delivered: {
       ...shownIn(fields),
       cardView: fields["face"],
@@ -123,19 +215,18 @@ function parseFields(fields: Fields): StoredRequest | undefined {
       askedView: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,
-      review: fields["review"] ? (JSON.parse(fields["review"]) as ReviewSignature) : undefined,
-      evidence: fields["evidence"] ? readEvidence(fields["evidence"]) : undefined,
+      review: fields["review"] ? reviewSignature.parse(fields["review"], id) : undefined,
+      evidence: fields["evidence"] ? parseEvidence(fields["evidence"], id) : undefined,
     },
   } as StoredRequest;
 }
 
-function readEvidence(text: string): AfterNote {
-  const { line, ...more } = JSON.parse(text) as Omit<AfterNote, "line"> & { line: string };
-  return { line: new Markdown(line), ...more };
+function parseEvidence(text: string, id: string): AfterNote | undefined {
+  const { line, ...more } = evidenceRecord.parse(text, id) ?? {};
+  return line === undefined ? undefined : { line: new Markdown(line), ...more };
 }
 
-function withReason(vote: Vote, denial: string | undefined): Vote {
-  if (denial === undefined) return vote;
-  const { by, reason } = JSON.parse(denial) as { by: string; reason: string };
-  return by === vote.voterId && vote.vote === "deny" ? { ...vote, reason } : vote;
+function withReason(vote: Vote, denial: { by: string; reason: string } | undefined): Vote {
+  const isOfVote = denial?.by === vote.voterId && vote.vote === "deny";
+  return isOfVote ? { ...vote, reason: denial.reason } : vote;
 }

@@ -1,3 +1,4 @@
+import { isSame } from "../../fleet/inventory/known.ts";
 import { isBeforeSetBack } from "../../redis/redis.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import {
@@ -323,7 +324,7 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
   // A held delivery tells of the time when it arrived, not of the one when it counts.
   const heardAt = Math.min(now, Math.max(told.heardAt, arrivedAt));
   const [present] = told.states.at(-1) ?? [];
-  const isSame = state === present;
+  const isPresent = state === present;
   const own = told.states.find(([hash]) => hash === told.senders[sender]);
   const pauseMs =
     own && own[0] !== state ? Math.min(told.pauseMs ?? Infinity, now - own[1]) : told.pauseMs;
@@ -331,9 +332,9 @@ function afterState(told: Told, state: string, delivery: Delivery, now: number):
   const states = told.states.filter(([hash]) => hash !== state);
   const senders = [...others, [sender, state]].slice(-mostSenders);
   return {
-    heardAt: isSame && now - told.heardAt < heardEveryMs ? told.heardAt : heardAt,
+    heardAt: isPresent && now - told.heardAt < heardEveryMs ? told.heardAt : heardAt,
     ...(sentAt === undefined ? {} : { sentAt }),
-    states: isSame ? told.states : [...states, [state, now] as const].slice(-mostStates),
+    states: isPresent ? told.states : [...states, [state, now] as const].slice(-mostStates),
     senders: told.senders[sender] === state ? told.senders : Object.fromEntries(senders),
     ...(pauseMs === undefined ? {} : { pauseMs }),
   };
@@ -393,7 +394,7 @@ const statesOf = ({ alerts, omitted, unreadable }: AlertGroup) => [alerts, omitt
 
 /** Whether two groups have the same alerts, ignoring who told of them. */
 export const saysTheSame = (one: AlertGroup, other: AlertGroup): boolean =>
-  JSON.stringify(statesOf(one)) === JSON.stringify(statesOf(other));
+  isSame(statesOf(one), statesOf(other));
 
 export const isFiring = ({ endedAt }: { endedAt?: number | undefined }) => endedAt === undefined;
 

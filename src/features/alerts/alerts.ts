@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { deadlineMs, within } from "../../deadline.ts";
+import { isSame } from "../../fleet/inventory/known.ts";
 import { boardOf, createBoards } from "../../redis/board.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { createRecords } from "../../redis/record.ts";
@@ -20,6 +21,7 @@ import {
   settle,
 } from "./alert-group.ts";
 import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/open-place.ts";
+import { type AlertEvent, type AlertRecord, type LabeledVm, alertRecord } from "./alert-record.ts";
 import { type Delivery, shortHash } from "./read-alerts.ts";
 import { severityRank } from "./severity-rank.ts";
 import type { AlertSource } from "./sources.ts";
@@ -33,12 +35,6 @@ export {
   merge,
   unknownIn,
 } from "./alert-group.ts";
-
-/** An event of a group. The card tells the first one, its thread the others. `vms` are labels. */
-export interface AlertEvent {
-  is: "fired" | "joined" | "ended";
-  vms: readonly string[];
-}
 
 /** How severe the worst alert is that fires; 0 for none. */
 const rankOf = (group: AlertGroup): number =>
@@ -54,48 +50,6 @@ function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
   return vms.length > 0 ? [{ is: "joined", vms }] : [];
 }
 
-/** A VM as a label meant it first. */
-interface LabeledVm {
-  label: string;
-  id: string;
-  /**
-   * The VM's project when the label arrived. Only its people hear of the alert, also once the VM
-   * is moved. Release 1.0.0-rc.1 stored none.
-   */
-  project?: { id: string; name: string } | undefined;
-}
-
-interface AlertRecord {
-  source: string;
-  /**
-   * The channel for the group, chosen when its first delivery came; empty if gatehouse.yml named
-   * none then.
-   */
-  channelId: string;
-  group: AlertGroup;
-  /**
-   * The VM of each label, by its ID when the label arrived, because names can be reused. A button
-   * names a VM by its index here.
-   */
-  vms: readonly LabeledVm[];
-  /** The newest events; `told` counts those before them. */
-  events: readonly AlertEvent[];
-  told: number;
-  /** How often the group began to fire. */
-  firings: number;
-  /** When it last began to fire, or got more severe (ms by Redis). */
-  urgentAt: number;
-  /** IDs of requests made by the group's buttons, in order. */
-  requests: readonly string[];
-  /**
-   * Set if the source has been silent for `quietMs`, or the reason why the group was taken as over
-   * without its end.
-   */
-  silence?: Silence | undefined;
-}
-
-export type Silence = "quiet" | "unheard" | "source-removed";
-
 export interface StoredAlert {
   id: string;
   record: AlertRecord;
@@ -108,21 +62,23 @@ export interface StoredAlert {
   closed: ClosedChannels;
 }
 
-/** Parses a stored group; undefined when it is gone. */
+/** Parses a stored group; undefined when it is gone or can't be read. */
 export function parseAlert(id: string, fields: Fields): StoredAlert | undefined {
   const { alert, state } = fields;
   if (!alert || !state) return undefined;
-  const record = JSON.parse(alert) as AlertRecord;
-  return {
-    id,
-    record,
-    state: fires(record.group) ? "firing" : "ended",
-    revision: Number(fields["revision"]),
-    createdAt: Number(fields["createdAt"]),
-    changedAt: Number(fields["changedAt"]),
-    delivered: { ...shownIn(fields), formerShown: fields["former-shown"] ?? "" },
-    closed: closedIn(fields),
-  };
+  const record = alertRecord.parse(alert, id);
+  return (
+    record && {
+      id,
+      record,
+      state: fires(record.group) ? "firing" : "ended",
+      revision: Number(fields["revision"]),
+      createdAt: Number(fields["createdAt"]),
+      changedAt: Number(fields["changedAt"]),
+      delivered: { ...shownIn(fields), formerShown: fields["former-shown"] ?? "" },
+      closed: closedIn(fields),
+    }
+  );
 }
 
 /** A firing alert, as its source names it and its VM. */
@@ -220,14 +176,13 @@ export function createAlerts(redis: RedisClient, key: Keys) {
    * was read.
    */
   async function move(
-    id: string,
-    before: StoredAlert | undefined,
+    { id, revision }: Pick<StoredAlert, "id" | "revision">,
     record: AlertRecord,
     audit?: object,
   ): Promise<boolean> {
     const state = fires(record.group) ? "firing" : "ended";
-    const how = { id, revision: before?.revision ?? 0, state, final: state === "ended", keptMs };
-    const fields = { alert: JSON.stringify(record) };
+    const how = { id, revision, state, final: state === "ended", keptMs };
+    const fields = { alert: alertRecord.write(record) };
     return (await records.move({ ...how, audit, fields })) !== undefined;
   }
 
@@ -334,21 +289,24 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       for (let tries = 0; !turn.isOver(); tries++) {
         const at = await now();
         const id = (await redis.getex(key("alert-of", base), "PX", pointerMs)) ?? base;
-        const before = await get(id);
+        const fields = await outbox.get(id);
+        const before = parseAlert(id, fields);
+        // A group that can't be read begins anew in the same message.
+        const revision = Number(fields["revision"] ?? 0);
         const known = before?.record.group ?? emptyGroup;
         const group = merge(known, delivery, at);
         if (before?.state === "ended" && fires(group) && at - before.changedAt > anewMs) {
           // The pointer only saves the search.
           const next = idAfter(id);
           const begun = merge(bareGroup(known), delivery, at);
-          const isBegun = !(await get(next)) && (await write(next, undefined, begun, at));
+          const isBegun = !(await get(next)) && (await write(next, undefined, begun, at, 0));
           await redis.set(key("alert-of", base), next, "PX", pointerMs);
           if (isBegun) return { id: next, isChanged: true };
           continue;
         }
         // The end of an alert that was never told opens no group.
         if (!before && delivery.alerts.length === 0) return { isChanged: false };
-        const isChanged = await write(id, before, group, at);
+        const isChanged = await write(id, before, group, at, revision);
         if (isChanged !== false) return { id, isChanged: isChanged === "said" };
         // Other processes write to this group now: wait a random time, so that they don't collide
         // again.
@@ -366,6 +324,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         before: StoredAlert | undefined,
         group: AlertGroup,
         at: number,
+        revision: number,
       ) {
         const vms = [...(before?.record.vms ?? [])];
         const known = before?.record.vms.length ?? 0;
@@ -377,7 +336,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         }
         const was = before?.record.group;
         const hasNewVms = vms.length > known;
-        if (JSON.stringify(was) === JSON.stringify(group) && !hasNewVms) return undefined;
+        if (isSame(was, group) && !hasNewVms) return undefined;
         const record = before?.record ?? {
           source,
           channelId: await channelOf(vms.map((vm) => vm.id)),
@@ -393,7 +352,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const heldUntil = nextHeldAt(group);
         if (heldUntil !== undefined) await held.later(id, heldUntil - (await now()));
         const audit = isSaid ? auditOf(id, after) : undefined;
-        if (!(await move(id, before, after, audit))) return false;
+        if (!(await move({ id, revision }, after, audit))) return false;
         return isSaid ? "said" : "noted";
       }
     },
@@ -430,9 +389,9 @@ export function createAlerts(redis: RedisClient, key: Keys) {
             endAll(record.group, at),
             at,
           );
-          await move(id, before, after, { ...auditOf(id, after), why: silence });
+          await move(before, after, { ...auditOf(id, after), why: silence });
         } else if (at - heardAt > quietMs && record.silence === undefined)
-          await move(id, before, { ...record, silence: "quiet" });
+          await move(before, { ...record, silence: "quiet" });
       }
     },
 
@@ -450,7 +409,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       if (settled === group) return { revision, waitMs: heldUntil - at };
       const after = withGroup({ ...record, silence: undefined }, group, settled, at);
       const audit = saysTheSame(group, settled) ? undefined : auditOf(id, after);
-      const isMoved = await move(id, before, after, audit);
+      const isMoved = await move(before, after, audit);
       if (!isMoved) return { revision, waitMs: 1 };
       const next = nextHeldAt(settled);
       return { revision: revision + 1, waitMs: next === undefined ? 0 : next - at };
@@ -465,7 +424,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const before = await get(id);
         const { requests = [] } = before?.record ?? {};
         if (!before || requests.includes(request)) return touch(id);
-        if (await move(id, before, { ...before.record, requests: [...requests, request] })) return;
+        if (await move(before, { ...before.record, requests: [...requests, request] })) return;
       }
     },
 

@@ -1,8 +1,12 @@
 import { readStoredPolicy } from "../../audit/stored-policy.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import { isChange } from "../../registry/define.ts";
-import { isRemedy } from "../alert-part.ts";
+import type { MadeRequest } from "../../talk/contributions.ts";
+import { alertPartOf, isRemedy, remedyPartOf } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
+import { homePartsOf } from "../home-part.ts";
+import { type Untold, statusPartsOf, untoldOf } from "../status-part.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
 import { alertPart } from "./tell-features.ts";
 import { createAlerts } from "./alerts.ts";
@@ -41,7 +45,7 @@ export const alerts = defineFeature({
     "announce",
     "owed",
     "repeat",
-    "running",
+    "services",
     "editMs",
   ],
   start(on) {
@@ -50,7 +54,7 @@ export const alerts = defineFeature({
     const calls = createChannelCalls(redis, key);
     const refusals = createRefusals(on);
     on.repeat("alert-refusals", reportEveryMs, refusals.report);
-    const remedies = () => on.running().find((feature) => feature.remedies)?.remedies;
+    const remedies = () => remedyPartOf.ifAny(on);
 
     /** The sources of the policy in force; undefined where this process can't read it. */
     async function sourcesInForce(): Promise<AlertSources | undefined> {
@@ -61,13 +65,37 @@ export const alerts = defineFeature({
 
     const part = alertPart({ ...on, alerts: groups });
 
+    async function untoldGroups(): Promise<readonly Untold[]> {
+      const untold = await groups.untold();
+      return untold.map(({ record }) => ({
+        by: record.source,
+        words: ["alert group", "alert groups"],
+      }));
+    }
+
+    /** Notes a request on the alerts that it tries to end. */
+    async function noteAttempt(made: MadeRequest): Promise<void> {
+      const { id, origin, command, target, createdAt } = made;
+      if (origin.kind === "alert") return groups.note(origin.alert, id);
+      // Whoever changes a VM that an alert names tries to end it, wherever they ask for that.
+      const change = on.commands.find(({ name }) => name === command);
+      if (!change || !isChange(change) || !isRemedy(change)) return;
+      for (const alert of await part.firingOn(target.id, createdAt)) await groups.note(alert, id);
+    }
+
     return {
-      presses: { alert: pressAlert(groups, remedies) },
+      provides: [
+        alertPartOf.providedBy(part),
+        homePartsOf.providedBy(alertsAtHome(groups)),
+        digestPartsOf.providedBy(alertsInDigests(groups)),
+        statusPartsOf.providedBy({ name: "Alerts", find: refusals.find }),
+        untoldOf.providedBy(untoldGroups),
+      ],
+      presses: { alert: pressAlert(groups) },
       messages: [
         alertSource({ ...on, alerts: groups, calls, remedies }),
         heldAlerts({ alerts: groups }),
       ],
-      alerts: part,
       schedules: [
         {
           name: "alerts-unheard",
@@ -75,29 +103,18 @@ export const alerts = defineFeature({
           run: () => groups.endUnheard(sectionOf(config.policy, sourcesSection), sourcesInForce),
         },
       ],
-      home: alertsAtHome(groups),
       facts: alertFacts(groups),
-      digest: alertsInDigests(groups),
       events: alertEvents(groups),
-      async untold() {
-        const untold = await groups.untold();
-        return untold.map(({ record }) => ({
-          by: record.source,
-          words: ["alert group", "alert groups"],
-        }));
+      on: {
+        requestMade: noteAttempt,
+        async requestEnded({ record }) {
+          await noteAttempt(record);
+          // The last change of its VM is on the message of an alert.
+          await groups.touchOn(record.target.id);
+        },
+        freezeChanged: groups.refresh,
       },
-      async afterRequest({ id, origin, command, target, createdAt }) {
-        if (origin.kind === "alert") return groups.note(origin.alert, id);
-        // Whoever changes a VM that an alert names tries to end it, wherever they ask for that.
-        const change = on.commands.find(({ name }) => name === command);
-        if (!change || !isChange(change) || !isRemedy(change)) return;
-        for (const alert of await part.firingOn(target.id, createdAt)) await groups.note(alert, id);
-      },
-      // The last change of its VM is on the message of an alert.
-      afterResult: ({ record }) => groups.touchOn(record.target.id),
-      afterFreeze: groups.refresh,
-      status: [{ name: "Alerts", find: refusals.find }],
-      routes: (behind) => [alertRoute(groups, refusals, behind)],
+      api: { routes: (behind) => [alertRoute(groups, refusals, behind)] },
     };
   },
 });

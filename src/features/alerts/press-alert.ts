@@ -6,7 +6,7 @@ import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { type PressHandler, commandNamed, outdated, personOf } from "../../talk/gateway-context.ts";
 import { run } from "../../talk/run.ts";
 import { alreadyRequested } from "../../talk/submit-change.ts";
-import type { RemedyPart } from "../alert-part.ts";
+import { remedyPartOf } from "../alert-part.ts";
 import type { Alerts } from "./alerts.ts";
 import { readRecentFacts } from "./recent-facts.ts";
 import { mustAsk, renderConfirm } from "./render-alert.ts";
@@ -17,7 +17,7 @@ import { mustAsk, renderConfirm } from "./render-alert.ts";
  * whomever it is pressed.
  */
 export const pressAlert =
-  (alerts: Alerts, remedies: () => RemedyPart | undefined): PressHandler =>
+  (alerts: Alerts): PressHandler =>
   async (act, { alert: of, vm: at, n }) => {
     const { interaction, reply, gateway } = act;
     const { channelId, value } = interaction;
@@ -57,7 +57,8 @@ export const pressAlert =
     if (mustAsk(command, target, policy) === "here" && !isConfirmed) {
       const { commands, now } = gateway;
       const scope = scopeOfPerson(policy, await personOf(act), gateway.ourTeamId);
-      const on = { store, commands, remedies: remedies(), scope, now: now() };
+      const remedies = remedyPartOf.ifAny(gateway);
+      const on = { store, commands, remedies, scope, now: now() };
       const facts = await readRecentFacts(target, alert, on);
       return reply.privately(
         renderConfirm({ action, value }, command, { target, ...facts }, alert),

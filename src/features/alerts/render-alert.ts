@@ -35,8 +35,8 @@ import { deedOf, frozenWords } from "../../core/cards/asking.ts";
 import { obstacleTo } from "../../core/cards/offered-change.ts";
 import type { Member } from "../../core/cards/render-card.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
+import type { AlertEvent } from "./alert-record.ts";
 import {
-  type AlertEvent,
   type ShownAlert,
   type StoredAlert,
   detailsOf,

@@ -1,3 +1,4 @@
+import { offersAtRefusalOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
 import { askButton, askCallback, checkAsk, openAsk, submitAsk } from "./ask.ts";
 
@@ -9,7 +10,7 @@ export const ask = defineFeature({
   name: "ask",
   start() {
     return {
-      offersAtRefusal: askButton,
+      provides: [offersAtRefusalOf.providedBy(askButton)],
       presses: { ask: openAsk },
       forms: { [askCallback]: { beforeAck: checkAsk, afterAck: submitAsk } },
     };

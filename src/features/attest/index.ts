@@ -1,6 +1,7 @@
 import { createTrail } from "../../audit/trail.ts";
 import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
 import { attest } from "./attest.ts";
 import { driftProbe, rememberVerdicts, withdrawTold } from "./drift-probe.ts";
 import { findTellingRequest } from "./telling-request.ts";
@@ -50,9 +51,8 @@ export const attestation = defineFeature({
     });
     return {
       schedules: createMonitor([probe]).schedules,
-      afterAppraisal: rememberVerdicts(telling),
-      failureTold: withdrawTold(telling),
-      digest: driftInDigests(records),
+      on: { appraised: rememberVerdicts(telling), failurePosted: withdrawTold(telling) },
+      provides: [digestPartsOf.providedBy(driftInDigests(records))],
       facts: attestationFacts({ records, appraiser: on.appraiser }),
       events: attestationEvents,
     };

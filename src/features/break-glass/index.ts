@@ -1,6 +1,8 @@
 import { isReviewed } from "../../core/request/record.ts";
+import { emergencyWordsOf } from "../../registry/emergency.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
 import { emergencyWords } from "./emergency-words.ts";
 import { reviewCallback, reviewModal, signReview } from "./sign-review.ts";
 import { createReviews, signAction } from "./reviews.ts";
@@ -18,20 +20,30 @@ export const breakGlass = defineFeature({
     const { store, changes, tellAudit } = on;
     const reviews = createReviews(on.redis, on.key);
     return {
-      emergency: emergencyWords,
+      provides: [
+        emergencyWordsOf.providedBy(emergencyWords),
+        digestPartsOf.providedBy(reviewsInDigests({ ...on, reviews })),
+      ],
       presses: {
-        [signAction]: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
+        [signAction]: {
+          isAnsweredForAll: true,
+          handle: async (act, value) => openOr(act, await reviewModal(act, value, reviews)),
+        },
       },
-      answeredForAll: [signAction],
       forms: { [reviewCallback]: { beforeAck: (act) => signReview(act, reviews) } },
-      digest: reviewsInDigests({ ...on, reviews }),
-      async afterRequest(made) {
-        if (!isReviewed(made)) return;
-        const request = await store.get(made.id);
-        const command = changes.find(({ name }) => name === request?.record.command);
-        if (request && command) await openReview(request, command, { ...on, reviews });
+      on: {
+        async requestMade(made) {
+          if (!isReviewed(made)) return;
+          const request = await store.get(made.id);
+          const command = changes.find(({ name }) => name === request?.record.command);
+          if (request && command) await openReview(request, command, { ...on, reviews });
+        },
+        async requestEnded(request, command) {
+          // The process that made the request may have died before it opened the review.
+          if (isReviewed(request.record)) await openReview(request, command, { ...on, reviews });
+          await tellEnd(request, command, tellAudit);
+        },
       },
-      afterResult: (request, command) => tellEnd(request, command, tellAudit),
     };
   },
 });

@@ -1,4 +1,6 @@
+import * as z from "zod";
 import type { ButtonSpec } from "../../messages/buttons.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 
 /** A use of break-glass that another administrator has yet to sign. */
@@ -12,6 +14,31 @@ export interface Review {
   at: number;
 }
 
+export const reviewRecord = defineRecord({
+  name: "review of a break-glass",
+  schema: objectOf<Review>({
+    request: z.string(),
+    command: z.string(),
+    target: z.string(),
+    by: z.string(),
+    reason: z.string(),
+    at: z.number(),
+  }),
+});
+
+/**
+ * Stands for a review that can't be read. It must be signed all the same, and its request says what
+ * was done and by whom.
+ */
+const unreadableReview = (request: string): Review => ({
+  request,
+  command: "a change",
+  target: "a VM or project that can't be read",
+  by: "",
+  reason: "",
+  at: 0,
+});
+
 export type Reviews = ReturnType<typeof createReviews>;
 
 /** As long as a request is kept, after whose end a review can't be opened again (ms). */
@@ -23,7 +50,7 @@ export function createReviews(redis: RedisClient, key: Keys) {
     /** False when the review was already signed. Idempotent. */
     async open(review: Review): Promise<boolean> {
       if ((await redis.exists(signed(review.request))) === 1) return false;
-      await redis.hsetnx(key("reviews"), review.request, JSON.stringify(review));
+      await redis.hsetnx(key("reviews"), review.request, reviewRecord.write(review));
       return true;
     },
     async close(request: string): Promise<void> {
@@ -32,8 +59,11 @@ export function createReviews(redis: RedisClient, key: Keys) {
     },
     /** Those that nobody has signed, the oldest first. */
     async unsigned(): Promise<Review[]> {
-      const all = Object.values(await redis.hgetall(key("reviews")));
-      return all.map((text) => JSON.parse(text) as Review).toSorted((a, b) => a.at - b.at);
+      const all = Object.entries(await redis.hgetall(key("reviews"))).map(
+        ([request, text]) =>
+          reviewRecord.parse(text, `${key("reviews")} ${request}`) ?? unreadableReview(request),
+      );
+      return all.toSorted((a, b) => a.at - b.at);
     },
   };
 }

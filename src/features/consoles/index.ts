@@ -1,5 +1,6 @@
 import { byRight, onRequest } from "../../talk/press.ts";
 import { defineFeature } from "../define-feature.ts";
+import { handoverPartsOf } from "../digest-part.ts";
 import { console } from "./console.ts";
 import { consoleFacts, consolesInHandovers } from "./open-consoles.ts";
 import { consoleEvents } from "./console-events.ts";
@@ -11,7 +12,7 @@ export const consoles = defineFeature({
   commands: [console],
   needs: ["redis", "key", "personName", "now"],
   start: (on) => ({
-    handover: consolesInHandovers(on),
+    provides: [handoverPartsOf.providedBy(consolesInHandovers(on))],
     facts: consoleFacts(on),
     events: consoleEvents(on.personName),
     presses: {

@@ -5,5 +5,5 @@ import { diagnose } from "./diagnose.ts";
 /** Has `/gatehouse why` say what is wrong with a VM, since when, and what ends it. */
 export const diagnosis = defineFeature({
   name: "diagnosis",
-  start: () => ({ services: [service.providedBy(diagnose)] }),
+  start: () => ({ provides: [service.providedBy(diagnose)] }),
 });

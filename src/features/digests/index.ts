@@ -1,6 +1,7 @@
 import { createAlarms } from "../../monitor/alarms.ts";
 import { placesOf } from "../../core/permit/access.ts";
 import type { Schedule } from "../../queue/schedules.ts";
+import { digestPartsOf, handoverPartsOf } from "../digest-part.ts";
 import { defineFeature } from "../define-feature.ts";
 import { createDigests, digestsOf } from "./create-digests.ts";
 import { digest } from "./digest.ts";
@@ -33,7 +34,7 @@ export const digests = defineFeature({
     "announce",
     "events",
     "schedulesChanged",
-    "running",
+    "services",
     "at",
     "now",
   ],
@@ -43,8 +44,8 @@ export const digests = defineFeature({
     const all = createDigests({
       ...on,
       openRequests: openRequestsIn(store),
-      parts: () => on.running().flatMap((feature) => feature.digest ?? []),
-      handoverParts: () => on.running().flatMap((feature) => feature.handover ?? []),
+      parts: () => digestPartsOf(on),
+      handoverParts: () => handoverPartsOf(on),
       now,
     });
     const alarms = createAlarms(on);
@@ -79,7 +80,7 @@ export const digests = defineFeature({
     }
 
     return {
-      services: [digestsOf.providedBy(all)],
+      provides: [digestsOf.providedBy(all)],
       presses: pressesOfDigests(all),
       schedules,
     };

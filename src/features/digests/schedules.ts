@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import * as z from "zod";
 import type { Config } from "../../config/config.ts";
 import {
   days as daysShape,
@@ -7,6 +8,7 @@ import {
   weekdays,
 } from "../../config/policy-values.ts";
 import { UserError } from "../../errors.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { parseClock } from "../../text/parse-clock.ts";
 import { plainForm } from "../../text/fold.ts";
@@ -112,9 +114,28 @@ export function daysWords(days: readonly Weekday[]): string {
 
 const off = "off";
 
+export const scheduleRecord = defineRecord({
+  name: "schedule of a digest",
+  schema: objectOf<DigestRule>({
+    channel: z.string(),
+    at: timeOfDay,
+    timezone: z.string().refine(isTimeZone),
+    days: z.array(z.enum(weekdays)),
+    targets: z.array(z.string()).exactOptional(),
+  }),
+});
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    return Temporal.Now.zonedDateTimeISO(timeZone) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /**
- * Stores schedules set in Slack, which replace those of gatehouse.yml for their channel. `changed`
- * is called after each change.
+ * Stores schedules set in Slack, which replace those of gatehouse.yml for their channel. One that
+ * can't be read replaces nothing. `changed` is called after each change.
  */
 export function createSchedules(
   redis: RedisClient,
@@ -126,12 +147,12 @@ export function createSchedules(
   const known = key("digest-known");
 
   async function all(): Promise<DigestRule[]> {
-    const own = await redis.hgetall(said);
-    const ours = Object.values(own).filter((text) => text !== off);
-    return [
-      ...digestsIn(config.policy).filter(({ channel }) => own[channel] === undefined),
-      ...ours.map((text) => JSON.parse(text) as DigestRule),
-    ];
+    const texts = Object.entries(await redis.hgetall(said));
+    const silenced = texts.filter(([, text]) => text === off).map(([channel]) => channel);
+    const others = texts.filter(([, text]) => text !== off);
+    const own = scheduleRecord.parseAll(Object.fromEntries(others), said);
+    const replaced = new Set([...silenced, ...own.map(({ channel }) => channel)]);
+    return [...digestsIn(config.policy).filter(({ channel }) => !replaced.has(channel)), ...own];
   }
   const of = async (channel: string) => (await all()).filter((rule) => rule.channel === channel);
 
@@ -140,7 +161,7 @@ export function createSchedules(
     of,
     /** Replaces every schedule of this channel. */
     async set(rule: DigestRule): Promise<void> {
-      await redis.hset(said, rule.channel, JSON.stringify(rule));
+      await redis.hset(said, rule.channel, scheduleRecord.write(rule));
       await changed();
     },
     /**

@@ -7,23 +7,22 @@ import {
   type Act,
   type BeforeAck,
   type GatewayContext,
-  type HomeTab,
   personOf,
 } from "../../talk/gateway-context.ts";
+import type { HomeTab } from "../../talk/service-keys.ts";
 import { press } from "../../talk/press.ts";
 import { replyWithError } from "../../talk/reply-with-error.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Interaction, Press } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import type { HomePart } from "../home-part.ts";
+import { homePartsOf } from "../home-part.ts";
 import { type News, homeBlocks, newsBlocks } from "./render-home.ts";
 
 /** How long the tab follows a request that a press on it made, and how often it looks (ms). */
 const followedForMs = 120_000;
 const followEveryMs = 500;
 
-/** Creates the Home tab. `parts` are the sections of features. */
-export function createHomeTab(parts: () => readonly HomePart[]): HomeTab {
+export function createHomeTab(): HomeTab {
   /** The newest press of each person by user ID: only that one is followed. */
   const followed = new Map<string, symbol>();
 
@@ -35,7 +34,10 @@ export function createHomeTab(parts: () => readonly HomePart[]): HomeTab {
     const person = await personOf(act);
     const blocks =
       person.kind === "member"
-        ? [...(await newsBlocks(news, gateway)), ...(await homeBlocks(person, gateway, parts()))]
+        ? [
+            ...(await newsBlocks(news, gateway)),
+            ...(await homeBlocks(person, gateway, homePartsOf(gateway))),
+          ]
         : [section(md`Only full members of the workspace can use this.`)];
     const put = (some: readonly Block[]) =>
       gateway.web.call("views.publish", {

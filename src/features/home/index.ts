@@ -1,3 +1,4 @@
+import { homeTabOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
 import { createHomeTab } from "./home-tab.ts";
 
@@ -8,8 +9,5 @@ import { createHomeTab } from "./home-tab.ts";
 export const home = defineFeature({
   name: "home",
   showsHome: true,
-  needs: ["running"],
-  start: (on) => ({
-    homeTab: createHomeTab(() => on.running().flatMap((feature) => feature.home ?? [])),
-  }),
+  start: () => ({ provides: [homeTabOf.providedBy(createHomeTab())] }),
 });

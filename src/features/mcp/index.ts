@@ -7,15 +7,17 @@ import { defineFeature } from "../define-feature.ts";
 export const mcp = defineFeature({
   name: "mcp",
   start: () => ({
-    routes: (behind) => [
-      {
-        name: "mcp",
-        path: /^\/mcp$/,
-        methods: ["POST"],
-        // Load the library on the first call: it is large, and most processes serve no agent.
-        handle: async (...call: Parameters<Route["handle"]>) =>
-          (await import("./mcp.ts")).answerAgent(behind, ...call),
-      },
-    ],
+    api: {
+      routes: (behind) => [
+        {
+          name: "mcp",
+          path: /^\/mcp$/,
+          methods: ["POST"],
+          // Load the library on the first call: it is large, and most processes serve no agent.
+          handle: async (...call: Parameters<Route["handle"]>) =>
+            (await import("./mcp.ts")).answerAgent(behind, ...call),
+        },
+      ],
+    },
   }),
 });

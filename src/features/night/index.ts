@@ -1,4 +1,5 @@
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
 import { eventsOf } from "../../core/events/read-events.ts";
 import { night } from "./night.ts";
 import { nightButton } from "./render-night.ts";
@@ -12,10 +13,12 @@ export const nights = defineFeature({
   commands: [night],
   needs: ["events"],
   start: ({ events }) => ({
-    services: [eventsOf.providedBy(events)],
-    digest: {
-      name: "the night",
-      read: async ({ since }) => ({ all: [], buttons: [nightButton("The night", since)] }),
-    },
+    provides: [
+      eventsOf.providedBy(events),
+      digestPartsOf.providedBy({
+        name: "the night",
+        read: async ({ since }) => ({ all: [], buttons: [nightButton("The night", since)] }),
+      }),
+    ],
   }),
 });

@@ -1,4 +1,5 @@
 import { defineFeature } from "../define-feature.ts";
+import { statusPartsOf } from "../status-part.ts";
 import { judgeOutages } from "./judge-outages.ts";
 import { createOutageStore } from "./outages.ts";
 import { recapWork, reportEveryMs } from "./post-recaps.ts";
@@ -30,12 +31,14 @@ export const outages = defineFeature({
     // Reports what this process saw. While Redis is away it is kept, and reported later.
     on.repeat("outages", reportEveryMs(outageMs), () => watch.report(store).catch(() => undefined));
     return {
-      pending: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],
-      status: [
-        {
+      work: {
+        inProcesses: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],
+      },
+      provides: [
+        statusPartsOf.providedBy({
           name: "Outages",
           find: () => judgeOutages({ outages: store, now: on.store.now, watch, redisProblem }),
-        },
+        }),
       ],
     };
   },

@@ -1,9 +1,11 @@
+import * as z from "zod";
 import {
   type Part,
   type RefusedInteraction,
   type Sighting,
   parts,
 } from "../../monitor/dependency-probe.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createPending } from "../../redis/pending.ts";
 import {
   type Keys,
@@ -20,6 +22,19 @@ interface Outage {
   part: Part;
   since: number;
 }
+
+export const refusedRecord = defineRecord({
+  name: "refused interaction",
+  schema: objectOf<RefusedInteraction>({
+    id: z.string(),
+    channelId: z.string(),
+    userId: z.string(),
+    teamId: z.string(),
+    words: z.string().exactOptional(),
+    name: z.string().exactOptional(),
+    mayRun: z.boolean().exactOptional(),
+  }),
+});
 
 /** Kind of pending work: an outage that is over and needs its recap (`redis/pending.ts`). */
 const recapKind = "recap";
@@ -144,12 +159,11 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
     },
     /** Stores interactions that a process had to refuse during this outage, each once. */
     async keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void> {
-      const byId = new Map(refused.map((one) => [one.id, JSON.stringify(one)]));
+      const byId = new Map(refused.map((one) => [one.id, refusedRecord.write(one)]));
       await redis.multi().hset(refusedKey(id), byId).pexpire(refusedKey(id), keptMs).exec();
     },
     async refused(id: string): Promise<RefusedInteraction[]> {
-      const texts = await redis.hvals(refusedKey(id));
-      return texts.map((text) => JSON.parse(text) as RefusedInteraction);
+      return refusedRecord.parseAll(await redis.hgetall(refusedKey(id)), refusedKey(id));
     },
   };
 }

@@ -1,7 +1,10 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { placeFindings } from "../../core/permit/place-findings.ts";
+import type { MadeRequest } from "../../talk/contributions.ts";
+import { requestGuardOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
 import { proposingOf } from "../proposing.ts";
+import { type Untold, untoldOf } from "../status-part.ts";
 import { askOthers } from "./ask-others.ts";
 import { proposalPaths } from "./describe-proposals.ts";
 import { askDismissal, dismissalCallback, dismissProposal, runProposal } from "./press-proposal.ts";
@@ -18,26 +21,36 @@ export const proposals = defineFeature({
   needs: ["config", "log", "redis", "key", "store", "changes", "attestationNote", "web", "at"],
   start(on) {
     const all = createProposals(on.redis, on.key, on.at);
+
+    async function untoldProposals(): Promise<readonly Untold[]> {
+      const untold = await all.untold();
+      return untold.map(({ record }) => ({
+        by: proposerName(record.by),
+        words: ["proposal", "proposals"],
+      }));
+    }
+
+    /** Shows on the card of a proposal what became of its request. */
+    async function redrawFor({ origin }: MadeRequest): Promise<void> {
+      if (origin.kind === "proposal") await all.redraw(origin.proposal);
+    }
+
     return {
-      services: [proposalsOf.providedBy(all), proposingOf.providedBy({ propose: askOthers })],
+      provides: [
+        proposalsOf.providedBy(all),
+        proposingOf.providedBy({ propose: askOthers }),
+        requestGuardOf.providedBy(takeProposal),
+        untoldOf.providedBy(untoldProposals),
+      ],
       presses: { "proposal:run": runProposal, "proposal:dismiss": askDismissal },
       forms: { [dismissalCallback]: { beforeAck: dismissProposal } },
       messages: [proposalSource({ ...on, commands: on.changes, proposals: all })],
-      async untold() {
-        const untold = await all.untold();
-        return untold.map(({ record }) => ({
-          by: proposerName(record.by),
-          words: ["proposal", "proposals"],
-        }));
+      on: {
+        requestMade: redrawFor,
+        requestEnded: ({ record }) => redrawFor(record),
+        freezeChanged: all.refresh,
       },
-      beforeRequest: takeProposal,
-      async afterRequest({ origin }) {
-        if (origin.kind === "proposal") await all.redraw(origin.proposal);
-      },
-      afterFreeze: all.refresh,
-      routes: proposalRoutes,
-      paths: proposalPaths,
-      tools: proposalTools,
+      api: { routes: proposalRoutes, paths: proposalPaths, tools: proposalTools },
     };
   },
 });

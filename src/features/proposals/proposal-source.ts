@@ -50,7 +50,7 @@ export function proposalSource(options: {
   const { outbox } = proposals;
 
   async function prepareProposal(id: string, fields: Fields): Promise<Owes | undefined> {
-    const proposal = parseProposal(fields);
+    const proposal = parseProposal(id, fields);
     const command = options.commands.find(({ name }) => name === proposal?.record.command);
     if (!proposal || !command) return undefined;
     const { record, state, delivered, revision, createdAt, takenAt } = proposal;

@@ -1,14 +1,17 @@
+import * as z from "zod";
 import type { Policy } from "../../config/policy-file.ts";
 import { callerName } from "../../api/callers.ts";
 import { scopeOfView } from "../../core/permit/access.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { type RecordMove, createRecords } from "../../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { shownIn } from "../../redis/shown.ts";
 import { plain } from "../../messages/markdown.ts";
 import { type Command, type Labels, type Target } from "../../registry/define.ts";
+import { storedPerson, storedTarget } from "../../registry/stored-target.ts";
 import type { Input, Person } from "../../registry/invocation.ts";
 import { defineService } from "../../registry/service-key.ts";
 import type { Journal } from "../../core/request/journal.ts";
@@ -63,9 +66,11 @@ export interface ProposalRecord {
  *       └────► expired    nobody did either in time; also from `running`, if its request wasn't
  *                         made. A request that was on its way then leads back to `running`.
  */
+const proposalStates = ["open", "running", "dismissed", "expired"] as const;
+
 export interface StoredProposal {
   record: ProposalRecord;
-  state: "open" | "running" | "dismissed" | "expired";
+  state: (typeof proposalStates)[number];
   revision: number;
   createdAt: number;
   /** When it was last taken; before that, when it was proposed (Redis, ms). */
@@ -78,6 +83,45 @@ export interface StoredProposal {
   cardLink?: string;
   closed: ClosedChannels;
 }
+
+export const proposalState = defineRecord({
+  name: "state of a proposal",
+  schema: z.enum(proposalStates),
+});
+
+export const proposalRecord = defineRecord({
+  name: "proposal",
+  schema: objectOf<ProposalRecord>({
+    id: z.string(),
+    by: z.union([
+      z.looseObject({ service: z.string() }),
+      z.looseObject({ person: storedPerson }),
+      objectOf<Asker>({
+        asker: storedPerson,
+        allowed: z.array(z.string()),
+        askedIn: z.string(),
+      }),
+    ]),
+    words: z.string(),
+    reason: z.string(),
+    command: z.string(),
+    input: z.record(z.string(), z.unknown()),
+    target: storedTarget,
+    labels: z.record(z.string(), z.string()),
+    risk: z.array(z.string()),
+    channelId: z.string(),
+    expiresAt: z.number(),
+  }),
+});
+
+export const dismissalRecord = defineRecord({
+  name: "dismissal of a proposal",
+  schema: objectOf<NonNullable<StoredProposal["dismissal"]>>({
+    id: z.string(),
+    name: z.string(),
+    reason: z.string(),
+  }),
+});
 
 /**
  * Finds the request made of a proposal, if any. A process that took the proposal and was held up
@@ -158,7 +202,7 @@ export function createProposals(
 ) {
   const outbox = createOutbox(redis, key, "proposal", (id) => key("proposal", id));
   const records = createRecords(redis, key, { open: key("proposals", "open"), outbox });
-  const get = async (id: string) => parseProposal(await outbox.get(id));
+  const get = async (id: string) => parseProposal(id, await outbox.get(id));
 
   async function move(
     { record, revision }: Pick<StoredProposal, "record" | "revision">,
@@ -205,7 +249,7 @@ export function createProposals(
     propose: (record: ProposalRecord): Promise<boolean> =>
       move({ record, revision: 0 }, "open", {
         audit: { why: record.reason },
-        fields: { record: JSON.stringify(record) },
+        fields: { record: proposalRecord.write(record) },
         final: false,
       }),
 
@@ -224,7 +268,7 @@ export function createProposals(
     dismiss: (proposal: StoredProposal, { id, teamId, name }: Person, reason: string) =>
       move(proposal, "dismissed", {
         audit: { what: "dismissal", who: id, team: teamId, why: reason },
-        fields: { dismissal: JSON.stringify({ id, name, reason }) },
+        fields: { dismissal: dismissalRecord.write({ id, name, reason }) },
       }),
 
     expire: (proposal: StoredProposal) => move(proposal, "expired", { audit: {} }),
@@ -247,23 +291,27 @@ function auditOf({ id, by, command, target: { kind, id: targetId, name } }: Prop
 /** A card that was posted again has another address. */
 const linkField = (card: StoredProposal["delivered"]["card"]) => `link:${card?.ts ?? ""}`;
 
-/** Parses a stored proposal; undefined when it is gone. */
-export function parseProposal(fields: Fields): StoredProposal | undefined {
-  const { record, state, request, dismissal } = fields;
-  if (!record || !state) return undefined;
+/** Parses a stored proposal. Undefined when it is gone or can't be read: then nobody can run it. */
+export function parseProposal(id: string, fields: Fields): StoredProposal | undefined {
+  const { request } = fields;
+  if (!fields["record"] || !fields["state"]) return undefined;
+  const record = proposalRecord.parse(fields["record"], id);
+  const state = proposalState.check(fields["state"], id);
+  const dismissal = fields["dismissal"]
+    ? dismissalRecord.parse(fields["dismissal"], id)
+    : undefined;
+  if (!record || !state || (state === "dismissed" && !dismissal)) return undefined;
   const delivered = shownIn(fields);
   const cardLink = fields[linkField(delivered.card)];
   return {
-    record: JSON.parse(record) as ProposalRecord,
-    state: state as StoredProposal["state"],
+    record,
+    state,
     revision: Number(fields["revision"]),
     createdAt: Number(fields["createdAt"]),
     // An older release noted only when it was taken for the first time.
     takenAt: Number(fields["takenAt"] ?? fields["changedAt"]),
     ...(request ? { request } : {}),
-    ...(dismissal
-      ? { dismissal: JSON.parse(dismissal) as NonNullable<StoredProposal["dismissal"]> }
-      : {}),
+    ...(dismissal ? { dismissal } : {}),
     delivered,
     ...(cardLink ? { cardLink } : {}),
     closed: closedIn(fields),

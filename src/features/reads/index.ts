@@ -7,5 +7,5 @@ import { readRoutes } from "./read-routes.ts";
  */
 export const reads = defineFeature({
   name: "reads",
-  start: () => ({ routes: readRoutes }),
+  start: () => ({ api: { routes: readRoutes } }),
 });

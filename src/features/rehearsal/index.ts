@@ -1,6 +1,7 @@
 import { permitOfForm } from "../../talk/form.ts";
 import { rehearseAction } from "../../talk/form-view.ts";
 import { openRehearsal } from "../../talk/open-rehearsal.ts";
+import { rehearsalOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
 import { createRehearsal } from "./rehearse.ts";
 
@@ -8,7 +9,7 @@ import { createRehearsal } from "./rehearse.ts";
 export const rehearsal = defineFeature({
   name: "rehearsal",
   start: () => ({
-    rehearsal: createRehearsal(),
+    provides: [rehearsalOf.providedBy(createRehearsal())],
     presses: { [rehearseAction]: async (act) => openRehearsal(await permitOfForm(act), act) },
   }),
 });

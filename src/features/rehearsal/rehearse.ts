@@ -17,7 +17,8 @@ import {
 import { chosenSnapshot } from "../../core/submit/chosen-snapshot.ts";
 import { approvalWords, approversOf } from "../../talk/approvers-of.ts";
 import { gatherFacts, labelsOf } from "../../talk/dialog-facts.ts";
-import { type GatewayContext, type Rehearsal, factReader } from "../../talk/gateway-context.ts";
+import { type GatewayContext, factReader } from "../../talk/gateway-context.ts";
+import type { Rehearsal } from "../../talk/service-keys.ts";
 import { permitByFacts } from "../../talk/permit-by-facts.ts";
 import { earlierRuns, mostRead } from "./earlier-runs.ts";
 import { type RehearsalFacts, tellRehearsal } from "./tell-rehearsal.ts";

@@ -10,7 +10,15 @@ import type { AlertOnVm, AlertsOnVm } from "../alert-part.ts";
  *   something else explains that.
  * - `unclear`: nobody can tell.
  */
-export type Verdict = "helped" | "failed" | "unheard" | "early" | "explained" | "unclear";
+export const remedyVerdicts = [
+  "helped",
+  "failed",
+  "unheard",
+  "early",
+  "explained",
+  "unclear",
+] as const;
+export type Verdict = (typeof remedyVerdicts)[number];
 
 /**
  * Judges what became of each alert that fired, by what its source tells. `sentAt`: when the

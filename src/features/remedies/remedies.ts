@@ -1,9 +1,11 @@
 import { hash } from "node:crypto";
+import * as z from "zod";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { createRecords } from "../../redis/record.ts";
 import { type Fields, type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import { keepFinalMs } from "../../core/request/record.ts";
-import { type Verdict, firingIn } from "./judge-remedy.ts";
+import { type Verdict, firingIn, remedyVerdicts } from "./judge-remedy.ts";
 
 /** An attempt to end alerts of a VM: a request that a button of their message made. */
 export interface RemedyRecord {
@@ -30,9 +32,11 @@ export interface RemedyRecord {
  * Some minutes after the request ended, an open remedy gets a judgment, which is replaced whenever
  * the alerts' source speaks again.
  */
+const remedyStates = ["open", "judged", "void"] as const;
+
 export interface StoredRemedy {
   record: RemedyRecord;
-  state: "open" | "judged" | "void";
+  state: (typeof remedyStates)[number];
   revision: number;
   createdAt: number;
   judgment: Judgment | undefined;
@@ -53,6 +57,44 @@ export interface Judgment {
   isSuperseded: boolean;
 }
 
+export const remedyState = defineRecord({
+  name: "state of a remedy",
+  schema: z.enum(remedyStates),
+});
+
+export const remedyRecord = defineRecord({
+  name: "remedy",
+  schema: objectOf<RemedyRecord>({
+    request: z.string(),
+    alert: z.string(),
+    vmId: z.string(),
+    // Release 1.0.0-rc.1 stored no project.
+    project: z
+      .looseObject({ id: z.string(), name: z.string().optional() })
+      .default({ id: "" })
+      .transform(({ id, name }) => ({ id, name })),
+    command: z.string(),
+    fired: z.record(z.string(), z.number()),
+  }),
+});
+
+export const judgmentRecord = defineRecord<Judgment>({
+  name: "judgment of a remedy",
+  schema: z
+    .looseObject({
+      verdicts: z.record(z.string(), z.enum(remedyVerdicts)),
+      firedOnce: z.array(z.string()).optional(),
+      changedAt: z.number(),
+      judgedAt: z.number(),
+      isSuperseded: z.boolean(),
+    })
+    // Release 1.0.0-rc.1 judged once, so what it told is what fires by its judgment.
+    .transform((judgment) => ({
+      ...judgment,
+      firedOnce: judgment.firedOnce ?? firingIn(judgment.verdicts),
+    })),
+});
+
 /** The newest attempts that are kept for each alert of a VM. */
 const mostKept = 10;
 /** The most alerts of a VM that one attempt is about. */
@@ -71,7 +113,7 @@ export function createRemedies(redis: RedisClient, key: Keys) {
     key("remedies", "of", hash("sha256", JSON.stringify([vmId, alertName])).slice(0, 20));
 
   async function getMany(ids: readonly string[]): Promise<StoredRemedy[]> {
-    const found = await Promise.all(ids.map(async (id) => parseRemedy(await outbox.get(id))));
+    const found = await Promise.all(ids.map(async (id) => parseRemedy(id, await outbox.get(id))));
     return found.filter((remedy) => remedy !== undefined);
   }
 
@@ -91,7 +133,7 @@ export function createRemedies(redis: RedisClient, key: Keys) {
     touch: records.touch,
     openIds: records.openIds,
 
-    get: async (id: string) => parseRemedy(await outbox.get(id)),
+    get: async (id: string) => parseRemedy(id, await outbox.get(id)),
 
     /** Begins to follow a request. Idempotent. */
     async follow(record: RemedyRecord): Promise<void> {
@@ -108,7 +150,7 @@ export function createRemedies(redis: RedisClient, key: Keys) {
       }
       const fired = Object.fromEntries(names.map((name) => [name, record.fired[name] ?? 0]));
       const kept = { ...record, fired };
-      await move({ record: kept, revision: 0 }, "open", { remedy: JSON.stringify(kept) });
+      await move({ record: kept, revision: 0 }, "open", { remedy: remedyRecord.write(kept) });
     },
 
     /**
@@ -120,7 +162,7 @@ export function createRemedies(redis: RedisClient, key: Keys) {
       judgment: Judgment,
       { isLast, audit }: { isLast: boolean; audit: object | undefined },
     ): Promise<boolean> =>
-      move(remedy, isLast ? "judged" : "open", { judgment: JSON.stringify(judgment) }, audit),
+      move(remedy, isLast ? "judged" : "open", { judgment: judgmentRecord.write(judgment) }, audit),
 
     /** Forgets a remedy whose request changed nothing, or nobody knows when. */
     voided: (remedy: StoredRemedy): Promise<boolean> => move(remedy, "void"),
@@ -133,33 +175,22 @@ export function createRemedies(redis: RedisClient, key: Keys) {
   };
 }
 
-/** Release 1.0.0-rc.1 stored no project. */
-function parseRecord(text: string): RemedyRecord {
-  const { project = { id: "", name: undefined }, ...record } = JSON.parse(text) as Omit<
-    RemedyRecord,
-    "project"
-  > &
-    Partial<Pick<RemedyRecord, "project">>;
-  return { ...record, project };
-}
-
-/** Release 1.0.0-rc.1 judged once, so what it told is what fires by its judgment. */
-function parseJudgment(text: string): Judgment {
-  const judgment = JSON.parse(text) as Omit<Judgment, "firedOnce"> & Partial<Judgment>;
-  const { verdicts, firedOnce = firingIn(verdicts) } = judgment;
-  return { ...judgment, firedOnce };
-}
-
-/** Parses a stored remedy; undefined when it is gone. */
-export function parseRemedy(fields: Fields): StoredRemedy | undefined {
-  const { remedy, state, judgment } = fields;
-  if (!remedy || !state) return undefined;
+/**
+ * Parses a stored remedy; undefined when it is gone or can't be read. A judgment that can't be read
+ * is made again.
+ */
+export function parseRemedy(id: string, fields: Fields): StoredRemedy | undefined {
+  const { judgment } = fields;
+  if (!fields["remedy"] || !fields["state"]) return undefined;
+  const record = remedyRecord.parse(fields["remedy"], id);
+  const state = remedyState.check(fields["state"], id);
+  if (!record || !state) return undefined;
   return {
-    record: parseRecord(remedy),
-    state: state as StoredRemedy["state"],
+    record,
+    state,
     revision: Number(fields["revision"]),
     createdAt: Number(fields["createdAt"]),
-    judgment: judgment ? parseJudgment(judgment) : undefined,
+    judgment: judgment ? judgmentRecord.parse(judgment, id) : undefined,
     said: fields["said:end"],
     correctionSaid: fields["said:correction"],
   };

@@ -52,7 +52,7 @@ export function remedySource(on: {
   const { remedies, store, changes } = on;
 
   const prepareRemedy = async (id: string, fields: Fields): Promise<Owes | undefined> => {
-    const remedy = parseRemedy(fields);
+    const remedy = parseRemedy(id, fields);
     if (!remedy) return undefined;
     const { createdAt, revision, record, state } = remedy;
     const owed = { createdAt, revision, messages: [] };

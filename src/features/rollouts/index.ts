@@ -1,4 +1,6 @@
+import { severalHandlerOf } from "../../talk/service-keys.ts";
 import { defineFeature } from "../define-feature.ts";
+import { handoverPartsOf } from "../digest-part.ts";
 import { rolloutSteps } from "./advance-rollout.ts";
 import { confirmRollout } from "./confirm-rollout.ts";
 import { rolloutCallback } from "./form-of-many.ts";
@@ -19,14 +21,16 @@ export const rollouts = defineFeature({
   start({ redis, key, changes, store, editMs, at }) {
     const all = createRollouts(redis, key);
     return {
-      several: proposeRollout(all),
+      provides: [
+        severalHandlerOf.providedBy(proposeRollout(all)),
+        handoverPartsOf.providedBy(rolloutsInHandovers({ rollouts: all, changes })),
+      ],
       presses: rolloutPresses(all),
       forms: { [rolloutCallback]: confirmRollout(all) },
       messages: [rolloutSource({ rollouts: all, commands: changes, editMs })],
       facts: rolloutFacts(all),
-      handover: rolloutsInHandovers({ rollouts: all, changes }),
       events: rolloutEvents({ rollouts: all, store, changes }),
-      steps: [rolloutSteps({ rollouts: all, at })],
+      work: { inWorkers: [rolloutSteps({ rollouts: all, at })] },
     };
   },
 });

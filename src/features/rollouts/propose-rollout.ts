@@ -5,11 +5,8 @@ import { counted, lines, md, name, plain } from "../../messages/markdown.ts";
 import type { Answer, ChangeCommand, Target } from "../../registry/define.ts";
 import { frozenLine } from "../../talk/authorize.ts";
 import { openView } from "../../talk/form.ts";
-import {
-  type GatewayContext,
-  type SeveralHandler,
-  factReader,
-} from "../../talk/gateway-context.ts";
+import { type GatewayContext, factReader } from "../../talk/gateway-context.ts";
+import { type SeveralHandler, rehearsalOf } from "../../talk/service-keys.ts";
 import { type AroundPlan, formOfMany } from "./form-of-many.ts";
 import { planRollout } from "./plan-rollout.ts";
 import type { RolloutRecord } from "./rollout.ts";
@@ -51,7 +48,7 @@ export async function aroundPlan(
     frozenLine(gateway),
     gateway.factsAbout(targets, { reader: factReader(gateway), change: { command, input } }),
   ]);
-  return { frozen, known, isRehearsed: gateway.contributed.rehearsal !== undefined };
+  return { frozen, known, isRehearsed: rehearsalOf.ifAny(gateway) !== undefined };
 }
 
 /** The VMs of a plan as a file, for a form that only counts them. */

@@ -19,8 +19,8 @@ export function rolloutSource(options: {
   const { rollouts } = options;
   const { outbox } = rollouts;
 
-  async function prepareRollout(_id: string, fields: Fields): Promise<Owes | undefined> {
-    const rollout = parseRollout(fields);
+  async function prepareRollout(id: string, fields: Fields): Promise<Owes | undefined> {
+    const rollout = parseRollout(id, fields);
     const command = options.commands.find(({ name }) => name === rollout?.record.command);
     if (!rollout || !command) return undefined;
     const { revision, record } = rollout;

@@ -15,14 +15,16 @@ import { lettersOf } from "../../core/request/record.ts";
  *
  * A `planned` rollout is shown in a form and not confirmed yet; it is deleted after a while.
  */
-export type RolloutState =
-  | "planned"
-  | "running"
-  | "paused"
-  | "ending"
-  | "done"
-  | "stopped"
-  | "failed";
+export const rolloutStates = [
+  "planned",
+  "running",
+  "paused",
+  "ending",
+  "done",
+  "stopped",
+  "failed",
+] as const;
+export type RolloutState = (typeof rolloutStates)[number];
 
 /** The part of a rollout that never changes once confirmed. */
 export interface RolloutRecord {

@@ -14,6 +14,13 @@ import { shownIn } from "../../redis/shown.ts";
 import type { Target } from "../../registry/define.ts";
 import { keepFinalMs } from "../../core/request/record.ts";
 import {
+  rolloutOutcome,
+  rolloutProgress,
+  rolloutRecord,
+  rolloutState,
+  rolloutTargets,
+} from "./rollout-record.ts";
+import {
   type Outcome,
   type RolloutControl,
   type RolloutProgress,
@@ -72,14 +79,17 @@ export function createRollouts(redis: RedisClient, key: Keys) {
       const now = await redisNow(redis);
       const planned = { state: "planned", final: 0, revision: 1 };
       const times = { createdAt: now, changedAt: now, seenAt: now };
-      const [text, ...texts] = [record, targets, progress].map((part) => JSON.stringify(part));
-      const parts = { record: text, targets: texts[0], progress: texts[1] };
+      const parts = {
+        record: rolloutRecord.write(record),
+        targets: rolloutTargets.write(targets),
+        progress: rolloutProgress.write(progress),
+      };
       const fields = Object.entries({ ...parts, ...planned, ...times }).flat();
       await storePlan([rolloutKey(record.id)], [planKeptMs, ...fields].map(String));
     },
 
     async get(id: string): Promise<StoredRollout | undefined> {
-      return parseRollout(await redis.hgetall(rolloutKey(id)));
+      return parseRollout(id, await redis.hgetall(rolloutKey(id)));
     },
 
     stateOf: (id: string): Promise<string | null> => redis.hget(rolloutKey(id), "state"),
@@ -95,10 +105,12 @@ export function createRollouts(redis: RedisClient, key: Keys) {
       const { targets = rollout.targets } = to;
       const audit = to.why === undefined ? undefined : auditRecord(record, to, rollout.state);
       const fields = {
-        progress: JSON.stringify(progress),
-        ...(to.record ? { record: JSON.stringify(record) } : {}),
-        ...(to.targets ? { targets: JSON.stringify(targets) } : {}),
-        ...Object.fromEntries(outcomes.map((one) => [`ended:${one.n}`, JSON.stringify(one)])),
+        progress: rolloutProgress.write(progress),
+        ...(to.record ? { record: rolloutRecord.write(record) } : {}),
+        ...(to.targets ? { targets: rolloutTargets.write(targets) } : {}),
+        ...Object.fromEntries(
+          outcomes.map((outcome) => [`ended:${outcome.n}`, rolloutOutcome.write(outcome)]),
+        ),
       };
       const how = { id, revision: rollout.revision, state, final, keptMs: keepFinalMs };
       const moved = await records.move({ ...how, audit, fields });
@@ -133,22 +145,30 @@ function auditRecord(record: RolloutRecord, to: RolloutMove, from: RolloutState)
   };
 }
 
-/** Parses a stored rollout; undefined when it is gone. */
-export function parseRollout(fields: Fields): StoredRollout | undefined {
+/**
+ * Parses a stored rollout. Undefined when it is gone, or when any part of it can't be read: then no
+ * further target begins.
+ */
+export function parseRollout(id: string, fields: Fields): StoredRollout | undefined {
   if (!fields["record"] || !fields["state"]) return undefined;
-  const record = JSON.parse(fields["record"]) as RolloutRecord;
+  const record = rolloutRecord.parse(fields["record"], id);
+  const state = rolloutState.check(fields["state"], id);
+  const targets = rolloutTargets.parse(fields["targets"] ?? "", id);
+  const progress = rolloutProgress.parse(fields["progress"] ?? "", id);
+  const texts = fieldsNamed("ended:", fields);
+  const outcomes = rolloutOutcome.parseAll(Object.fromEntries(texts), id);
+  if (!record || !state || !targets || !progress || outcomes.length < texts.length)
+    return undefined;
   return {
     record: { ...record, createdAt: Number(fields["createdAt"]) },
-    targets: JSON.parse(fields["targets"] ?? "[]") as Target[],
-    outcomes: new Map(
-      fieldsNamed("ended:", fields).map(([n, text]) => [Number(n), JSON.parse(text) as Outcome]),
-    ),
-    state: fields["state"] as RolloutState,
+    targets,
+    outcomes: new Map(outcomes.map((outcome) => [outcome.n, outcome])),
+    state,
     final: fields["final"] === "1",
     revision: Number(fields["revision"]),
     changedAt: Number(fields["changedAt"]),
     seenAt: Number(fields["seenAt"]),
-    progress: JSON.parse(fields["progress"] ?? "{}") as RolloutProgress,
+    progress,
     delivered: {
       ...shownIn(fields),
       isElsewhere: fields["elsewhere"] === "1",

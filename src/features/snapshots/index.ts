@@ -1,5 +1,6 @@
 import { attestationInWords } from "../../attestation/appraiser.ts";
 import { defineFeature } from "../define-feature.ts";
+import { digestPartsOf } from "../digest-part.ts";
 import { keepSnapshots } from "./keep-snapshots.ts";
 import { snapshots as listSnapshots } from "./list-snapshots.ts";
 import { pickSnapshot } from "./pick-snapshot.ts";
@@ -21,10 +22,12 @@ export const snapshots = defineFeature({
     const keepSeen = async () =>
       on.snapshots.keepSeen((await on.inventory.vms()).map(({ id }) => id));
     return {
-      digest: snapshotsInDigests(on),
+      provides: [digestPartsOf.providedBy(snapshotsInDigests(on))],
       schedules: [{ name: "snapshots-kept", repeat: { every: dayMs }, run: keepSeen }],
       pickers: { snapshot: pickSnapshot },
-      afterResult: (request, command) => keepSnapshots(request, command, { ...on, attestation }),
+      on: {
+        requestEnded: (request, command) => keepSnapshots(request, command, { ...on, attestation }),
+      },
     };
   },
 });

@@ -1,8 +1,35 @@
+import * as z from "zod";
 import type { Message } from "../../messages/blocks.ts";
+import type { ButtonSpec } from "../../messages/buttons.ts";
+import type { NewsLine } from "../../monitor/news.ts";
 import { createBoards, parseBoard } from "../../redis/board.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import type { Fields, Keys, RedisClient } from "../../redis/redis.ts";
 import type { Owes, Source } from "../../core/deliver/deliver.ts";
+
+const style = z.enum(["primary", "danger"]).exactOptional();
+
+const button = objectOf<ButtonSpec>({
+  label: z.string(),
+  about: z.string().exactOptional(),
+  action: z.string(),
+  value: z.string(),
+  style,
+  confirm: z
+    .looseObject({ title: z.string(), text: z.string(), confirm: z.string(), style })
+    .exactOptional(),
+  url: z.string().exactOptional(),
+});
+
+export const feedLineRecord = defineRecord({
+  name: "line of a feed",
+  schema: objectOf<NewsLine>({
+    text: z.string(),
+    link: z.string().exactOptional(),
+    button: button.exactOptional(),
+  }),
+});
 
 const keptMs = 7 * 24 * 3600_000;
 /** How many lines are written to Redis at a time. */
@@ -13,10 +40,10 @@ const linesAtOnce = 200;
  * whichever process. A channel takes about one message a second; while a message waits for that,
  * further lines join it. Right before it is posted it is closed, and it never changes afterwards.
  */
-export function createFeeds<Line extends object>(options: {
+export function createFeeds(options: {
   redis: RedisClient;
   key: Keys;
-  render(lines: readonly Line[]): Message;
+  render(lines: readonly NewsLine[]): Message;
   at?: ((point: "posting" | "posted", what: "feed") => Promise<void>) | undefined;
 }) {
   const { redis, key, render } = options;
@@ -56,18 +83,23 @@ export function createFeeds<Line extends object>(options: {
     };
   }
 
-  async function linesOf(ids: readonly string[]): Promise<Line[]> {
-    const texts = await Promise.all(ids.map((id) => redis.hget(lineKey(id), "line")));
-    return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as Line]));
+  async function linesOf(ids: readonly string[]): Promise<NewsLine[]> {
+    const lines = await Promise.all(
+      ids.map(async (id) => {
+        const text = await redis.hget(lineKey(id), "line");
+        return text === null ? undefined : feedLineRecord.parse(text, lineKey(id));
+      }),
+    );
+    return lines.filter((line) => line !== undefined);
   }
 
   /**
    * Stores a line and adds it to the open message. If the process dies in between, the line joins a
    * message when it is brought again.
    */
-  async function add(channelId: string, { key: named, ...line }: Line & { key: string }) {
+  async function add(channelId: string, { key: named, ...line }: NewsLine & { key: string }) {
     const id = `${channelId} ${named}`;
-    const stored = redis.multi().hsetnx(lineKey(id), "line", JSON.stringify(line));
+    const stored = redis.multi().hsetnx(lineKey(id), "line", feedLineRecord.write(line));
     await stored.pexpire(lineKey(id), keptMs).exec();
     await feeds.join(id, { channelId });
   }
@@ -77,7 +109,7 @@ export function createFeeds<Line extends object>(options: {
      * Stores these lines. A line whose key was brought to the channel before, by any process, is
      * left out.
      */
-    async post(channelId: string, lines: readonly (Line & { key: string })[]): Promise<void> {
+    async post(channelId: string, lines: readonly (NewsLine & { key: string })[]): Promise<void> {
       for (let from = 0; from < lines.length; from += linesAtOnce) {
         const some = lines.slice(from, from + linesAtOnce);
         await Promise.all(some.map((line) => add(channelId, line)));

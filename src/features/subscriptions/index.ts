@@ -17,16 +17,18 @@ export const subscriptions = defineFeature({
     const feeds = createFeeds({ ...on, render: renderFeed });
     const all = createSubscriptions({ ...on, post: feeds.post });
     return {
-      services: [subscriptionsOf.providedBy(all)],
+      provides: [subscriptionsOf.providedBy(all)],
       messages: [feeds.source],
-      follow: all.follow,
-      tellElsewhere: (request, command) =>
-        tellElsewhere(request, command, {
-          projectName,
-          attestationNote,
-          linkTo: (message) => linkTo(message, { web }),
-          follow: all.follow,
-        }),
+      on: {
+        troubleChanged: all.follow,
+        resultPosted: (request, command) =>
+          tellElsewhere(request, command, {
+            projectName,
+            attestationNote,
+            linkTo: (message) => linkTo(message, { web }),
+            follow: all.follow,
+          }),
+      },
     };
   },
 });

@@ -1,7 +1,15 @@
+import * as z from "zod";
 import type { Config } from "../../config/config.ts";
-import type { Event, Follow, Followed, NewsLine } from "../../monitor/news.ts";
+import {
+  type Event,
+  type Follow,
+  type Followed,
+  type NewsLine,
+  events,
+} from "../../monitor/news.ts";
 import { scopeOfChannel, seesUnder } from "../../core/permit/access.ts";
 import { compileTargetGlobs, ownerOf } from "../../core/permit/refusal.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { defineService } from "../../registry/service-key.ts";
 
@@ -14,6 +22,17 @@ export interface Subscription {
   by: string;
   at: number;
 }
+
+export const subscriptionRecord = defineRecord({
+  name: "subscription",
+  schema: objectOf<Subscription>({
+    channelId: z.string(),
+    glob: z.string(),
+    events: z.array(z.enum(events)),
+    by: z.string(),
+    at: z.number(),
+  }),
+});
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
@@ -37,8 +56,8 @@ export function createSubscriptions(options: {
     `${channelId} ${glob}`;
 
   async function all(): Promise<Subscription[]> {
-    const rows = Object.values(await redis.hgetall(named));
-    return rows.map((text) => JSON.parse(text) as Subscription).toSorted((a, b) => a.at - b.at);
+    const subscriptions = subscriptionRecord.parseAll(await redis.hgetall(named), named);
+    return subscriptions.toSorted((a, b) => a.at - b.at);
   }
 
   const follow: Follow = async (happened) => {
@@ -70,7 +89,7 @@ export function createSubscriptions(options: {
     of: async (channelId: string) => (await all()).filter((one) => one.channelId === channelId),
     /** Replaces the channel's subscription to this glob. */
     async set(subscription: Subscription): Promise<void> {
-      await redis.hset(named, fieldOf(subscription), JSON.stringify(subscription));
+      await redis.hset(named, fieldOf(subscription), subscriptionRecord.write(subscription));
     },
     async remove(subscription: Pick<Subscription, "channelId" | "glob">): Promise<void> {
       await redis.hdel(named, fieldOf(subscription));

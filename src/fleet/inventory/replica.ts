@@ -1,8 +1,11 @@
 import * as z from "zod";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { defineScript, redisTimeLua, type RedisClient } from "../../redis/redis.ts";
 import { type Contents, contentsOf, isSame, type KnownFleet } from "./known.ts";
+import type { KnownProject, KnownVm } from "./inventory.ts";
+import type { LeftOut, Specs } from "../compute/compute.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 
 /**
@@ -63,6 +66,44 @@ const inOneMoment = z.tuple([
   z.array(z.string()),
 ]);
 
+const optionalText = z.string().exactOptional();
+const optionalNumber = z.number().exactOptional();
+const commonMembers = {
+  id: z.string(),
+  name: z.string(),
+  status: z.string(),
+  region: optionalText,
+  createdAt: optionalText,
+};
+
+export const contentsRecord = defineRecord({
+  name: "project of the inventory",
+  schema: objectOf<Contents>({
+    project: objectOf<KnownProject>({ ...commonMembers, type: z.string() }),
+    vms: z.array(
+      objectOf<KnownVm>({
+        ...commonMembers,
+        projectId: z.string(),
+        projectName: z.string(),
+        specs: objectOf<Specs>({
+          cpu: optionalNumber,
+          memory: optionalNumber,
+          disk: optionalNumber,
+        }).exactOptional(),
+      }),
+    ),
+    gaps: objectOf<NonNullable<Contents["gaps"]>>({
+      leftOut: z.array(objectOf<LeftOut>({ name: z.string().optional(), problem: z.string() })),
+      isCut: z.boolean(),
+    }).exactOptional(),
+  }),
+});
+
+export const unreadProjects = defineRecord<readonly string[]>({
+  name: "unread projects of the inventory",
+  schema: z.array(z.string()),
+});
+
 /**
  * Computes the contents of a project after something was seen of it. Undefined when it is gone, or
  * isn't known and can't be made up.
@@ -72,22 +113,24 @@ type Edit = (now: Contents | undefined) => Contents | undefined;
 type Place = { redis: RedisClient; key: (...parts: string[]) => string };
 
 /**
- * Reads projects from Redis. The contents are undefined for a project that is gone; a project that
- * isn't in Redis is left out.
+ * Reads projects from Redis. The contents are undefined for a project that is gone, and
+ * `unreadable` for one that can't be read; a project that isn't in Redis is left out.
  */
 async function* readProjects(
   { redis, key }: Place,
   ids: readonly string[],
-): AsyncGenerator<[id: string, contents: Contents | undefined]> {
+): AsyncGenerator<[id: string, contents: Contents | "unreadable" | undefined]> {
   const pause = pauseNowAndThen();
   for (let from = 0; from < ids.length; from += chunk) {
     const some = ids.slice(from, from + chunk);
-    const texts = await redis.hmget(key("inventory", "projects"), ...some);
+    const named = key("inventory", "projects");
+    const texts = await redis.hmget(named, ...some);
     for (const [index, id] of some.entries()) {
       const text = texts[index] ?? undefined;
       if (text === undefined) continue;
-      const stored = text === "" ? undefined : (JSON.parse(text) as Contents);
-      yield [id, stored && contentsOf(stored.project, stored.vms, stored.gaps)];
+      const stored = text === "" ? undefined : contentsRecord.parse(text, `${named} ${id}`);
+      if (text !== "" && !stored) yield [id, "unreadable"];
+      else yield [id, stored && contentsOf(stored.project, stored.vms, stored.gaps)];
       await pause();
     }
   }
@@ -112,7 +155,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
   const writesKey = key("inventory", "writes");
   const runWrite = defineScript(redis, "inventoryWrite", writeLua);
   const runComplete = defineScript(redis, "inventoryComplete", completeLua);
-  let head = headOf({});
+  let head = headOf({}, headKey);
   let isReachable = false;
   /**
    * True when what this process knows may differ from Redis, even in what was written before
@@ -138,7 +181,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     const versions = new Map<string, number>();
     for (let at = 0; at + 1 < scores.length; at += 2)
       versions.set(scores[at] ?? "", Number(scores[at + 1]));
-    return { now: headOf(fields), versions, isUnbroken: writeAt !== null };
+    return { now: headOf(fields, headKey), versions, isUnbroken: writeAt !== null };
   }
 
   /**
@@ -186,6 +229,13 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     const forgotten: string[] = [];
     for await (const [id, contents] of readProjects(place, [...before.keys()])) {
       const version = versions.get(id) ?? 0;
+      if (contents === "unreadable") {
+        // Redis forgets it, so that the next refresh can write it, and every process doubts it.
+        forgotten.push(id);
+        const entry = known.entry(id);
+        if (entry) known.set({ ...entry, version: 0 });
+        continue;
+      }
       if (!contents && version < old) forgotten.push(id);
       // A project that changed here meanwhile is newer, or about to be written. If that write is
       // refused, the project is in doubt and read again.
@@ -232,7 +282,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     wasRead = 0,
   ): Promise<boolean> {
     const before = known.entry(projectId);
-    const text = contents ? JSON.stringify(contents) : "";
+    const text = contents ? contentsRecord.write(contents) : "";
     const keys = [headKey, versionsKey, projectsKey, writesKey];
     const version = Number(await runWrite(keys, [projectId, wasRead, text]));
     if (version === 0 || known.entry(projectId) !== before) doubt(projectId);
@@ -290,7 +340,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
         const lost = [...known.entries()].filter(({ version }) => version === 0);
         for (const { contents } of lost) await write(contents.project.id, contents);
         if (lost.length > 0) continue;
-        const completeHead = [head.version, JSON.stringify(unread), gaps];
+        const completeHead = [head.version, unreadProjects.write(unread), gaps];
         if ((await runComplete([headKey], completeHead)) === 1) return true;
       }
       return false;
@@ -305,13 +355,13 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
 }
 
 /** The state of the whole inventory, which all processes share. */
-function headOf({
-  version,
-  refreshedAt,
-  failed,
-  unread = "[]",
-  gaps = "",
-}: Record<string, string>) {
+function headOf(
+  { version, refreshedAt, failed, unread = "[]", gaps = "" }: Record<string, string>,
+  key: string,
+) {
+  const unreadNames = unreadProjects.parse(unread, key);
+  // Where nobody can tell what wasn't read, nothing counts as read completely.
+  const isComplete = refreshedAt !== undefined && unreadNames !== undefined;
   return {
     /** The highest version given so far; 0 when Redis is empty. */
     version: Number(version ?? 0),
@@ -319,10 +369,10 @@ function headOf({
      * When the last complete refresh ended (Redis time, ms). Undefined when there was none since
      * Redis was emptied.
      */
-    refreshedAt: refreshedAt === undefined ? undefined : Number(refreshedAt),
+    refreshedAt: isComplete ? Number(refreshedAt) : undefined,
     /** Whether the last refresh failed. */
-    failed: failed === "1",
-    unread: JSON.parse(unread) as readonly string[],
+    failed: failed === "1" || unreadNames === undefined,
+    unread: unreadNames ?? [],
     /** The gaps of the list of projects then, in words. Empty when it had none. */
     gaps,
   };

@@ -1,6 +1,8 @@
+import * as z from "zod";
 import type { Specs } from "../compute/compute.ts";
 import { utcNear } from "../../text/time-words.ts";
 import { batches } from "../../redis/batches.ts";
+import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { type Keys, type RedisClient, fromPairs } from "../../redis/redis.ts";
 
 /** A snapshot that Gatehouse remembers, because the service can't list snapshots. */
@@ -28,6 +30,28 @@ export interface KnownSnapshot {
    */
   claimed?: { id: string; by: string };
 }
+
+export const snapshotRecord = defineRecord({
+  name: "snapshot",
+  schema: objectOf<KnownSnapshot>({
+    id: z.string(),
+    name: z.string(),
+    vmId: z.string(),
+    vmName: z.string(),
+    projectId: z.string(),
+    by: z.string(),
+    at: z.number(),
+    measurement: z.string().exactOptional(),
+    attestation: z.string().exactOptional(),
+    specs: objectOf<Specs>({
+      cpu: z.number().exactOptional(),
+      memory: z.number().exactOptional(),
+      disk: z.number().exactOptional(),
+    }).exactOptional(),
+    isSafety: z.boolean().exactOptional(),
+    claimed: z.looseObject({ id: z.string(), by: z.string() }).exactOptional(),
+  }),
+});
 
 /**
  * When a snapshot was taken, as seen from `now`: `11:48 AM UTC`. Its ID follows only where the time
@@ -69,8 +93,9 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
 
   /** The snapshots of a VM, newest first. */
   async function of(vmId: string): Promise<KnownSnapshot[]> {
-    const all = Object.values(await redis.hgetall(key("snapshots", vmId)));
-    return all.map((text) => JSON.parse(text) as KnownSnapshot).toSorted((a, b) => b.at - a.at);
+    const named = key("snapshots", vmId);
+    const all = snapshotRecord.parseAll(await redis.hgetall(named), named);
+    return all.toSorted((a, b) => b.at - a.at);
   }
   /** The IDs of snapshots with their VMs, in pages. */
   async function* owners(): AsyncGenerator<ReadonlyMap<string, string>> {
@@ -100,16 +125,18 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
       const nameless = `named ${name} ${at}`;
       const before = await redis.hget(all, nameless);
       // The facts from the time when it was taken are kept. Only its ID is added later.
-      const first = before === null ? snapshot : (JSON.parse(before) as KnownSnapshot);
+      const first =
+        (before === null ? undefined : snapshotRecord.parse(before, `${all} ${nameless}`)) ??
+        snapshot;
       const { claimed: _former, ...known } = { ...first, id };
       if (id === "") {
         const now = { ...known, ...(claimed ? { claimed } : {}) };
-        await redis.hset(all, nameless, JSON.stringify(now));
+        await redis.hset(all, nameless, snapshotRecord.write(now));
         await redis.pexpire(all, keptMs);
         return;
       }
       // The first record is kept, because one that was typed by hand later knows less.
-      await redis.hsetnx(all, id, JSON.stringify(known));
+      await redis.hsetnx(all, id, snapshotRecord.write(known));
       if (before !== null) await redis.hdel(all, nameless);
       await redis.pexpire(all, keptMs);
       await redis.hsetnx(ownersKey, id, vmId);

@@ -25,6 +25,7 @@ import { judgeSlack, lookAtSlack } from "./slack.ts";
 import { policyName } from "../adopt-policy.ts";
 import { withPlaceAlone } from "../policy-keeper.ts";
 import { type Called, type KnownProcess, sumTallies } from "../presence.ts";
+import { statusPartsOf, untoldOf } from "../../features/status-part.ts";
 import type { Services } from "../services.ts";
 
 /**
@@ -53,7 +54,7 @@ interface Check {
   forReadiness?(on: Checked): Promise<string | undefined>;
 }
 
-type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "features";
+type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "services";
 type Asked = "web" | "compute" | "inventory" | "queues" | "store";
 type OfRedis = "redis" | "key" | "redisCheckNow" | "storageProblemsNow";
 
@@ -299,7 +300,7 @@ export const checks: readonly Check[] = [
       if (!api) return offFinding(policy);
       if (callerProblems.length > 0)
         return ill(callerProblems.join("; "), "Until then Gatehouse refuses what it sends.");
-      const untold = await on.features.untold();
+      const untold = (await Promise.all(untoldOf(on).map((list) => list()))).flat();
       if (untold.length > 0) {
         const counts = [...Map.groupBy(untold, ({ words: [one] }) => one).values()].map((some) => {
           const from = firstFew([...new Set(some.map(({ by }) => by))], 3);
@@ -434,7 +435,7 @@ export function createStatus(on: Running) {
      */
     async lines(inventory: Inventory = on.inventory): Promise<readonly StatusLine[]> {
       const unknown: string[] = [];
-      const ofFeatures = on.features.status.map(({ name, find }): Check => ({
+      const ofFeatures = statusPartsOf(on).map(({ name, find }): Check => ({
         name,
         forPeople: find,
       }));

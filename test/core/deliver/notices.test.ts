@@ -4,7 +4,9 @@ import { buttons } from "../../../src/messages/buttons.ts";
 import { sentence } from "../../../src/messages/card.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import { createNotices } from "../../../src/core/deliver/notices.ts";
+import { pendingList } from "../../../src/redis/pending.ts";
 import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import { garbage } from "../../support/only-whole.ts";
 import { until } from "../../support/until.ts";
 
 const answeredForAll = () => ["review:sign"];
@@ -155,6 +157,20 @@ describe("a notice", () => {
     here.start();
     await here.empty();
     expect(here.said()).toEqual([]);
+  });
+
+  it("is left to a process that can read it, and hides no other", async () => {
+    await using here = await startAnnouncing();
+    const { announce, answer } = createNotices({ ...here, answeredForAll });
+    for (const [n, text] of garbage.entries()) {
+      await announce({ ...asking, id: `n-broken-${n}` });
+      await here.redis.hset(here.key("notice", `n-broken-${n}`), "notice", text);
+    }
+    await announce(asking);
+    await answer(sign, md`✅ Signed by amir`);
+    here.start();
+    await until(here.said).toHaveLength(1);
+    await until(() => here.redis.zcard(pendingList(here.key))).toBe(garbage.length);
   });
 
   it("is said when it is due, by whatever process lives, or as soon as it is hastened", async () => {

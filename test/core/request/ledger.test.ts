@@ -51,6 +51,18 @@ describe("the send ledger", () => {
     await third.close();
   });
 
+  it("remembers a send of which only the name can be read", async () => {
+    await using here = await folder();
+    const named = { request: "r-1", attempt: 1 };
+    const lines = [named, { ...named, attempt: 2, at: "now", nonce: 7, command: 1, target: {} }];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    await appendFile(path.join(here.dir, "sends-w-1.jsonl"), `${text}{"attempt":3}\n"r-1"\n`);
+    const ledger = await openLedger(here.dir, "w-2");
+    expect(ledger.entries()).toMatchObject([named, { attempt: 2, nonce: "unreadable" }]);
+    expect(await ledger.write(entry("r-1"))).toBe(false);
+    await ledger.close();
+  });
+
   it("takes no request of a newer version for a lost one", async () => {
     await using here = await folder();
     await using redis = await testRedis();

@@ -5,7 +5,6 @@ import {
   createProposals,
   hasExpired,
   proposalRefusal,
-  type ProposalRecord,
   type StoredProposal,
 } from "../../../src/features/proposals/proposals.ts";
 import { closedField } from "../../../src/core/deliver/open-place.ts";
@@ -361,8 +360,19 @@ it("a proposal that is taken again doesn't expire under the press that took it",
     return proposal;
   };
   const expiresAt = (await proposals.now()) - 1;
-  const record = { id: "p-1", by: { service: "deploy" }, target: vmTarget("db-1"), expiresAt };
-  await proposals.propose(record as ProposalRecord);
+  await proposals.propose({
+    id: "p-1",
+    by: { service: "deploy" },
+    words: "vm restart db-1",
+    reason: "it hangs",
+    command: "vm restart",
+    input: { vms: ["db-1"] },
+    target: vmTarget("db-1"),
+    labels: {},
+    risk: [],
+    channelId: "C01OPS",
+    expiresAt,
+  });
   expect(await proposals.take(await read())).toBe(true);
   const long = String(expiresAt - 120_000);
   await here.redis.hset(here.key("proposal", "p-1"), { changedAt: long, takenAt: long });

@@ -17,6 +17,7 @@ import {
   vmNamed,
   type SmallService,
 } from "./small-service.ts";
+import { garbage } from "../../support/only-whole.ts";
 import { until } from "../../support/until.ts";
 
 const shop = projectNamed("shop");
@@ -57,6 +58,35 @@ const names = async (of: Promise<readonly { name: string }[]>) =>
 const soon = <T>(interaction: () => Promise<T>) => until(interaction);
 
 describe("the inventory", () => {
+  it("lets Redis forget a project that can't be read, and knows it again after the next refresh", async () => {
+    for (const text of garbage.filter((broken) => broken !== "")) {
+      const service = smallService({ shop: ["web-1"] });
+      await using at = await processes(service);
+      const [first, other] = [at.opens(), at.opens()];
+      await first.refresh();
+      await soon(async () => (await names(other.projects())).includes("shop"));
+      await at.redis.hset(at.key("inventory", "projects"), shop.id, text);
+      const late = at.opens();
+      expect(await names(late.projects()), text).toEqual([]);
+      await late.refresh();
+      for (const inventory of [late, first, other])
+        await soon(async () => (await names(inventory.projects())).join() === "shop");
+    }
+  });
+
+  it("isn't known where nobody can tell what wasn't read, until the next refresh", async () => {
+    for (const text of garbage) {
+      await using at = await processes(smallService({ shop: ["web-1"] }));
+      await at.opens().refresh();
+      await at.redis.hset(at.key("inventory", "head"), "unread", text);
+      const late = at.opens();
+      expect(await late.state(), text).toMatchObject({ stale: true, refreshedAt: undefined });
+      await late.refresh();
+      expect(await late.state(), text).toMatchObject({ stale: false });
+      expect(await names(late.projects()), text).toEqual(["shop"]);
+    }
+  });
+
   it("is read by one process and known to all", async () => {
     const service = smallService({ shop: ["web-1", "db"], blog: ["web-1"], empty: [] });
     service.held.set("p-site", { project: projectNamed("site", { type: "GIT_DEPLOY" }), vms: [] });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createSnapshots } from "../../../src/fleet/inventory/snapshots.ts";
+import { garbage } from "../../support/only-whole.ts";
 import { testRedis } from "../../support/with-redis.ts";
 
 describe("the snapshots that Gatehouse remembers", () => {
@@ -33,5 +34,27 @@ describe("the snapshots that Gatehouse remembers", () => {
     expect(await snapshots.ownerOf("snap-of-expired")).toBeUndefined();
     expect(await snapshots.ownerOf("snap-of-gone")).toBe("gone");
     expect([...(await snapshots.newest()).keys()].toSorted()).toEqual(["gone", "here", "unseen"]);
+  });
+
+  it("are known but for those that can't be read", async () => {
+    await using at = await testRedis();
+    const snapshots = createSnapshots(at.redis, at.key);
+    const all = at.key("snapshots", "vm-1");
+    const taken = {
+      name: "nightly",
+      vmId: "vm-1",
+      vmName: "db-1",
+      projectId: "p",
+      by: "U1",
+      at: 1,
+    };
+    await snapshots.remember({ ...taken, id: "snap-1" });
+    for (const [n, text] of garbage.entries()) {
+      await at.redis.hset(all, `broken-${n}`, text);
+      await at.redis.hset(all, `named nightly ${n}`, text);
+      await snapshots.remember({ ...taken, id: `snap-of-${n}`, at: n });
+    }
+    expect(await snapshots.of("vm-1")).toHaveLength(garbage.length + 1);
+    expect(await snapshots.find("vm-1", "broken-0")).toBeUndefined();
   });
 });
