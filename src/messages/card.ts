@@ -2,6 +2,7 @@ import { type Block, type Message, context, header, section, sections } from "./
 import { type ButtonSpec, buttons } from "./buttons.ts";
 import { addedWeight, blockWeight, cut, limits, weightOf } from "./limits.ts";
 import { Markdown, type Rows, lines, md, readable } from "./markdown.ts";
+import { soundingApart } from "./sounding-apart.ts";
 import { table } from "./table.ts";
 
 /**
@@ -200,7 +201,7 @@ function message(text: Markdown, ...parts: Parts): Message {
   }
   return {
     text: cut(text.value, limits.text),
-    blocks: fitting(blocksIn(parts, shown)),
+    blocks: soundingApart(fitting(blocksIn(parts, shown))),
   };
 }
 

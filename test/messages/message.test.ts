@@ -296,6 +296,26 @@ describe("a button", () => {
     expect(heard("Show", " \u202e<!channel>\n")).toBe("Show <!channel>");
   });
 
+  it("is heard with its number where two of a message are about what sounds alike", () => {
+    const details = (value: string) =>
+      ({
+        label: "Details",
+        about: "vm restart web-2, 6:27:34 PM UTC",
+        action: "show",
+        value,
+      }) as const;
+    const { blocks } = card({
+      push: md`m`,
+      body: [buttons([details("1")]), buttons([details("2"), again]), buttons([details("2")])],
+    });
+    const labels = JSON.stringify(blocks).match(/(?<="accessibility_label":")[^"]*/g);
+    expect(labels).toEqual([
+      "Details vm restart web-2, 6:27:34 PM UTC, 1 of 2",
+      "Details vm restart web-2, 6:27:34 PM UTC, 2 of 2",
+      "Details vm restart web-2, 6:27:34 PM UTC, 2 of 2",
+    ]);
+  });
+
   it("shows what it is about in a menu, which takes no label for screen readers", () => {
     const menu = section(md`x`, [
       { ...again, about: "web-1" },
