@@ -15,6 +15,7 @@ import {
 } from "../faults/suite/document.ts";
 import { mutations } from "../faults/suite/mutations.ts";
 import { renderRun, rowLine } from "../faults/suite/report.ts";
+import { mutations as verifierMutations } from "../verifier/mutations.ts";
 import { importsOf, readSources, root, type Sources } from "./sources.ts";
 
 const document = readFileSync(join(root, documentFile), "utf8");
@@ -146,7 +147,9 @@ describe("patches of the source", () => {
   const sources = readSources(["src"]);
 
   it("fit: what a mutant or another format changes stands there exactly once", () => {
-    expect(problems([...mutations, ...anotherFormat], sources)).toEqual([]);
+    const patches = [...mutations, ...verifierMutations, ...anotherFormat];
+    expect(problems(patches, sources)).toEqual([]);
+    expect(verifierMutations.length).toBeGreaterThan(90);
   });
 
   it("name rows that are there, which notice each mutant", () => {
