@@ -154,7 +154,7 @@ export type FeatureHooks = {
 export interface WorkerSteps {
   pending: Pending;
   /** Handles one pending ID under the worker's present policy, as in `PendingWork`. */
-  handle(id: string, mark: string, by: WorkerContext): Promise<unknown>;
+  handle(id: string, mark: string, context: WorkerContext): Promise<unknown>;
   /** IDs that still have steps. Each sweep puts IDs that were lost from the list on it again. */
   openIds(): Promise<readonly string[]>;
 }
@@ -207,7 +207,7 @@ export interface Layers {
   /** Shortest time between two edits that only show progress (ms). */
   editMs: number;
   /** Failpoint for crash tests. */
-  at: ((point: string, what: string) => Promise<void>) | undefined;
+  at: ((point: string, subject: string) => Promise<void>) | undefined;
 }
 
 /**

@@ -65,13 +65,13 @@ export async function openAsk(act: Act<Press>, value: Input): Promise<void> {
   const { lacked } = await readAsk(read.data, act);
   const { command, allowed } = lacked;
   const whom = namesInWords(allowed, gateway.nameOf);
-  const what = lines(
+  const summary = lines(
     md`*${deedOf(lacked, command)}*`,
     md`${whom} can run it by a press, in their own name and with the usual approvals. You are told the result.`,
   );
   const reason = reasonInput("Those you ask read it; recorded in the audit trail.");
   const form = { callback: askCallback, metadata: read.data, submit: "Ask" };
-  await openOr(act, modal("Ask others", [section(what), reason], form));
+  await openOr(act, modal("Ask others", [section(summary), reason], form));
 }
 
 /** Checks the form before the ack, while errors can still be shown on it. Throws UserError. */

@@ -70,10 +70,10 @@ export function createReviews(redis: RedisClient, key: Keys) {
 
 export const signAction = "review:sign";
 
-/** `what` was done without approval. */
-export const signReviewButton = (request: string, what?: string): ButtonSpec => ({
+/** `deed` was done without approval. */
+export const signReviewButton = (request: string, deed?: string): ButtonSpec => ({
   label: "Sign review",
-  about: what && `of ${what}`,
+  about: deed && `of ${deed}`,
   action: signAction,
   value: JSON.stringify({ request }),
 });

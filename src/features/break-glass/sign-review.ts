@@ -49,13 +49,13 @@ export async function reviewModal(
   reviews: Reviews,
 ): Promise<ModalView> {
   const { review } = await reviewOf(textAt(value, "request"), act, reviews);
-  const { request, command, target, by, reason } = review;
-  const what = withFullStop(
-    md`${mention(by)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”`,
+  const { request, command, target, by: requester, reason } = review;
+  const summary = withFullStop(
+    md`${mention(requester)} ran ${command} of ${name(target)} (${name(request)}) without approval: “${reason}”`,
   );
   const asked = checkedInput();
   const form = { callback: reviewCallback, metadata: { request }, submit: "Sign" };
-  return modal("Sign review", [section(what), asked], form);
+  return modal("Sign review", [section(summary), asked], form);
 }
 
 /** Throws UserError. */
@@ -91,14 +91,14 @@ export function reviewSigned(
     request,
     command,
     target,
-    by,
+    by: requester,
     checked,
   }: Pick<Review, "request" | "command" | "target" | "by"> & { checked: string },
   who: string,
 ): Message {
   return card({
     sign: "✅",
-    title: md`${who} signed the review of ${mention(by)}'s break-glass, ${command} of ${target}: “${checked}”`,
+    title: md`${who} signed the review of ${mention(requester)}'s break-glass, ${command} of ${target}: “${checked}”`,
     push: md`${who} signed the review of a break-glass: ${command} of ${target}`,
     meta: [name(request)],
   });

@@ -38,16 +38,16 @@ export async function openReview(
   const { reviews, tellAudit, announce, namesOf } = on;
   const { policy } = on.config;
   const { id, target, requester, reason = "", createdAt } = record;
-  const what = { request: id, command: command.name, target: target.name, reason };
-  const isOpen = await reviews.open({ ...what, by: requester.id, at: createdAt });
+  const review = { request: id, command: command.name, target: target.name, reason };
+  const isOpen = await reviews.open({ ...review, by: requester.id, at: createdAt });
   if (!isOpen) return;
   const owner = ownerOf(target);
   const signers = rightsOver(policy, owner).flatMap(({ rights }) => rights.approve);
   const others = [...new Set([...signers, ...policy.access.administer])].filter(
-    (one) => one !== requester.id,
+    (signer) => signer !== requester.id,
   );
   const who = peopleInWords(others, await namesOf(others));
-  const message = reviewNotice(what, deedOf(record, command), requester.name, who);
+  const message = reviewNotice(review, deedOf(record, command), requester.name, who);
   await tellAudit(`break-glass-${id}`, message);
   const channelId = channelOfTeam(policy, policyPlaceOf(policy, owner));
   const isTold = channelId === record.channelId || channelId === policy.audit?.channel;
@@ -84,11 +84,11 @@ export async function tellEnd(
 ): Promise<void> {
   const { record, state, changedAt } = request;
   if (!isReviewed(record)) return;
-  const told = card({
+  const message = card({
     sign: symbolOf(request, command),
     title: md`Break-glass by ${record.requester.name}: ${headline(request, command)}`,
     meta: [md`Ended at ${when(changedAt)} · ${name(record.id)}`],
   });
   const so = state === "not-applied" ? "-not-applied" : "";
-  await tellAudit(`break-glass-end-${record.id}${so}`, told);
+  await tellAudit(`break-glass-end-${record.id}${so}`, message);
 }

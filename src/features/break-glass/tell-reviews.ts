@@ -52,7 +52,7 @@ function reviewLines(unsigned: readonly UnsignedReview[]): ReadPart {
 
 function requestWords(request: StoredRequest, changes: readonly ChangeCommand[]): Markdown {
   const { command, createdAt } = request.record;
-  const known = changes.find((one) => one.name === command);
+  const known = changes.find((candidate) => candidate.name === command);
   return md`${dayAndTime(createdAt)} ${tellAct(request, known, { asksForReview: true })}`;
 }
 

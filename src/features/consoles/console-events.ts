@@ -20,15 +20,18 @@ export function consoleEvents(personName: (id: string) => Promise<string>): Even
     what: ["console", "console-opening", "console-unopened"],
     async read(entries, about) {
       const seen = await ofSeenVms(entries, about);
-      const [openings, answers] = [seen.filter(isOpening), seen.filter((one) => !isOpening(one))];
+      const [openings, answers] = [
+        seen.filter(isOpening),
+        seen.filter((entry) => !isOpening(entry)),
+      ];
       const begun = new Map(openings.map(({ id, record }) => [textOf(record["opening"]), id]));
       const answered = new Set(answers.map(({ record }) => textOf(record["opening"])));
       const acts = seen.map(async ({ id, at, record, vm }): Promise<Event | undefined> => {
-        const { what, until, who, opening } = record;
-        const by = await personName(textOf(who));
-        if (what === "console") {
+        const { what: recordKind, until, who, opening } = record;
+        const opener = await personName(textOf(who));
+        if (recordKind === "console") {
           const end = typeof until === "number" ? md`, until ${dayAndTime(until)}` : "";
-          const text = md`🖥️ *${by}* opened a console on ${name(vm.name)}${end}.`;
+          const text = md`🖥️ *${opener}* opened a console on ${name(vm.name)}${end}.`;
           const before = begun.get(textOf(opening));
           return {
             id,
@@ -39,8 +42,8 @@ export function consoleEvents(personName: (id: string) => Promise<string>): Even
             records: [...(before === undefined ? [] : [before]), id],
           };
         }
-        if (what !== "console-opening" || answered.has(textOf(opening))) return undefined;
-        const text = md`🖥️ *${by}* asked for a console on ${name(vm.name)}. Whether it opened is unknown.`;
+        if (recordKind !== "console-opening" || answered.has(textOf(opening))) return undefined;
+        const text = md`🖥️ *${opener}* asked for a console on ${name(vm.name)}. Whether it opened is unknown.`;
         return { id, kind, at, endedAt: at, text, records: [id] };
       });
       return (await Promise.all(acts)).filter((act) => act !== undefined);

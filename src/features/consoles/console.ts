@@ -109,7 +109,7 @@ async function isStoppedNow({ id, status }: Target, { compute }: ReadContext): P
 
 /** Says that a stopped VM has no console, and offers to start it to whoever may. */
 function stopped(vm: Target, { commands, mayRun }: ReadContext) {
-  const start = commands.find((one) => dottedName(one) === "vm.start");
+  const start = commands.find((command) => dottedName(command) === "vm.start");
   const offer = start && mayRun(start, [vm]);
   return card({
     title: md`${name(vm.name)} is stopped. A console needs a running VM.`,

@@ -207,10 +207,10 @@ async function openOnRecord(
   const { store, compute } = gateway;
   const { id, name: called, projectId, projectName } = vm;
   const target = { kind: "vm", id, name: called, projectId, projectName };
-  const by = { who: person.id, team: person.teamId, target, ...insisted, opening };
+  const fields = { who: person.id, team: person.teamId, target, ...insisted, opening };
   /** A Redis that is slow may have taken the record already, so each is written once. */
-  const note = (what: string, more: object = {}) =>
-    patiently(() => store.noteOnce(`${what} ${opening}`, { what, ...by, ...more }));
+  const note = (kind: string, more: object = {}) =>
+    patiently(() => store.noteOnce(`${kind} ${opening}`, { what: kind, ...fields, ...more }));
   const claimed = approved && (await claimApproved(approved, person, store));
   const end = async (how: keyof typeof ends) =>
     claimed && patiently(() => endApproved(claimed, how, person, store));
@@ -231,8 +231,8 @@ async function openOnRecord(
     throw error;
   }
   const now = gateway.now();
-  const told = parseTime(session.expiresAt) ?? 0;
-  const until = Math.min(told > now ? told : now + shownForMs, now + longestMs);
+  const expiresAt = parseTime(session.expiresAt) ?? 0;
+  const until = Math.min(expiresAt > now ? expiresAt : now + shownForMs, now + longestMs);
   await note("console", { until });
   await end("done");
   return { url: session.url, until };
@@ -285,11 +285,11 @@ async function endApproved(
   );
 }
 
-export function consoleOpened(vmName: string, by: string, until: number): Message {
+export function consoleOpened(vmName: string, opener: string, until: number): Message {
   return card({
     sign: "🖥️",
-    title: md`${by} opened a console on ${name(vmName)}, until ${when(until)}.`,
-    push: md`${by} opened a console on ${vmName}`,
+    title: md`${opener} opened a console on ${name(vmName)}, until ${when(until)}.`,
+    push: md`${opener} opened a console on ${vmName}`,
   });
 }
 

@@ -35,12 +35,12 @@ export const consoleFacts = ({
       (open.get(target.id) ?? []).map((opened) => ({ target, ...opened })),
     );
     return Promise.all(
-      consoles.map(async ({ target, by, until }): Promise<Fact> => ({
+      consoles.map(async ({ target, by: opener, until }): Promise<Fact> => ({
         kind: "console",
         about: target,
         severity: "info",
         sign: "🖥️",
-        text: md`${name(calledName(target))} has a console that ${await personName(by)} opened, until ${when(until, "{time}")}.`,
+        text: md`${name(calledName(target))} has a console that ${await personName(opener)} opened, until ${when(until, "{time}")}.`,
         blocks: (command) => (takesBreakGlass(command) ? "note" : undefined),
       })),
     );
@@ -57,7 +57,8 @@ export function consolesInHandovers(trail: Trail): HandoverPart {
       const lines = open
         .filter((_, index) => isSeen[index])
         .map(
-          ({ vm, by, until }) => md`${name(vm)}: ${mention(by)}, until ${when(until, "{time}")}`,
+          ({ vm, by: opener, until }) =>
+            md`${name(vm)}: ${mention(opener)}, until ${when(until, "{time}")}`,
         );
       return { title: "Consoles open", none: "none that Gatehouse opened", lines };
     },
@@ -65,8 +66,8 @@ export function consolesInHandovers(trail: Trail): HandoverPart {
 }
 
 function consoleOf(record: Readonly<Record<string, unknown>>, now: number) {
-  const { what, who, until, target } = record;
-  if (what !== "console" || typeof until !== "number" || typeof who !== "string") return undefined;
+  const { what: kind, who, until, target } = record;
+  if (kind !== "console" || typeof until !== "number" || typeof who !== "string") return undefined;
   if (until <= now) return undefined;
   const { id = "", name: vm = "?" } = (target ?? {}) as { id?: unknown; name?: unknown };
   return { vm: String(vm), vmId: String(id), by: who, until };

@@ -20,12 +20,12 @@ const mostShown = 5;
 const mostWays = 6;
 
 /** Says what is wrong with a VM, from all that is known of it. */
-export const diagnose: Diagnose = async (found, reading) => {
+export const diagnose: Diagnose = async (knownVm, reading) => {
   const { compute, inventory, journal, commands, now } = reading;
-  const read = await unlessUnreachable(compute.vms.get(found.id, { onGaps: () => undefined }));
+  const read = await unlessUnreachable(compute.vms.get(knownVm.id, { onGaps: () => undefined }));
   const isUnread = read instanceof ComputeError;
   if (!isUnread) await inventory.note({ vm: read });
-  const vm = isUnread ? found : { ...found, status: read.status };
+  const vm = isUnread ? knownVm : { ...knownVm, status: read.status };
   const updatedAt = isUnread ? undefined : read.updatedAt;
   const [facts, own, ofProject] = await Promise.all([
     reading.factsAbout([{ ...vm, updatedAt }], { reader: reading, isFresh: true }),
@@ -61,7 +61,7 @@ function lastSent(
     .filter(({ stage }) => callOf(stage) !== undefined)
     .toSorted((a, b) => b.record.createdAt - a.record.createdAt)
     .flatMap((request): KnownRequest[] => {
-      const command = commands.find((one) => one.name === request.record.command);
+      const command = commands.find((candidate) => candidate.name === request.record.command);
       return command ? [{ request, command }] : [];
     })[0];
 }

@@ -154,18 +154,19 @@ export function createDigests(options: DigestsOptions) {
     async build(channel: string, { slot }: { slot?: Slot } = {}): Promise<Message> {
       const targets = slot ? slot.rule.targets : await targetsOf(channel);
       const scope = scopeOfChannel(config.policy, channel);
-      const found = await facts(channel, scope, { targets, isScheduled: slot !== undefined });
+      const digestFacts = await facts(channel, scope, { targets, isScheduled: slot !== undefined });
       // A line ends its snooze only if it is certainly gone: not if something couldn't be read, and
       // not in a digest about some targets only.
-      const isWhole = found.unread.length === 0 && !found.stale && targets === undefined;
-      const all = isWhole ? new Set(itemsOf(found).map(lineOf)) : undefined;
+      const isWhole =
+        digestFacts.unread.length === 0 && !digestFacts.stale && targets === undefined;
+      const all = isWhole ? new Set(itemsOf(digestFacts).map(lineOf)) : undefined;
       const snoozed = await snoozes.quiet(channel, now(), all);
       const about = targets ? listed(targets) : scope && teamsWords(config.policy, channel);
-      if (!slot) return renderDigest(found, { title: "Digest", about, snoozed });
+      if (!slot) return renderDigest(digestFacts, { title: "Digest", about, snoozed });
       const dueAt = momentWords(slot.at, slot.rule.timezone);
       const ms = now() - slot.at;
       const late = ms > onTimeMs ? { ms, dueAt } : undefined;
-      return renderDigest(found, { title: `Digest, ${dueAt}`, about, snoozed, late });
+      return renderDigest(digestFacts, { title: `Digest, ${dueAt}`, about, snoozed, late });
     },
     /** Builds a handover of what the scope sees. `left` is the note of the person who leaves. */
     async handover(
@@ -207,8 +208,8 @@ export function createDigests(options: DigestsOptions) {
 
 /** The teams whose channel it is: `team payments`. */
 function teamsWords({ teams }: Pick<Policy, "teams">, channelId: string): Markdown {
-  const theirs = Object.entries(teams).filter(([, { channel }]) => channel === channelId);
-  const names = theirs.map(([team]) => team);
+  const teamsHere = Object.entries(teams).filter(([, { channel }]) => channel === channelId);
+  const names = teamsHere.map(([team]) => team);
   if (names.length === 0) return md`projects of no team`;
   return md`${names.length === 1 ? "team" : "teams"} ${names.join(", ")}`;
 }

@@ -69,24 +69,24 @@ export const digest = defineCommand({
 async function channelNamed(word: string, context: ReadContext): Promise<string> {
   const { channelId: here, person, findChannel } = context;
   if (word === here) return here;
-  const found = await findChannel(word);
-  if (found.is === "found" && found.id === here) return here;
+  const channel = await findChannel(word);
+  if (channel.is === "found" && channel.id === here) return here;
   if (!isListed(person, "administer", context))
     throw new UserError(
       "Only an administrator can do that for another channel.",
       "Run it in that channel, or see `access.administer` in gatehouse.yml.",
     );
-  if (found.is === "found") return found.id;
+  if (channel.is === "found") return channel.id;
   // The digest of a channel that is gone, or that Gatehouse has left, can still be turned off.
   if ((await digestsOf(context).schedules.of(word)).length > 0) return word;
   const called = word.slice(0, 80);
-  if (found.is === "none")
+  if (channel.is === "none")
     throw new UserError(
       `Gatehouse sees no channel ${called} in Slack. Nothing was done.`,
       "Invite `@gatehouse` there if it is private, or run this in that channel.",
     );
   throw new UserError(
-    `Slack didn't say whether there is a channel ${called} (${found.why}). Nothing was done.`,
+    `Slack didn't say whether there is a channel ${called} (${channel.why}). Nothing was done.`,
     "Try again in a minute, or run this in that channel.",
   );
 }

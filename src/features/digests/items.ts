@@ -168,8 +168,10 @@ function oldestFirst({ open = [] }: DigestFacts, state: string): OpenRequest[] {
   return inState.toSorted((a, b) => a.createdAt - b.createdAt);
 }
 
-function frozenLine({ by, reason, at }: Freeze, now: number): Line {
-  const text = withFullStop(md`🧊 *${by} froze all changes* ${atTime(at, now)}${quoted(reason)}`);
+function frozenLine({ by: person, reason, at }: Freeze, now: number): Line {
+  const text = withFullStop(
+    md`🧊 *${person} froze all changes* ${atTime(at, now)}${quoted(reason)}`,
+  );
   return { key: String(at), text, button: undefined };
 }
 
@@ -187,7 +189,7 @@ function eventItems({ events = [], parts = [], since }: DigestFacts): Item[] {
       const last = group.at(-1);
       return last ? { event: last, targets: group.map(({ deed }) => deed?.target ?? "") } : [];
     })
-    .toSorted((one, other) => one.event.at - other.event.at)
+    .toSorted((act, other) => act.event.at - other.event.at)
     .map(({ event, targets }): Item => ({
       key: event.id,
       kind: event.kind.words[1],

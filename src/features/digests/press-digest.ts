@@ -39,8 +39,8 @@ export function pressesOfDigests(digests: Digests): Readonly<Record<string, Pres
     { interaction }: Act<Press>,
   ): Promise<Message> {
     await digests.snoozes.unsnooze(interaction.channelId, about);
-    const what = about === undefined ? "every line" : "that line";
-    return say(md`The next digest in this channel shows ${what} again.`);
+    const lineWords = about === undefined ? "every line" : "that line";
+    return say(md`The next digest in this channel shows ${lineWords} again.`);
   }
 }
 
@@ -57,9 +57,13 @@ function onDigest<About extends { line?: string }>(
       throw new UserError("This button no longer works.", "The next digest has new ones.");
     const person = await personOf(act);
     await authorize({ command: digest, person, channelId }, gateway);
-    const said = await change(about, act);
-    const by = { who: person.id, team: person.teamId, channel: channelId };
-    await gateway.store.note({ what: action.replace(":", "-"), ...by, line: about.line ?? "all" });
-    await reply.instead(said);
+    const message = await change(about, act);
+    const actor = { who: person.id, team: person.teamId, channel: channelId };
+    await gateway.store.note({
+      what: action.replace(":", "-"),
+      ...actor,
+      line: about.line ?? "all",
+    });
+    await reply.instead(message);
   };
 }

@@ -85,8 +85,8 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
         : list(rows, {
             beyond: heard.length - shown.length,
             rest(_left, many) {
-              const told = new Set(shown.slice(0, many));
-              const rest = heard.filter((item) => !told.has(item));
+              const listedItems = new Set(shown.slice(0, many));
+              const rest = heard.filter((item) => !listedItems.has(item));
               return section(md`… and ${summaryOf(rest)} more.`);
             },
           }),
@@ -168,7 +168,7 @@ function missingWords({
   stale,
   refreshedAt,
 }: DigestFacts): Markdown | undefined {
-  const said = lines(
+  const warnings = lines(
     cut.length > 0 && md`⚠️ *Read only in part:* ${cut.join(", ")}. What is older isn't told.`,
     unread.length > 0 &&
       md`⚠️ *Could not be read:* ${unread.join(", ")}. Not included in this digest.`,
@@ -180,7 +180,7 @@ function missingWords({
         ? md`⚠️ *The compute service has not been read yet*, so information about VMs is incomplete.`
         : md`⚠️ *The compute service does not answer.* Information about VMs was read ${dayAndTime(refreshedAt)}.`),
   );
-  return said.value === "" ? undefined : said;
+  return warnings.value === "" ? undefined : warnings;
 }
 
 function ageWords({ refreshedAt, stale }: DigestFacts): Markdown | undefined {
@@ -199,9 +199,9 @@ export interface ReadHandover {
   list: HandoverList | undefined;
 }
 
-function handoverLines({ name: called, list: told }: ReadHandover): readonly Markdown[] {
-  if (!told) return [md`*${called}:* could not be read.`];
-  const { title, none, lines: all } = told;
+function handoverLines({ name: called, list: handoverList }: ReadHandover): readonly Markdown[] {
+  if (!handoverList) return [md`*${called}:* could not be read.`];
+  const { title, none, lines: all } = handoverList;
   if (all.length === 0 && none === undefined) return [];
   const head = md`*${title}:*${all.length === 0 ? ` ${none}.` : ""}`;
   const more = all.length - most;

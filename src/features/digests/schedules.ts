@@ -143,14 +143,14 @@ export function createSchedules(
   config: Pick<Config, "policy">,
   changed: () => Promise<unknown> = async () => undefined,
 ) {
-  const said = key("digest-schedules");
+  const schedulesKey = key("digest-schedules");
   const known = key("digest-known");
 
   async function all(): Promise<DigestRule[]> {
-    const texts = Object.entries(await redis.hgetall(said));
+    const texts = Object.entries(await redis.hgetall(schedulesKey));
     const silenced = texts.filter(([, text]) => text === off).map(([channel]) => channel);
     const others = texts.filter(([, text]) => text !== off);
-    const own = scheduleRecord.parseAll(Object.fromEntries(others), said);
+    const own = scheduleRecord.parseAll(Object.fromEntries(others), schedulesKey);
     const replaced = new Set([...silenced, ...own.map(({ channel }) => channel)]);
     return [...digestsIn(config.policy).filter(({ channel }) => !replaced.has(channel)), ...own];
   }
@@ -161,7 +161,7 @@ export function createSchedules(
     of,
     /** Replaces every schedule of this channel. */
     async set(rule: DigestRule): Promise<void> {
-      await redis.hset(said, rule.channel, scheduleRecord.write(rule));
+      await redis.hset(schedulesKey, rule.channel, scheduleRecord.write(rule));
       await changed();
     },
     /**
@@ -170,7 +170,7 @@ export function createSchedules(
      */
     async clear(channel: string): Promise<boolean> {
       const had = (await of(channel)).length > 0;
-      await redis.hset(said, channel, off);
+      await redis.hset(schedulesKey, channel, off);
       await changed();
       return had;
     },
@@ -234,7 +234,9 @@ function partOf(word: string, text: string): ScheduleWords {
   const meant = zoneCalled(word);
   if (meant?.is === "several")
     throw severalZones(word, meant.zones, (zone) => {
-      const words = text.split(/\s+/).map((one) => (one.replace(/,$/, "") === word ? zone : one));
+      const words = text
+        .split(/\s+/)
+        .map((part) => (part.replace(/,$/, "") === word ? zone : part));
       return `/gatehouse digest on ${words.join(" ")}`;
     });
   if (meant) {

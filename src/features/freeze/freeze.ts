@@ -17,8 +17,8 @@ export const freeze = defineCommand({
     reason: rest(300, "shown with every refusal during the freeze").optional(),
   }),
   async answer({ reason = "" }, { journal, person, interaction }: ReadContext) {
-    const { name: by, id } = person;
-    const isNew = await journal.freeze({ by, id, reason, act: interaction?.id });
+    const { name: requester, id } = person;
+    const isNew = await journal.freeze({ by: requester, id, reason, act: interaction?.id });
     // The act may be handled again, after a thaw ended its freeze.
     if (isNew && (await journal.freezeState()) === undefined)
       return sentence(md`Changes are allowed: someone has ended your freeze already.`);

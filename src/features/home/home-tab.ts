@@ -72,13 +72,13 @@ export function createHomeTab(): HomeTab {
   }
 
   return {
-    show: (act, said) => publish(act, { said }),
+    show: (act, message) => publish(act, { said: message }),
 
     /** Publishes the tab at once, and again when the request of the press changes. */
     async pressed(act) {
       const { interaction, reply, gateway } = act;
-      let said: Message | undefined;
-      const onHome = async (message: Message) => void (said = message);
+      let result: Message | undefined;
+      const onHome = async (message: Message) => void (result = message);
       await replyWithError(
         { ...act, reply: { ...reply, privately: onHome, instead: onHome } },
         press,
@@ -86,8 +86,9 @@ export function createHomeTab(): HomeTab {
       const named = textAt(parseJson(interaction.value), "request");
       const request = named || (await gateway.store.madeBy(originOf(act)))?.record.id;
       const shown = request === undefined ? "" : await stateOf(request, gateway);
-      await publish(act, { said, request });
-      if (request !== undefined) void follow(act, { said, request }, shown).catch(() => undefined);
+      await publish(act, { said: result, request });
+      if (request !== undefined)
+        void follow(act, { said: result, request }, shown).catch(() => undefined);
     },
   };
 }

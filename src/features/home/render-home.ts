@@ -62,16 +62,16 @@ export interface News {
 
 /** The blocks that tell the result of a press, above what the tab always shows. */
 export async function newsBlocks(
-  { said, request: id }: News,
+  { said: result, request: id }: News,
   gateway: GatewayContext,
 ): Promise<Block[]> {
   const request = id === undefined ? undefined : await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
-  if (!request || !command) return said ? [...said.blocks, divider] : [];
+  if (!request || !command) return result ? [...result.blocks, divider] : [];
   const line = md`${symbolOf(request, command)} *${deedOf(request.record, command)}*: ${stateWords(request.state)}`;
-  const by = decidedLine(request);
+  const decision = decidedLine(request);
   const ended = request.final && headline(request, command);
-  return [...(said?.blocks ?? []), section(lines(line, by, ended)), divider];
+  return [...(result?.blocks ?? []), section(lines(line, decision, ended)), divider];
 }
 
 /** The blocks that the tab always shows. `parts` are the sections of features. */
@@ -121,7 +121,7 @@ export async function homeBlocks(
   const list = async (requests: readonly StoredRequest[], none: Markdown) =>
     section(
       requests.length > 0
-        ? lines(...(await Promise.all(requests.map((one) => row(one, gateway)))))
+        ? lines(...(await Promise.all(requests.map((request) => row(request, gateway)))))
         : none,
     );
   const facts = await gateway.factsAbout(await targetsSeen(vms, gateway), {
@@ -137,7 +137,7 @@ export async function homeBlocks(
     ...(frozen ? [section(frozen), divider] : []),
     asked,
     ...askingRows,
-    ...(await Promise.all(sections.map((one) => sectionBlocks(one, reader)))).flat(),
+    ...(await Promise.all(sections.map((part) => sectionBlocks(part, reader)))).flat(),
     header("Running"),
     await list(
       running.slice(0, maxOfEach),
@@ -170,8 +170,8 @@ const onlySeen =
   async (reading, subjectOf) => {
     const some = await reading;
     const isSeen = await Promise.all(
-      some.map(async (one) => {
-        const target = subjectOf(one);
+      some.map(async (subject) => {
+        const target = subjectOf(subject);
         return target !== undefined && sees([target]);
       }),
     );

@@ -146,8 +146,8 @@ function serverFor(caller: Caller | undefined, behind: Behind, { headers }: Call
     tools: [...tools, ...behind.tools.map(describedTool)],
   }));
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: input = {} } }) => {
-    const command = callable.find((one) => toolName(one) === name);
-    const tool = command ? undefined : behind.tools.find((one) => one.name === name);
+    const command = callable.find((candidate) => toolName(candidate) === name);
+    const tool = command ? undefined : behind.tools.find((candidate) => candidate.name === name);
     if (!command && !tool)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "There is no such tool.");
     try {
@@ -156,10 +156,10 @@ function serverFor(caller: Caller | undefined, behind: Behind, { headers }: Call
       if (command) return await resultOf(caller, command, input);
       // The signature is the idempotency key: a call with the same signature is a repetition.
       const key = headers["x-slack-signature"]?.toString();
-      const found = await tool?.call(caller, input, behind, { key });
+      const result = await tool?.call(caller, input, behind, { key });
       return {
-        content: [asData(found?.text ?? "")],
-        structuredContent: withoutUnseen(found?.data ?? {}),
+        content: [asData(result?.text ?? "")],
+        structuredContent: withoutUnseen(result?.data ?? {}),
       };
     } catch (error) {
       const [title, detail] = wordsOf(error, behind.log);
@@ -168,8 +168,8 @@ function serverFor(caller: Caller | undefined, behind: Behind, { headers }: Call
   });
   return server;
 
-  async function resultOf(by: Caller, command: (typeof reads)[number], input: Input) {
-    const read = await readFor(by, command, input, behind);
+  async function resultOf(reader: Caller, command: (typeof reads)[number], input: Input) {
+    const read = await readFor(reader, command, input, behind);
     const [text, data] = await Promise.all([read.text(), read.data()]);
     return { content: [asData(text)], ...(data ? { structuredContent: withoutUnseen(data) } : {}) };
   }

@@ -80,12 +80,12 @@ async function asFile(
   limit: ViewLimit | undefined,
   { trail, journal, person, channelId, now }: ReadContext,
 ): Promise<Answer> {
-  const told = read.events.filter(({ records }) => records.length > 0);
+  const events = read.events.filter(({ records }) => records.length > 0);
   const from = new Date(read.since).toISOString();
   // Reads of the trail are recorded in it.
-  const by = { who: person.id, team: person.teamId, channel: channelId };
-  await journal.note({ what: "audit-excerpt", ...by, since: from, acts: told.length });
-  const acts = told.map(({ at, text, proof, records }) => ({
+  const reader = { who: person.id, team: person.teamId, channel: channelId };
+  await journal.note({ what: "audit-excerpt", ...reader, since: from, acts: events.length });
+  const acts = events.map(({ at, text, proof, records }) => ({
     at,
     says: plainWords(dotted(text, proof)),
     records,

@@ -43,16 +43,18 @@ export function renderNight(
   const many = counted(acts.length, "act");
   const head = md`*The night* since ${dayAndTime(since)}: ${many}${within}, oldest first.`;
   const list = new List(rows.length, (shown) => {
-    const told = skip + shown;
-    const left = acts.length - told;
-    const next = nightButton(`Next ${Math.min(left, perMessage)}`, since, { skip: String(told) });
+    const lastShown = skip + shown;
+    const left = acts.length - lastShown;
+    const next = nightButton(`Next ${Math.min(left, perMessage)}`, since, {
+      skip: String(lastShown),
+    });
     const file = nightButton("As a file", since, { file: true });
     return [
       section(head),
       ...rows.slice(0, shown),
       below,
       shown < acts.length
-        ? context(md`${skip + 1} to ${told} of ${acts.length} are shown.`)
+        ? context(md`${skip + 1} to ${lastShown} of ${acts.length} are shown.`)
         : undefined,
       buttons([...(left > 0 ? [next] : []), file]),
     ];

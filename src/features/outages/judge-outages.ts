@@ -18,9 +18,9 @@ export async function judgeOutages(on: {
   const awayMs = on.watch.redisAwayMs();
   const problem = await on.redisProblem();
   if (awayMs !== undefined && problem !== undefined) {
-    const what = `Redis ${redisIsAway(problem)} for ${duration(awayMs)}`;
+    const problemWords = `Redis ${redisIsAway(problem)} for ${duration(awayMs)}`;
     const since = Date.now() - awayMs;
-    return { ...ill(what, "Refused requests are reported when it is back."), since };
+    return { ...ill(problemWords, "Refused requests are reported when it is back."), since };
   }
   const [{ open, last }, now] = await Promise.all([on.outages.state(), on.now()]);
   const away = open.map(

@@ -100,7 +100,7 @@ const onList = ({ id, since, until }: Past) => `${id} ${since} ${until}`;
 
 function fromList(text: string): Past {
   const [id = "", since, until] = text.split(" ");
-  const part = parts.find((one) => id.startsWith(`${one}-`)) ?? "service";
+  const part = parts.find((candidate) => id.startsWith(`${candidate}-`)) ?? "service";
   return { id, part, since: Number(since), until: Number(until) };
 }
 
@@ -159,7 +159,9 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
     },
     /** Stores interactions that a process had to refuse during this outage, each once. */
     async keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void> {
-      const byId = new Map(refused.map((one) => [one.id, refusedRecord.write(one)]));
+      const byId = new Map(
+        refused.map((interaction) => [interaction.id, refusedRecord.write(interaction)]),
+      );
       await redis.multi().hset(refusedKey(id), byId).pexpire(refusedKey(id), keptMs).exec();
     },
     async refused(id: string): Promise<RefusedInteraction[]> {

@@ -83,14 +83,17 @@ export function recapWork(options: RecapOptions): PendingWork {
     const at = (channelId: string) =>
       places.getOrInsertComputed(channelId, () => ({ requests: [], refused: [] }));
     for (const request of await store.getMany(ids)) {
-      const told = channelsOf(request).map((one) => recapChannel(request.record, one, options));
-      for (const channelId of new Set(await Promise.all(told)))
+      const channels = channelsOf(request).map((channel) =>
+        recapChannel(request.record, channel, options),
+      );
+      for (const channelId of new Set(await Promise.all(channels)))
         at(channelId).requests.push(request);
     }
     const refused = outage.part === "redis" ? await outages.refused(outage.id) : [];
-    for (const one of refused) {
-      const words = one.words && (await shownWords(one.words, one.channelId, options));
-      at(one.channelId).refused.push({ ...one, words });
+    for (const interaction of refused) {
+      const words =
+        interaction.words && (await shownWords(interaction.words, interaction.channelId, options));
+      at(interaction.channelId).refused.push({ ...interaction, words });
     }
     return places;
   }
@@ -187,7 +190,7 @@ function channelsOf(request: StoredRequest): readonly string[] {
   const here = (isElsewhere ? asked : card)?.channelId ?? record.channelId;
   const team = isTeamClosed ? undefined : record.teamChannel;
   const all = [closedBy === undefined ? here : undefined, team];
-  return [...new Set(all.filter((one) => one !== undefined))];
+  return [...new Set(all.filter((channel) => channel !== undefined))];
 }
 
 /** A direct message has only one reader, who made the request. */
@@ -215,13 +218,17 @@ export async function recapChannel(
  * The words of a refused command, as its channel may read them: unchanged if the channel may see
  * everything they name, otherwise without names. Slack shows a slash command to nobody else.
  */
-export async function shownWords(words: string, channelId: string, by: RecapView): Promise<string> {
-  const scope = scopeOfChannel(by.config.policy, channelId);
+export async function shownWords(
+  words: string,
+  channelId: string,
+  view: RecapView,
+): Promise<string> {
+  const scope = scopeOfChannel(view.config.policy, channelId);
   if (!scope || isDirect(channelId)) return words;
   const [, sign = "", text = ""] = /^(\/|@gatehouse )?(.*)$/s.exec(words) ?? [];
-  const parsed = parseCommand(text, by.commands);
+  const parsed = parseCommand(text, view.commands);
   if ("refusal" in parsed) return `${sign}…`;
-  const inventory = by.inventory.seenIn(async () => scope);
+  const inventory = view.inventory.seenIn(async () => scope);
   const seesName = (name: string) => scope.sees({ id: "", name });
   const isTold = await namesOnly(parsed as ChangeInvocation, inventory, seesName).catch(
     () => false,
@@ -239,7 +246,7 @@ async function namesOnly(
   // The name that a project gets, as a new one or by renaming.
   if (command.on !== "vm" && typeof name === "string" && !seesName(name)) return false;
   const kind = targetArgument(command)?.target;
-  for (const word of targetWords(invocation).flatMap((one) => one.split(",").filter(Boolean))) {
+  for (const word of targetWords(invocation).flatMap((list) => list.split(",").filter(Boolean))) {
     if (kind === "vm" && isGlob(word)) {
       if ((await inventory.matchVms(word)).length === 0) return false;
       continue;

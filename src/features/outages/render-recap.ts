@@ -48,29 +48,29 @@ export function renderRecap(
   commands: readonly ChangeCommand[],
 ): Message | undefined {
   if (requests.length + refused.length === 0) return undefined;
-  const told = [
+  const entries = [
     ...requests.map((request) => ({
       is: outcomeOf(request),
       isFirst: isToKnowFirst(request, commands),
       isRefused: false,
       line: lineOf(request, commands),
     })),
-    ...refused.map((one) => ({
-      is: one.mayRun ? ("may-run" as const) : ("did-not" as const),
+    ...refused.map((interaction) => ({
+      is: interaction.mayRun ? ("may-run" as const) : ("did-not" as const),
       isFirst: false,
       isRefused: true,
-      line: lineOfRefused(one),
+      line: lineOfRefused(interaction),
     })),
   ].toSorted((a, b) => placeOf(a) - placeOf(b));
   const { part, since, until } = outage;
   const lasted = duration(until - since);
-  const counts = countsOf(told);
+  const counts = countsOf(entries);
   const title = md`*${partNames[part]} was unavailable* ${span(outage)} (${lasted}). ${part === "slack" ? "Meanwhile" : "Affected here"}: ${counts}.`;
   const push = md`${partNames[part]} was unavailable for ${lasted}: ${counts}`;
-  const shown = told.slice(0, maxLines).map(({ line }) => line);
+  const shown = entries.slice(0, maxLines).map(({ line }) => line);
   const rest = (left: number) =>
-    md`… and ${left} more: ${kindsOf(told.slice(-left))}. ${name("/gatehouse jobs")} lists what is open.`;
-  const rows = lineList(shown, { beyond: told.length - shown.length, rest });
+    md`… and ${left} more: ${kindsOf(entries.slice(-left))}. ${name("/gatehouse jobs")} lists what is open.`;
+  const rows = lineList(shown, { beyond: entries.length - shown.length, rest });
   return card({ title, push, body: [rows] });
 }
 
@@ -83,8 +83,8 @@ function isToKnowFirst({ record, final }: StoredRequest, commands: readonly Chan
   return final && (record.breakGlass === true || command?.class === "destroy");
 }
 
-const placeOf = ({ is, isFirst }: { is: Outcome; isFirst: boolean }) =>
-  isFirst ? outcomes.unknown.place : outcomes[is].place;
+const placeOf = ({ is: outcome, isFirst }: { is: Outcome; isFirst: boolean }) =>
+  isFirst ? outcomes.unknown.place : outcomes[outcome].place;
 
 function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Outcome {
   if (state === "unknown") return "unknown";
@@ -93,19 +93,19 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
 }
 
 /** The counts, like `12 requests ran, 2 did not, 1 outcome unknown`. */
-function countsOf(told: readonly { is: Outcome }[]): string {
-  const counts = Object.entries(outcomes).flatMap(([outcome, { one, several }]) => {
-    const count = told.filter(({ is }) => is === outcome).length;
-    return count === 0 ? [] : counted(count, one, several);
+function countsOf(entries: readonly { is: Outcome }[]): string {
+  const counts = Object.entries(outcomes).flatMap(([outcome, { one: singular, several }]) => {
+    const count = entries.filter(({ is: kind }) => kind === outcome).length;
+    return count === 0 ? [] : counted(count, singular, several);
   });
   return counts.join(", ");
 }
 
 /** Counts the lines that aren't shown by their kind. Only a request has a message of its own. */
-function kindsOf(told: readonly { is: Outcome; isRefused: boolean }[]): string {
-  const mayRun = told.filter(({ is }) => is === "may-run").length;
-  const refused = told.filter(({ isRefused }) => isRefused).length - mayRun;
-  const requests = told.length - refused - mayRun;
+function kindsOf(entries: readonly { is: Outcome; isRefused: boolean }[]): string {
+  const mayRun = entries.filter(({ is: outcome }) => outcome === "may-run").length;
+  const refused = entries.filter(({ isRefused }) => isRefused).length - mayRun;
+  const requests = entries.length - refused - mayRun;
   const kinds = [
     requests > 0 &&
       counted(
@@ -121,7 +121,7 @@ function kindsOf(told: readonly { is: Outcome; isRefused: boolean }[]): string {
 
 function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Markdown {
   const { record, state, stage } = request;
-  const command = commands.find((one) => one.name === record.command);
+  const command = commands.find((candidate) => candidate.name === record.command);
   const outcome = outcomeOf(request);
   // Offer a retry only if no person decided against the request.
   const isWanted =
@@ -134,10 +134,10 @@ function lineOf(request: StoredRequest, commands: readonly ChangeCommand[]): Mar
 }
 
 function lineOfRefused({ words, userId, name: person, mayRun }: RefusedInteraction): Markdown {
-  const what = words === undefined ? md`A button or form` : name(words);
+  const interactionWords = words === undefined ? md`A button or form` : name(words);
   if (mayRun)
-    return md`${signs.unknown} ${what} from ${person ?? name(userId)} may have been taken: where no card appeared, nothing was done.`;
-  return md`${signs.failed} ${what} from ${person ?? name(userId)} was refused: nothing was done.`;
+    return md`${signs.unknown} ${interactionWords} from ${person ?? name(userId)} may have been taken: where no card appeared, nothing was done.`;
+  return md`${signs.failed} ${interactionWords} from ${person ?? name(userId)} was refused: nothing was done.`;
 }
 
 /** The time of the outage in the reader's time zone, without the date if it was short. */

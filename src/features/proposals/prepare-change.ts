@@ -90,10 +90,10 @@ export function placeFor(
   const isTold = (channel: string) => scopeOfChannel(policy, channel)?.sees({ id, name }) ?? true;
   const team = channelOfProject(policy, { id, name });
   const all = [first, team, second, policy.alerts?.channel, policy.audit?.channel];
-  const told = all
+  const channels = all
     .filter((channel) => channel !== undefined)
     .filter((channel) => channel === team || isTold(channel));
-  const channelId = told.find((one) => isRunIn({ policy, command, channelId: one }));
+  const channelId = channels.find((channel) => isRunIn({ policy, command, channelId: channel }));
   if (channelId !== undefined) return { channelId };
-  return { lacks: told.length === 0 ? "channel" : "right" };
+  return { lacks: channels.length === 0 ? "channel" : "right" };
 }

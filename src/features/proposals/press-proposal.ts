@@ -23,11 +23,11 @@ async function findPressed(
   { proposal: id }: Input,
   how?: { isToDismiss: boolean },
 ) {
-  const found = await findProposal(String(id), interaction.userId, gateway, how);
-  const { card } = found.proposal.delivered;
+  const match = await findProposal(String(id), interaction.userId, gateway, how);
+  const { card } = match.proposal.delivered;
   if (card && interaction.channelId !== card.channelId)
     throw new UserError("This button belongs to another channel.");
-  return found;
+  return match;
 }
 
 /**
@@ -36,8 +36,8 @@ async function findPressed(
  */
 export async function runProposal(act: Act<Press>, value: Input): Promise<void> {
   const { proposal, command } = await findPressed(act, value);
-  const { id, by, input } = proposal.record;
-  const asker = "asker" in by ? { asker: by.asker.id } : {};
+  const { id, by: proposer, input } = proposal.record;
+  const asker = "asker" in proposer ? { asker: proposer.asker.id } : {};
   const asked = askedOthers(proposal.record);
   const origin = { kind: "proposal", proposal: id, ...asker, ...(asked && { asked }) } as const;
   const threadTs = proposal.delivered.card?.ts;
@@ -57,21 +57,21 @@ async function authorizeDismissal(
 ) {
   if (proposal.state !== "open") throw new UserError("Someone is running this already.");
   const person = await personOf(act);
-  const { by, target, input } = proposal.record;
-  if ("asker" in by && by.asker.id === person.id) return person;
+  const { by: proposer, target, input } = proposal.record;
+  if ("asker" in proposer && proposer.asker.id === person.id) return person;
   await authorizeByLists({ command, input, targets: [target], person }, act.gateway);
   return person;
 }
 
 export async function askDismissal(act: Act<Press>, value: Input): Promise<void> {
-  const found = await findPressed(act, value, { isToDismiss: true });
-  await authorizeDismissal(found, act);
-  const { record } = found.proposal;
-  const what = md`*${deedOf(record, found.command)}* will not be run.`;
+  const match = await findPressed(act, value, { isToDismiss: true });
+  await authorizeDismissal(match, act);
+  const { record } = match.proposal;
+  const summary = md`*${deedOf(record, match.command)}* will not be run.`;
   const reason = reasonInput("The proposer reads it; recorded in the audit trail.");
   const metadata = { proposal: record.id };
   const form = { callback: dismissalCallback, metadata, submit: "Dismiss", close: "Back" };
-  await openOr(act, modal("Dismiss", [section(what), reason], form));
+  await openOr(act, modal("Dismiss", [section(summary), reason], form));
 }
 
 /** Dismisses a proposal with the reason of the form. Throws UserError. */
@@ -80,8 +80,8 @@ export async function dismissProposal(act: BeforeAck<ViewSubmission>) {
   const reason = plain(interaction.values["reason"] ?? "", 500);
   if (reason.length < 3) return { errors: { reason: "Enter a reason." } };
   const id = textAt(parseJson(interaction.privateMetadata), "proposal");
-  const found = await findProposal(id, interaction.userId, gateway, { isToDismiss: true });
-  const person = await authorizeDismissal(found, act);
-  if (await proposalsOf(gateway).dismiss(found.proposal, person, reason)) return undefined;
+  const match = await findProposal(id, interaction.userId, gateway, { isToDismiss: true });
+  const person = await authorizeDismissal(match, act);
+  if (await proposalsOf(gateway).dismiss(match.proposal, person, reason)) return undefined;
   throw new UserError("This proposal just changed. Check its message.");
 }

@@ -67,7 +67,7 @@ export function proposalSource(options: {
       return prepareProposal(id, await outbox.get(id));
     const isOpen = state === "open" || (state === "running" && !request);
     const frozen = isOpen ? await store.freezeState() : undefined;
-    const { card: standsAt, formerCard, shown: before, said } = delivered;
+    const { card: standsAt, formerCard, shown: before, said: marks } = delivered;
     const shows = {
       field: "shown",
       before,
@@ -81,7 +81,8 @@ export function proposalSource(options: {
     const { channels } = policy;
     // A proposal in a person's name goes only to that person's direct messages.
     const instead = "person" in record.by ? { teams: {} } : policy;
-    const isRunAt = (one: string) => isRunIn({ policy: { channels }, command, channelId: one });
+    const isRunAt = (channel: string) =>
+      isRunIn({ policy: { channels }, command, channelId: channel });
     const channelId =
       standsAt?.channelId ?? openPlace(record.channelId, instead, proposal.closed, now, isRunAt);
     if (channelId === undefined)
@@ -107,7 +108,7 @@ export function proposalSource(options: {
     };
     const card: Owed = {
       key: "card",
-      mark: said["card"],
+      mark: marks["card"],
       place,
       render,
       shows,
@@ -128,12 +129,12 @@ export function proposalSource(options: {
   }
 
   function reminderOf(proposal: StoredProposal, command: ChangeCommand): Owed[] {
-    const { card, said } = proposal.delivered;
+    const { card, said: marks } = proposal.delivered;
     if (!card) return [];
     return [
       {
         key: "half-way",
-        mark: said["half-way"],
+        mark: marks["half-way"],
         place: { channelId: card.channelId, threadTs: card.ts },
         render: () => renderReminder(proposal, command),
         urgency: "decision",
@@ -148,13 +149,13 @@ export function proposalSource(options: {
   function resultForAsker(
     proposal: StoredProposal,
     command: ChangeCommand,
-    by: {
+    current: {
       request: StoredRequest | undefined;
       noteNow(): Promise<AfterNote | undefined>;
     },
   ): Owed[] {
     const { record, state, delivered } = proposal;
-    const { request } = by;
+    const { request } = current;
     if (!("asker" in record.by)) return [];
     const { card } = delivered;
     const isBelowCard = card !== undefined && card.channelId === record.by.askedIn;
@@ -171,7 +172,7 @@ export function proposalSource(options: {
         // A release before this one told the expiry under the other key.
         mark: delivered.said[key] ?? delivered.said["result"],
         place: below || { channelId: record.by.asker.id },
-        render: async () => renderWith(await by.noteNow()) ?? result,
+        render: async () => renderWith(await current.noteNow()) ?? result,
         urgency: "result",
       },
     ];

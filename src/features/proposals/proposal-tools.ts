@@ -22,7 +22,7 @@ function parsed<T>(schema: z.ZodType<T>, input: Input): T {
   throw new UserError(`That can't be read: ${z.prettifyError(read.error)}`);
 }
 
-const told = (state: ProposalState) => ({ text: `${state.id}: ${state.state}`, data: state });
+const toolResult = (state: ProposalState) => ({ text: `${state.id}: ${state.state}`, data: state });
 
 /** Usages of the commands that this caller may propose. */
 function usagesFor(
@@ -49,7 +49,7 @@ export const proposalTools: readonly AgentTool[] = [
       isReadOnly: false,
     }),
     call: async (caller, input, behind, { key }) =>
-      told(await propose(caller, { key, ...parsed(proposedByTool, input) }, behind)),
+      toolResult(await propose(caller, { key, ...parsed(proposedByTool, input) }, behind)),
   },
   {
     name: "get_request",
@@ -60,6 +60,6 @@ export const proposalTools: readonly AgentTool[] = [
       isReadOnly: true,
     }),
     call: async (caller, input, behind) =>
-      told(await stateOf(caller, parsed(named, input).id, behind)),
+      toolResult(await stateOf(caller, parsed(named, input).id, behind)),
   },
 ];

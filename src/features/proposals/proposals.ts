@@ -36,8 +36,8 @@ export interface Asker {
 }
 
 /** The place of a service in gatehouse.yml, or the ID of a person. */
-export const proposerName = (by: Proposer): string =>
-  callerName("asker" in by ? { person: by.asker } : by);
+export const proposerName = (proposer: Proposer): string =>
+  callerName("asker" in proposer ? { person: proposer.asker } : proposer);
 
 /** The part of a proposal that never changes. */
 export interface ProposalRecord {
@@ -150,11 +150,11 @@ export function decidedRefusal(
   { request, dismissal, ...proposal }: StoredProposal,
   { personId, now }: { personId: string; now: number },
 ): string | undefined {
-  const { by } = proposal.record;
+  const { by: proposer } = proposal.record;
   if (request !== undefined) return "Someone already ran this.";
   if (dismissal) return `${dismissal.name} dismissed this: “${dismissal.reason}”`;
   if (hasExpired(proposal, now)) return "This proposal has expired. Nothing was done.";
-  return "person" in by && by.person.id !== personId
+  return "person" in proposer && proposer.person.id !== personId
     ? "This was proposed in someone else's name."
     : undefined;
 }
@@ -169,16 +169,16 @@ export function proposalRefusal(
   { personId, policy, now }: { personId: string; policy: Pick<Policy, "services">; now: number },
 ): string | undefined {
   const decided = decidedRefusal(proposal, { personId, now });
-  const { by, target, input } = proposal.record;
-  if (decided !== undefined || "person" in by) return decided;
-  if ("asker" in by) return by.asker.id === personId ? askedYourself : undefined;
-  const rule = Object.entries(policy.services).find(([name]) => name === by.service)?.[1];
+  const { by: proposer, target, input } = proposal.record;
+  if (decided !== undefined || "person" in proposer) return decided;
+  if ("asker" in proposer) return proposer.asker.id === personId ? askedYourself : undefined;
+  const rule = Object.entries(policy.services).find(([name]) => name === proposer.service)?.[1];
   const { id, name = "" } = ownerOf(target);
   // A project that doesn't exist yet has no ID and is in no view.
   const scope = rule && id !== "" ? scopeOfView(rule.view) : undefined;
   const isSeen = scope?.sees({ id, name }) ?? true;
   if (rule && isSeen && mayPropose(rule, command, target, input)) return undefined;
-  return `gatehouse.yml no longer lets ${by.service} propose this. Nothing was done.`;
+  return `gatehouse.yml no longer lets ${proposer.service} propose this. Nothing was done.`;
 }
 
 export const askedYourself = "You asked for this: someone else must run it.";
@@ -229,9 +229,9 @@ export function createProposals(
     async untold(afterMs = untoldMs): Promise<StoredProposal[]> {
       const [ids, now] = [await records.openIds(), await redisNow(redis)];
       const open = await Promise.all(ids.map(get));
-      return open.flatMap((one) => {
-        const isShown = one?.state !== "open" || one.delivered.card !== undefined;
-        return isShown || now - one.createdAt < afterMs ? [] : [one];
+      return open.flatMap((proposal) => {
+        const isShown = proposal?.state !== "open" || proposal.delivered.card !== undefined;
+        return isShown || now - proposal.createdAt < afterMs ? [] : [proposal];
       });
     },
 
@@ -276,15 +276,24 @@ export function createProposals(
 }
 
 /** Who proposed it to others, and why, as its request keeps it. Undefined in somebody's own name. */
-export function askedOthers({ by, reason }: Pick<ProposalRecord, "by" | "reason">) {
-  if ("person" in by) return undefined;
-  return { by: plain("asker" in by ? by.asker.name : by.service, 100), why: plain(reason, 500) };
+export function askedOthers({ by: proposer, reason }: Pick<ProposalRecord, "by" | "reason">) {
+  if ("person" in proposer) return undefined;
+  return {
+    by: plain("asker" in proposer ? proposer.asker.name : proposer.service, 100),
+    why: plain(reason, 500),
+  };
 }
 
 /** The entry for the audit trail, which names people by their IDs. */
-function auditOf({ id, by, command, target: { kind, id: targetId, name } }: ProposalRecord) {
-  const person = "asker" in by ? by.asker : "person" in by ? by.person : undefined;
-  const who = { who: proposerName(by), ...(person ? { team: person.teamId } : {}) };
+function auditOf({
+  id,
+  by: proposer,
+  command,
+  target: { kind, id: targetId, name },
+}: ProposalRecord) {
+  const person =
+    "asker" in proposer ? proposer.asker : "person" in proposer ? proposer.person : undefined;
+  const who = { who: proposerName(proposer), ...(person ? { team: person.teamId } : {}) };
   return { what: "proposal", proposal: id, ...who, command, target: { kind, id: targetId, name } };
 }
 

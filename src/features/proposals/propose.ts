@@ -88,8 +88,8 @@ export async function propose(
   const { store, gatewayNow, at } = behind;
   const gateway = gatewayNow();
   const proposals = proposalsOf(gateway);
-  const { by, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
-  const proposer = proposerName(by);
+  const { by: proposedBy, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
+  const proposer = proposerName(proposedBy);
   const words = typed.trim().replace(/^\/+/, "");
   const keyed = hash("sha256", JSON.stringify([proposer, key])).slice(0, 16);
   const id = key === undefined ? newRequestId().replace("r-", "p-") : `p-${keyed}`;
@@ -115,12 +115,21 @@ export async function propose(
   }
   await at?.("proposal", id);
   const command = change.command.name;
-  await proposals.propose({ id, by, words, reason, target, ...change, command, ...when });
+  await proposals.propose({
+    id,
+    by: proposedBy,
+    words,
+    reason,
+    target,
+    ...change,
+    command,
+    ...when,
+  });
   await at?.("proposal-kept", id);
   return same(await proposals.get(id));
 
-  function same(one: StoredProposal | undefined): Promise<ProposalState> {
-    if (one?.record.words === words && one.record.reason === reason)
+  function same(proposal: StoredProposal | undefined): Promise<ProposalState> {
+    if (proposal?.record.words === words && proposal.record.reason === reason)
       return stateOf(caller, id, behind);
     const title = "This Idempotency-Key was already used for another proposal.";
     throw wrong(title, "Use a new key.", { field: "Idempotency-Key" });
@@ -229,10 +238,10 @@ async function channelFor(
   gateway: GatewayContext,
 ): Promise<string> {
   const { channel } = caller.rule;
-  const found = placeFor({ command, target }, gateway, { first: channel });
-  if ("channelId" in found) return found.channelId;
+  const place = placeFor({ command, target }, gateway, { first: channel });
+  if ("channelId" in place) return place.channelId;
   const asked = { command, targets: [target] };
-  if (found.lacks === "channel") {
+  if (place.lacks === "channel") {
     const way = "In gatehouse.yml the service, the target's team, or `alerts` needs `channel`.";
     const why = wrong("No channel can be told of this target.", way);
     return refuseNoted(caller, asked, `${callerName(caller)}.channel`, gateway, why);
@@ -318,30 +327,31 @@ async function described(
   const proposals = proposalsOf(gatewayNow());
   const { record, state, dismissal } = proposal;
   const { id, words: command, reason } = record;
-  const told = { id, command, reason, expiresAt: new Date(record.expiresAt).toISOString() };
+  const fields = { id, command, reason, expiresAt: new Date(record.expiresAt).toISOString() };
   const request = await requestOf(proposal, store);
   if (request) {
     const { final, stage, record: made } = request;
     const why = whyOf(stage);
-    const its = changeNamed(made.command, gatewayNow());
+    const change = changeNamed(made.command, gatewayNow());
     // A caller who reads that the request ended must also read its effect in the next call, even
     // before a worker has recorded it.
     const isRecorded = request.delivered.said["afterwards"] !== undefined;
-    if (final && its && !isRecorded) await noteOutcome(request, its, gatewayNow().inventory);
+    if (final && change && !isRecorded) await noteOutcome(request, change, gatewayNow().inventory);
     return {
-      ...told,
+      ...fields,
       state: request.state,
       final,
       request: made.id,
       by: made.requester.name,
       ...(why ? { why: plain(why, 500) } : {}),
-      ...(final && its ? { result: plainWords(headline(request, its)) } : {}),
+      ...(final && change ? { result: plainWords(headline(request, change)) } : {}),
     };
   }
-  if (dismissal) return { ...told, state, final: true, by: dismissal.name, why: dismissal.reason };
+  if (dismissal)
+    return { ...fields, state, final: true, by: dismissal.name, why: dismissal.reason };
   if (hasExpired(proposal, await proposals.now()))
-    return { ...told, state: "expired", final: true, why: "no one ran it in time" };
-  return { ...told, state: "open", final: false };
+    return { ...fields, state: "expired", final: true, why: "no one ran it in time" };
+  return { ...fields, state: "open", final: false };
 }
 
 const text = (most: number) =>

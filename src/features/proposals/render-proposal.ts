@@ -81,9 +81,9 @@ export function renderProposal(
 }
 
 /** Begins the notification. */
-function whoAsks({ by }: ProposalRecord): string {
-  if ("asker" in by) return `${by.asker.name} asks: `;
-  return "service" in by ? `${by.service} proposes: ` : "Proposed in your name: ";
+function whoAsks({ by: proposer }: ProposalRecord): string {
+  if ("asker" in proposer) return `${proposer.asker.name} asks: `;
+  return "service" in proposer ? `${proposer.service} proposes: ` : "Proposed in your name: ";
 }
 
 /** The most groups and people that a card mentions. */
@@ -94,17 +94,17 @@ const mostMentioned = 3;
  * names. Slack notifies of a mention once, when the card is posted.
  */
 function whoLine(
-  { by }: ProposalRecord,
+  { by: proposer }: ProposalRecord,
   isOpen: boolean,
   { services }: Pick<Policy, "services">,
 ): Markdown {
-  if ("service" in by) {
-    const called = isOpen ? mentions(services[by.service]?.notify ?? []) : "";
+  if ("service" in proposer) {
+    const called = isOpen ? mentions(services[proposer.service]?.notify ?? []) : "";
     const whom = called === "" ? "" : new Markdown(` to ${called}`);
-    return md`🤖 ${name(by.service)} proposes${whom}: `;
+    return md`🤖 ${name(proposer.service)} proposes${whom}: `;
   }
-  if ("person" in by) return md`🤖 Proposed in your name: `;
-  const { asker, allowed } = by;
+  if ("person" in proposer) return md`🤖 Proposed in your name: `;
+  const { asker, allowed } = proposer;
   const groupsFirst = allowed.toSorted(
     (a, b) => Number(!a.startsWith("S")) - Number(!b.startsWith("S")),
   );
@@ -120,10 +120,10 @@ function stateLine(proposal: StoredProposal, command: ChangeCommand, beside: Bes
   const { frozen, request, link } = beside;
   if (request && !request.final) {
     const { id, requester } = request.record;
-    const its = link === undefined ? name(id) : linked(link, id);
+    const requestLink = link === undefined ? name(id) : linked(link, id);
     return request.state === "draft"
-      ? md`✋ ${requester.name} requested it: ${its}. ${askingLine(request)}`
-      : md`▶️ Run by ${requester.name}: ${its}.`;
+      ? md`✋ ${requester.name} requested it: ${requestLink}. ${askingLine(request)}`
+      : md`▶️ Run by ${requester.name}: ${requestLink}.`;
   }
   const result = resultOf(proposal, command, beside);
   if (result) return result;
@@ -143,7 +143,7 @@ function resultOf(
   command: ChangeCommand,
   { request, note }: Pick<Beside, "request" | "note">,
 ): Markdown | undefined {
-  const { by } = record;
+  const { by: proposer } = record;
   const deed = md`*${deedOf(record, command)}*`;
   if (request) {
     if (!request.final) return undefined;
@@ -151,7 +151,7 @@ function resultOf(
     return md`${sign} ${text} (${request.record.requester.name})`;
   }
   if (dismissal) {
-    const isWithdrawn = "asker" in by && by.asker.id === dismissal.id;
+    const isWithdrawn = "asker" in proposer && proposer.asker.id === dismissal.id;
     const how = isWithdrawn ? "withdrew" : "dismissed";
     return md`🚫 ${withFullStop(md`${dismissal.name} ${how} ${deed}: “${dismissal.reason}”`)} Nothing was done.`;
   }

@@ -46,7 +46,7 @@ export async function findProposal(
   const late = hasExpired(stored, now) ? await requestOf(stored, gateway.store) : undefined;
   const proposal = late ? { ...stored, request: late.record.id } : stored;
   if (late) await proposals.redraw(id);
-  const { by, target } = proposal.record;
+  const { by: proposer, target } = proposal.record;
   if (isToDismiss) {
     const decided = decidedRefusal(proposal, { personId, now });
     if (decided !== undefined) throw new UserError(decided);
@@ -55,7 +55,7 @@ export async function findProposal(
   const read = await targetToday(target, gateway);
   if (!read)
     throw new UserError(`${target.name} is gone. Nothing was done.`, "Dismiss this proposal.");
-  if ("asker" in by && (await isOnePerson(personId, by.asker.id, gateway)))
+  if ("asker" in proposer && (await isOnePerson(personId, proposer.asker.id, gateway)))
     throw new UserError(askedYourself);
   const { today, isOther } = read;
   const refused = proposalRefusal(
@@ -75,11 +75,11 @@ export async function findProposal(
 
 /** Whether two accounts belong to one person, who can't run what they asked others for. */
 async function isOnePerson(
-  one: string,
+  account: string,
   other: string,
   { person, ourTeamId }: GatewayContext,
 ): Promise<boolean> {
-  const [first, second] = await Promise.all([person(one, ourTeamId), person(other, ourTeamId)]);
+  const [first, second] = await Promise.all([person(account, ourTeamId), person(other, ourTeamId)]);
   return isSamePerson(first, second);
 }
 
@@ -126,7 +126,7 @@ async function targetToday(
  * see it.
  */
 async function refuseOtherSnapshot(
-  { by, input, target, labels }: ProposalRecord,
+  { by: proposer, input, target, labels }: ProposalRecord,
   command: ChangeCommand,
   gateway: GatewayContext,
 ): Promise<void> {
@@ -149,12 +149,12 @@ async function refuseOtherSnapshot(
       `The snapshot ${called} isn't one of ${target.name}. Nothing was done.`,
       way,
     );
-  if (!("service" in by)) return;
-  const view = gateway.policy.services[by.service]?.view ?? [];
+  if (!("service" in proposer)) return;
+  const view = gateway.policy.services[proposer.service]?.view ?? [];
   const { snapshots } = seenByService(view, gateway);
   await snapshots.ownerOf(snapshot).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error;
-    const no = `${by.service} no longer sees the snapshot ${called}. Nothing was done.`;
+    const no = `${proposer.service} no longer sees the snapshot ${called}. Nothing was done.`;
     throw new UserError(no, way);
   });
 }
@@ -187,17 +187,17 @@ export async function takeProposal(
     );
     if (record.command !== command.name || record.target.id !== target.id || !isSame)
       throw new UserError("This is no longer what was proposed. Nothing was done.", way);
-    const { by } = record;
+    const { by: proposer } = record;
     // Whoever asked for it can't approve it, so the request must name them, and approvers read why.
-    const isTheirs = ("asker" in by ? by.asker.id : undefined) === origin.asker;
+    const isTheirs = ("asker" in proposer ? proposer.asker.id : undefined) === origin.asker;
     if (!isTheirs || !isDeepStrictEqual(askedOthers(record), origin.asked))
       throw new UserError("This is no longer what was proposed. Nothing was done.", way);
-    const rule = "service" in by ? gateway.policy.services[by.service] : undefined;
+    const rule = "service" in proposer ? gateway.policy.services[proposer.service] : undefined;
     // A target that doesn't exist yet has the name that was filled in.
     const named = target.id === "" ? target : today;
-    if ("service" in by && rule && !mayPropose(rule, command, named, input))
+    if ("service" in proposer && rule && !mayPropose(rule, command, named, input))
       throw new UserError(
-        `gatehouse.yml doesn't let ${by.service} propose this with what was filled in. Nothing was done.`,
+        `gatehouse.yml doesn't let ${proposer.service} propose this with what was filled in. Nothing was done.`,
         way,
       );
     if (await proposalsOf(gateway).take(proposal)) return;

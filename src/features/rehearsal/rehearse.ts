@@ -28,12 +28,12 @@ function createReader({ log }: Pick<GatewayContext, "log">) {
   const unread: string[] = [];
   return {
     unread,
-    async read<T, E>(what: string, reading: () => Promise<T>, otherwise: E): Promise<T | E> {
+    async read<T, E>(subject: string, reading: () => Promise<T>, otherwise: E): Promise<T | E> {
       try {
         return await reading();
       } catch (error) {
-        log.info("rehearsal.unread", { what, why: messageOf(error) });
-        unread.push(what);
+        log.info("rehearsal.unread", { what: subject, why: messageOf(error) });
+        unread.push(subject);
         return otherwise;
       }
     },
@@ -72,7 +72,7 @@ export function createRehearsal(): Rehearsal {
         read("earlier runs", () => readEarlier(command, targets, gateway), undefined),
       ]);
       const snapshot = facts && chosenSnapshot(facts);
-      const told: RehearsalFacts = {
+      const rehearsal: RehearsalFacts = {
         command,
         targets,
         deed: deedOfPermit(permit, facts),
@@ -91,7 +91,7 @@ export function createRehearsal(): Rehearsal {
         snapshotAt: snapshot?.at,
         unread: reader.unread,
       };
-      return tellRehearsal(told);
+      return tellRehearsal(rehearsal);
     },
   };
 }
@@ -131,7 +131,7 @@ async function whoCouldApprove(
   const { refused, needs = [] } = approvers;
   if (refused) return { nobody: `${refused.text} ${refused.hint}` };
   const words = approvalWords(permit, approvers, gateway);
-  const names = needs.flatMap(({ who = [] }) => who.map((one) => one.name));
+  const names = needs.flatMap(({ who = [] }) => who.map((approver) => approver.name));
   const could =
     names.length > 0 ? ` Now ${joined([...new Set(names)], "or", maxNamed)} could.` : "";
   return { approval: words && `${words}${could}` };
@@ -155,7 +155,7 @@ async function readEarlier(
   const [only, ...others] = targets;
   const ofOne = only && others.length === 0 ? { targetId: only.id || only.name } : {};
   const own = await store.getMany(await store.recentIds(ofOne, mostRead));
-  const found = earlierRuns(own, command, targets);
-  if (found.tookMs.length > 0 || !("targetId" in ofOne)) return found;
+  const runs = earlierRuns(own, command, targets);
+  if (runs.tookMs.length > 0 || !("targetId" in ofOne)) return runs;
   return earlierRuns(await store.getMany(await store.recentIds({}, mostRead)), command, targets);
 }

@@ -37,12 +37,12 @@ export function judgeRemedy(
   }: { now: AlertsOnVm | undefined; sentAt: number; dueAt: number; isExplained: boolean },
 ): Readonly<Record<string, Verdict>> {
   const verdictOf = ([name, since]: readonly [string, number]): Verdict => {
-    const all = (now?.alerts ?? []).filter((one) => one.name === name);
-    const same = all.filter((one) => isSameFiring(one, since));
-    if (same.length > 0) return same.some((one) => one.heardAt >= dueAt) ? "failed" : "unheard";
+    const all = (now?.alerts ?? []).filter((alert) => alert.name === name);
+    const same = all.filter((alert) => isSameFiring(alert, since));
+    if (same.length > 0) return same.some((alert) => alert.heardAt >= dueAt) ? "failed" : "unheard";
     if (all.some(({ state }) => state !== "ended")) return "unclear";
     // What began after the call was sent is another firing, also once it has ended.
-    const about = all.filter((one) => one.since <= Math.max(since, sentAt));
+    const about = all.filter((alert) => alert.since <= Math.max(since, sentAt));
     const ends = about.map(({ endedAt }) => endedAt);
     if (ends.length === 0 || ends.includes(undefined)) return "unclear";
     const end = Math.max(...ends.map((at = 0) => at));
@@ -50,7 +50,7 @@ export function judgeRemedy(
     if (end < sentAt) return "early";
     return isExplained ? "explained" : "helped";
   };
-  return Object.fromEntries(Object.entries(fired).map((one) => [one[0], verdictOf(one)]));
+  return Object.fromEntries(Object.entries(fired).map((entry) => [entry[0], verdictOf(entry)]));
 }
 
 /** Whether an alert fired as far as was known when it was judged. */
@@ -75,7 +75,7 @@ export const isSameFiring = (
 export const firesStill = (
   { fired }: { fired: Readonly<Record<string, number>> },
   alerts: readonly Pick<AlertOnVm, "name" | "state" | "since">[],
-): boolean => alerts.some((one) => isSameFiring(one, fired[one.name] ?? 0));
+): boolean => alerts.some((alert) => isSameFiring(alert, fired[alert.name] ?? 0));
 
 /** An attempt of the past, as advice is made of it. */
 export interface PastAttempt {

@@ -113,8 +113,10 @@ export function createRemedies(redis: RedisClient, key: Keys) {
     key("remedies", "of", hash("sha256", JSON.stringify([vmId, alertName])).slice(0, 20));
 
   async function getMany(ids: readonly string[]): Promise<StoredRemedy[]> {
-    const found = await Promise.all(ids.map(async (id) => parseRemedy(id, await outbox.get(id))));
-    return found.filter((remedy) => remedy !== undefined);
+    const remedies = await Promise.all(
+      ids.map(async (id) => parseRemedy(id, await outbox.get(id))),
+    );
+    return remedies.filter((remedy) => remedy !== undefined);
   }
 
   async function move(

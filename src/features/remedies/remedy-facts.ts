@@ -23,8 +23,8 @@ export function remedyFacts(on: {
     const { record, judgment } = remedy;
     if (judgment || request?.state !== "done") return undefined;
     const waitMs = request.changedAt + on.config.policy.timing.remedyMs - now;
-    const told = await on.alerts()?.find(record.alert, record.vmId);
-    const firing = told?.alerts.filter((alert) => {
+    const alertsOnVm = await on.alerts()?.find(record.alert, record.vmId);
+    const firing = alertsOnVm?.alerts.filter((alert) => {
       const since = record.fired[alert.name];
       return since !== undefined && isSameFiring(alert, since);
     });

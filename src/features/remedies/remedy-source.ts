@@ -90,12 +90,12 @@ export function remedySource(on: {
     if (!alerts.place) return { ...owed, waitMs: placeAgainMs };
     const { channelId, ts: threadTs } = alerts.place;
     const { key, names } = toTell;
-    const told = { names, alerts, requester: request.record.requester.id, command, judgment };
+    const facts = { names, alerts, requester: request.record.requester.id, command, judgment };
     const render = async () =>
       key === "correction"
-        ? renderCorrection(told)
+        ? renderCorrection(facts)
         : renderStillFiring({
-            ...told,
+            ...facts,
             isAgain: names.every((name) => firesAnew(name, record, alerts)),
             failedBefore: await failuresBefore(remedy, names),
           });
@@ -126,11 +126,11 @@ export function remedySource(on: {
     const later = await laterChanges(request, dueAt);
     const isExplained = later.length > 0 || (await wasChangedElsewhere(request));
     const verdicts = judgeRemedy(record.fired, { now, sentAt, dueAt, isExplained });
-    const told = await namesToldBy(later);
+    const toldNames = await namesToldBy(later);
     const firing = firingIn(verdicts);
     const firedOnce = [...new Set([...(before?.firedOnce ?? []), ...firing])];
     const { changedAt } = request;
-    const isSuperseded = later.length > 0 && firing.every((name) => told.has(name));
+    const isSuperseded = later.length > 0 && firing.every((name) => toldNames.has(name));
     return { verdicts, firedOnce, changedAt, judgedAt, isSuperseded };
   }
 
@@ -141,9 +141,9 @@ export function remedySource(on: {
   async function wasChangedElsewhere({ record, stage }: StoredRequest): Promise<boolean> {
     const { id } = record.target;
     const after = "after" in stage ? stage.after : undefined;
-    const found = await on.inventory.findVm(id, { onlyKnown: true });
-    if (!after || !("found" in found) || found.found.id !== id) return false;
-    const { status } = found.found;
+    const match = await on.inventory.findVm(id, { onlyKnown: true });
+    if (!after || !("found" in match) || match.found.id !== id) return false;
+    const { status } = match.found;
     return isSettledVmStatus(status) && status !== statusOf(after);
   }
 
@@ -179,7 +179,7 @@ export function remedySource(on: {
     const [name = ""] = names;
     const earlier = await remedies.of(record.vmId, name);
     const past = pastOf(
-      earlier.filter((one) => one.createdAt < createdAt),
+      earlier.filter((remedy) => remedy.createdAt < createdAt),
       name,
     );
     return sumUp(past).find(({ command }) => command === record.command)?.failures ?? 0;
@@ -230,12 +230,12 @@ const firesAnew = (alert: string, { fired }: RemedyRecord, { alerts }: AlertsOnV
  * before it could be told isn't told.
  */
 function messageFor(
-  { record, said, correctionSaid }: StoredRemedy,
+  { record, said: mark, correctionSaid }: StoredRemedy,
   { verdicts, firedOnce, isSuperseded }: Judgment,
   alerts: AlertsOnVm,
 ): { key: "end" | "correction"; mark: string | undefined; names: readonly string[] } | undefined {
   const all = Object.keys(verdicts);
-  if (!isSaid(said)) {
+  if (!isSaid(mark)) {
     const firing = new Set(
       alerts.alerts.flatMap(({ name, state }) => (state === "firing" ? name : [])),
     );
@@ -243,7 +243,7 @@ function messageFor(
       (name) =>
         firing.has(name) && (isFiringVerdict(verdicts[name]) || firesAnew(name, record, alerts)),
     );
-    return isSuperseded || names.length === 0 ? undefined : { key: "end", mark: said, names };
+    return isSuperseded || names.length === 0 ? undefined : { key: "end", mark, names };
   }
   const names = firedOnce.filter((name) => isOverVerdict(verdicts[name]));
   return isSaid(correctionSaid) || names.length === 0

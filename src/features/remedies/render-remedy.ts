@@ -53,13 +53,13 @@ const placeOf = ({ names, alerts }: Pick<Told, "names" | "alerts">) =>
   `${firstFew(names, 3)} on ${alerts.vm}`;
 
 /** What the source last said of these alerts: `it last spoke at 3:10 AM`. */
-function spokeWords(told: Told): Markdown {
-  const { names, alerts, command, judgment } = told;
+function spokeWords(facts: Told): Markdown {
+  const { names, alerts, command, judgment } = facts;
   const firing = alerts.alerts.filter(
     ({ name, state }) => state === "firing" && names.includes(name),
   );
-  const heardAt = Math.min(...firing.map((one) => one.heardAt));
-  const isLeftOut = firing.some((one) => one.isLeftOut);
+  const heardAt = Math.min(...firing.map((alert) => alert.heardAt));
+  const isLeftOut = firing.some((alert) => alert.isLeftOut);
   if (heardAt < judgment.changedAt)
     return md`hasn't ${isLeftOut ? "reported this" : "spoken"} since the ${nounOf(command)}`;
   return md`last ${isLeftOut ? "reported this" : "spoke"} ${atTime(heardAt, judgment.judgedAt)}`;
@@ -72,21 +72,21 @@ function spokeWords(told: Told): Markdown {
 export function renderStillFiring(still: StillFiring): Message {
   const { names, alerts, requester, command, judgment, isAgain, failedBefore } = still;
   const { verdicts, changedAt, judgedAt } = judgment;
-  const isHeard = names.every((one) => verdicts[one] === "failed");
+  const isHeard = names.every((alertName) => verdicts[alertName] === "failed");
   const before = failedBefore === 0 ? "" : `; it didn't ${lastTimes(failedBefore)} either`;
   const fires = `${names.length > 1 ? "fire" : "fires"}${isAgain ? " again" : ""}`;
   const after = `${wholeMinutes(judgedAt - changedAt)} after the ${nounOf(command)}`;
   const { source } = alerts;
   const unheard =
     isHeard || isAgain ? "" : md`, as far as ${source} has told: it ${spokeWords(still)}`;
-  const said = md`${placeOf(still)} ${isAgain ? "" : "still "}${fires}, ${after}${unheard}.`;
+  const words = md`${placeOf(still)} ${isAgain ? "" : "still "}${fires}, ${after}${unheard}.`;
   const so = isHeard ? ` ${aNounOf(command)} didn't help${before}.` : "";
-  return card({ sign: "🔥", title: md`${mention(requester)} *${said}*${so}`, ways: alerts.links });
+  return card({ sign: "🔥", title: md`${mention(requester)} *${words}*${so}`, ways: alerts.links });
 }
 
 /** Takes back that alerts still fired: their source told later that they had ended in time. */
-export function renderCorrection(told: Told): Message {
-  const { names, alerts, requester, command, judgment } = told;
+export function renderCorrection(facts: Told): Message {
+  const { names, alerts, requester, command, judgment } = facts;
   const isEarly = (name: string) => judgment.verdicts[name] === "early";
   const times = [
     ["before", names.filter(isEarly)],
@@ -96,8 +96,8 @@ export function renderCorrection(told: Told): Message {
     const place = placeOf({ names: ended, alerts });
     return ended.length > 0 ? [`${place} had ended ${time} the ${nounOf(command)}`] : [];
   });
-  const said = md`${ends.join(", ")}; ${alerts.source} told it only later.`;
-  return card({ sign: "✅", title: md`${mention(requester)} ${said}` });
+  const words = md`${ends.join(", ")}; ${alerts.source} told it only later.`;
+  return card({ sign: "✅", title: md`${mention(requester)} ${words}` });
 }
 
 /** To the minute, as long as it is one: the look isn't more exact. */

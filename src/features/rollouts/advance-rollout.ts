@@ -47,15 +47,15 @@ export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerConte
  * Advances a rollout by some steps. Any number of processes may do so at a time, because each step
  * is a compare-and-set.
  */
-async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
-  const { policy, standstill, log } = by.workerContext;
+async function advanceRollout(id: string, context: RolloutContext): Promise<Next> {
+  const { policy, standstill, log } = context.workerContext;
   const later = waitFor(policy.timing.pollFirstMs * (0.75 + Math.random() / 2));
   if (standstill() !== undefined) return later;
   try {
     for (let steps = 0; steps < maxSteps; steps++) {
-      const rollout = await by.rollouts.get(id);
+      const rollout = await context.rollouts.get(id);
       if (!rollout || rollout.final || rollout.state === "planned") return nothingLeft;
-      if (!(await step(rollout, by))) break;
+      if (!(await step(rollout, context))) break;
     }
   } catch (error) {
     log.warn("roll.later", { rollout: id, error });
@@ -64,25 +64,25 @@ async function advanceRollout(id: string, by: RolloutContext): Promise<Next> {
 }
 
 /** True when another step may follow at once. */
-async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean> {
-  const { rollouts, workerContext } = by;
+async function step(rollout: StoredRollout, context: RolloutContext): Promise<boolean> {
+  const { rollouts, workerContext } = context;
   const { id, policyVersion } = rollout.record;
   const isOther = policyVersion !== workerContext.policyVersion;
   const { store } = workerContext;
   const isOld = isOther && (await store.isPolicyInForce(workerContext.policyVersion));
   // While policy is being replaced, rollouts of the new one are left to workers that have it.
   if (isOther && !isOld) return false;
-  const halt = await reasonToPause(rollout, by);
+  const halt = await reasonToPause(rollout, context);
   if (halt !== undefined) {
     const progress = { ...rollout.progress, why: halt };
     await rollouts.move(rollout, { state: "paused", progress, why: halt });
     return true;
   }
   await rollouts.seen(id);
-  if (await waitsForMessage(rollout, by)) return false;
+  if (await waitsForMessage(rollout, context)) return false;
   const command = workerContext.commands.find(({ name }) => name === rollout.record.command);
-  if (!command) return giveUp(rollout, by);
-  const judged = await judgeOpen(rollout, command, by);
+  if (!command) return giveUp(rollout, context);
+  const judged = await judgeOpen(rollout, command, context);
   const wanted = nextStep(rollout, judged);
   const refused = await refusedBefore(wanted.begins, rollout, command, workerContext);
   const ended = [...judged, ...refused];
@@ -92,12 +92,12 @@ async function step(rollout: StoredRollout, by: RolloutContext): Promise<boolean
   const moved = await rollouts.move(rollout, {
     state: next.state,
     progress: next.progress,
-    outcomes: ended.filter(({ is }) => is !== "returned"),
+    outcomes: ended.filter(({ is: kind }) => kind !== "returned"),
     ...(next.why === undefined ? {} : { why: next.why }),
   });
   if (!moved) return true;
-  await by.at?.("roll-claimed", id);
-  await begin(moved, next.begins, command, by);
+  await context.at?.("roll-claimed", id);
+  await begin(moved, next.begins, command, context);
   return isNews;
 }
 
@@ -144,23 +144,24 @@ async function giveUp(rollout: StoredRollout, { rollouts }: RolloutContext): Pro
 async function judgeOpen(
   rollout: StoredRollout,
   command: ChangeCommand,
-  by: RolloutContext,
+  context: RolloutContext,
 ): Promise<Outcome[]> {
   const { open } = rollout.progress;
-  const { store } = by.workerContext;
+  const { store } = context.workerContext;
   const stored = await store.getMany(open.map(({ request }) => request));
   const byId = new Map(stored.map((request) => [request.record.id, request]));
   const missing = open.filter(({ request }) => !byId.has(request));
   // A process may have died between claim and submit. A paused rollout submits nothing.
-  if (rollout.state !== "paused") await begin(rollout, missing, command, by);
+  if (rollout.state !== "paused") await begin(rollout, missing, command, context);
   const judged = await Promise.all(
-    open.map(async (one) => {
-      const request = byId.get(one.request);
+    open.map(async (openTarget) => {
+      const request = byId.get(openTarget.request);
       if (!request) return undefined;
       if (rollout.state === "ending") await cancelUnsent(request, store);
-      const outcome = await judgeTarget(one, request, command, by.workerContext);
+      const outcome = await judgeTarget(openTarget, request, command, context.workerContext);
       if (outcome && isReturned(rollout, request)) return { ...outcome, is: "returned" as const };
-      if (outcome && isOverdue(rollout, request)) return { ...one, is: "cancelled" as const };
+      if (outcome && isOverdue(rollout, request))
+        return { ...openTarget, is: "cancelled" as const };
       return outcome;
     }),
   );
@@ -185,20 +186,22 @@ async function begin(
   rollout: StoredRollout,
   begins: readonly OpenTarget[],
   command: ChangeCommand,
-  by: RolloutContext,
+  context: RolloutContext,
 ): Promise<void> {
   let standing = rollout;
   for (const { n, request: wanted } of begins) {
     const target = rollout.targets[n];
     if (!target) continue;
-    if ((await by.rollouts.stateOf(rollout.record.id)) !== standing.state) return;
-    const request = await submitTarget(standing, wanted, target, command, by);
-    await by.at?.("roll-submitted", rollout.record.id);
+    if ((await context.rollouts.stateOf(rollout.record.id)) !== standing.state) return;
+    const request = await submitTarget(standing, wanted, target, command, context);
+    await context.at?.("roll-submitted", rollout.record.id);
     if (request === wanted) continue;
     // An equal request of the same person is used instead of a second one.
-    const open = standing.progress.open.map((one) => (one.n === n ? { ...one, request } : one));
+    const open = standing.progress.open.map((openTarget) =>
+      openTarget.n === n ? { ...openTarget, request } : openTarget,
+    );
     const { state, progress } = standing;
-    const moved = await by.rollouts.move(standing, { state, progress: { ...progress, open } });
+    const moved = await context.rollouts.move(standing, { state, progress: { ...progress, open } });
     if (!moved) return;
     standing = moved;
   }
@@ -226,8 +229,8 @@ export async function submitTarget(
   const permit = permitInRollout(rollout, { command, target, input }, workerContext);
   const origin = { kind: "rollout", rollout: id, request: requestId } as const;
   const details = { id: requestId, ...(threadTs ? { threadTs } : {}) };
-  const by = { ...workerContext, policyVersion, staleAfterMs, ...held };
-  return (await submit(permit, origin, details, by)).id;
+  const submitContext = { ...workerContext, policyVersion, staleAfterMs, ...held };
+  return (await submit(permit, origin, details, submitContext)).id;
 }
 
 /**
@@ -273,7 +276,7 @@ async function judgeTarget(
   { n }: OpenTarget,
   stored: StoredRequest,
   command: ChangeCommand,
-  by: WorkerContext,
+  context: WorkerContext,
 ): Promise<Outcome | undefined> {
   const { stage, changedAt, record } = stored;
   const base = { n, request: record.id };
@@ -283,7 +286,7 @@ async function judgeTarget(
   if (stage.state === "cancelled" && why === canceledUnsent) return { ...base, is: "cancelled" };
   if (stage.state !== "done") return { ...base, is: "failed", why: why ?? stage.state };
   const tookMs = stage.call ? { tookMs: changedAt - stage.call.sentAt } : {};
-  const trust = await trustOf(stored, command, by);
+  const trust = await trustOf(stored, command, context);
   if (trust.is === "waits") return undefined;
   if (trust.is === "bad")
     return { ...base, is: "failed", ...tookMs, why: trust.why, isUntrusted: true };
@@ -296,12 +299,12 @@ type Trust = { is: "good" } | { is: "waits" } | { is: "bad"; why: string };
 async function trustOf(
   request: StoredRequest,
   command: ChangeCommand,
-  by: WorkerContext,
+  context: WorkerContext,
 ): Promise<Trust> {
-  const { timing } = by.policy;
+  const { timing } = context.policy;
   let missing: string;
   try {
-    const appraisal = await appraisalAfter(request, command, by);
+    const appraisal = await appraisalAfter(request, command, context);
     const refusal = appraisal && gateRefusal(appraisal);
     if (refusal === undefined) return { is: "good" };
     if (appraisal?.verdict === "failed")
@@ -310,7 +313,7 @@ async function trustOf(
   } catch (error) {
     missing = messageOf(error);
   }
-  const waitedMs = (await by.store.now()) - request.changedAt;
+  const waitedMs = (await context.store.now()) - request.changedAt;
   if (waitedMs < Math.min(attestedWithinMs, timing.settleDeadlineMs)) return { is: "waits" };
   return { is: "bad", why: `attestation could not be verified: ${missing}` };
 }

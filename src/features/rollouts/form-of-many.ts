@@ -45,7 +45,7 @@ export function formOfMany(
 ): ModalView {
   const { verb } = command.say;
   const { input } = record;
-  const said = lines(
+  const summary = lines(
     frozen,
     md`*${verb}* ${counted(targets.length, "VM")} (${name(record.words)}).`,
     record.isEverything === true && md`⚠️ *This is every VM you can see.*`,
@@ -53,7 +53,7 @@ export function formOfMany(
     ...warnings(command, targets, input),
   );
   const blocks = [
-    section(said),
+    section(summary),
     ...knownBlocks(command, record, targets, known),
     ...(targets.length > maxListed ? countsOf(record, targets, hasFile) : listOf(targets)),
     ...skippedBlocks(record.leftOut),
@@ -87,11 +87,11 @@ function warnings(
   targets: readonly Target[],
   input: Input,
 ): readonly Markdown[] {
-  const said = targets.flatMap((target) => {
+  const warningLines = targets.flatMap((target) => {
     const facts = { target, seen: vmOf(target), vms: [], snapshots: [], input };
     return command.dialog?.warn?.({ ...facts, isPinned: false }) ?? [];
   });
-  const all = [...Map.groupBy(said, ({ value }) => value)];
+  const all = [...Map.groupBy(warningLines, ({ value }) => value)];
   const shown = all.slice(0, 8).map(([value, { length }]) => {
     const text = new Markdown(value);
     return length === targets.length ? text : md`${counted(length, "VM")}: ${text}`;
@@ -140,7 +140,7 @@ function knownBlocks(
     at === undefined
       ? undefined
       : md`It would stop at ${name(nameAt({ targets }, at))}, number ${at + 1} of ${targets.length}.`;
-  const said = lines(
+  const knownText = lines(
     failing.size > 0 &&
       md`🛑 *${failing.size} of these ${failing.size === 1 ? "is" : "are"} known to fail.* ${stop}`,
     failing.size === 0 && rows.length > 0 && md`⚠️ *Known of these VMs:*`,
@@ -148,12 +148,12 @@ function knownBlocks(
     more > 0 && md`…and ${more} more.`,
     unreadLine(unreadIn(facts)),
   );
-  if (said.value === "") return [];
+  if (knownText.value === "") return [];
   const value = JSON.stringify({ roll: record.id });
   const label = failing.size === 1 ? "Leave it out" : "Leave them out";
   const leave = { label, action: "roll:leave", value };
   const hasOthers = failing.size > 0 && failing.size < targets.length;
-  return [section(said), ...(hasOthers ? buttons([leave]) : [])];
+  return [section(knownText), ...(hasOthers ? buttons([leave]) : [])];
 }
 
 /** The targets that are known to fail, by ID. One that halts a rollout halts it, whatever else. */
@@ -169,7 +169,7 @@ function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {
   if (skipped.length === 0) return [];
   const reasons = Map.groupBy(skipped, ({ why }) => why);
   const rows = [...reasons].slice(0, 10).map(([why, those]) => {
-    const names = those.map((one) => one.name);
+    const names = those.map((vm) => vm.name);
     return md`• ${why}: ${firstFew(names, 10)}`;
   });
   return [section(lines(md`Skipped:`, ...rows))];

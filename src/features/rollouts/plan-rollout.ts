@@ -39,7 +39,7 @@ export async function planRollout(
   const seen = allowed.flatMap(({ id }) => read.get(id) ?? []);
   const targets = seen.filter((target) => ineligible(invocation, target) === undefined);
   const skipped = [
-    ...refused.map(({ target, by }) => ({ target, why: refusedWords(by) })),
+    ...refused.map(({ target, by: refusal }) => ({ target, why: refusedWords(refusal) })),
     ...allowed.map((target) => ({ target, why: ineligible(invocation, read.get(target.id)) })),
   ].flatMap(({ target, why }) => (why === undefined ? [] : [{ name: calledName(target), why }]));
   if (targets.length === 0) {
@@ -89,7 +89,7 @@ async function readNow(targets: readonly Target[], { compute, log }: GatewayCont
   const readProject = async ([projectId, known]: [string, Target[]]): Promise<void> => {
     try {
       let gaps: ListGaps | undefined;
-      const onGaps = (found: ListGaps) => void (gaps = found);
+      const onGaps = (listGaps: ListGaps) => void (gaps = listGaps);
       const list = await compute.projects.vms(projectId, { onGaps });
       const vms = new Map(list.map((vm) => [vm.id, vm]));
       for (const { id, name: called, sharesName, projectName = projectId } of known) {
@@ -108,8 +108,8 @@ async function readNow(targets: readonly Target[], { compute, log }: GatewayCont
 
 /** Why policy refuses one VM of the rollout. */
 function refusedWords({ rule, toldAs }: PolicyRefusal): string {
-  const [what, glob] = rule.split(" ");
-  return what === "protect"
+  const [kind, glob] = rule.split(" ");
+  return kind === "protect"
     ? `protected by ${glob ?? "a rule"}`
     : `you aren't in ${toldAs ?? rule}`;
 }

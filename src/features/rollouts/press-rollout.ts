@@ -223,33 +223,33 @@ function alreadyBegun(stopped: StoredRollout, rest: StoredRollout): Markdown {
 }
 
 /** Opens the form from a button, for mentions and for forms that Slack didn't open in time. */
-async function openPlanned(found: Planned | undefined, act: Act<Press>): Promise<void> {
-  const { command, rollout } = await stillPlanned(found, act);
+async function openPlanned(plan: Planned | undefined, act: Act<Press>): Promise<void> {
+  const { command, rollout } = await stillPlanned(plan, act);
   const { record, targets } = rollout;
   const around = await aroundPlan(command, record, targets, act.gateway);
   await openOr(act, formOfMany(command, record, targets, around));
 }
 
 /** Finds the plan again for its requester, who must still be allowed to begin it. */
-async function stillPlanned(found: Planned | undefined, act: Act<Press>): Promise<Planned> {
-  const planned = ownPlan(found, act.interaction);
+async function stillPlanned(plan: Planned | undefined, act: Act<Press>): Promise<Planned> {
+  const planned = ownPlan(plan, act.interaction);
   await authorizePlan(planned, act);
   return planned;
 }
 
-function ownPlan(planned: Planned | undefined, by: Pick<Interaction, "userId">): Planned {
+function ownPlan(planned: Planned | undefined, interaction: Pick<Interaction, "userId">): Planned {
   if (planned?.rollout.state !== "planned")
     throw new UserError(
       "This is too old, or was already started.",
       "Please run the command again.",
     );
-  onlyRequester(planned, by);
+  onlyRequester(planned, interaction);
   return planned;
 }
 
 /** Tells on top of the form what would happen, with the options that are filled in. */
-async function rehearsePlanned(found: Planned | undefined, act: Act<Press>): Promise<void> {
-  const planned = ownPlan(found, act.interaction);
+async function rehearsePlanned(plan: Planned | undefined, act: Act<Press>): Promise<void> {
+  const planned = ownPlan(plan, act.interaction);
   const { command } = planned;
   const { total, options } = planned.rollout.record;
   const maxUnavailable = textIn(act.interaction.view?.values ?? {}, "roll:most");
@@ -263,11 +263,11 @@ async function rehearsePlanned(found: Planned | undefined, act: Act<Press>): Pro
  * plan: what was shown before can't begin in its place.
  */
 async function leaveOut(
-  found: Planned | undefined,
+  plan: Planned | undefined,
   act: Act<Press>,
   rollouts: Rollouts,
 ): Promise<void> {
-  const { rollout, command } = await stillPlanned(found, act);
+  const { rollout, command } = await stillPlanned(plan, act);
   const { gateway } = act;
   const { record, targets } = rollout;
   const { known } = await aroundPlan(command, record, targets, gateway);
@@ -301,8 +301,8 @@ const withoutName = (text: string, target: Target): string =>
   ).replace(/\.$/, "");
 
 /** Sends the VMs of an open form as a file. */
-async function sendPlanned(found: Planned | undefined, act: Act<Press>): Promise<void> {
-  const planned = await stillPlanned(found, act);
+async function sendPlanned(plan: Planned | undefined, act: Act<Press>): Promise<void> {
+  const planned = await stillPlanned(plan, act);
   const list = planList(planned.rollout.targets);
   if (!(await sendFile(list, act))) return act.reply.privately(unsent(list));
   await redraw(planned, act, { hasFile: true });

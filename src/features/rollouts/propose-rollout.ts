@@ -30,11 +30,11 @@ export const proposeRollout =
   };
 
 export function pressToReview(record: RolloutRecord, command: ChangeCommand): Message {
-  const what = md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`;
+  const question = md`${command.say.verb} ${counted(record.total, "VM")} (${name(record.words)})?`;
   const how = md`Press the button to see the plan; nothing happens until you confirm it.`;
   const value = JSON.stringify({ roll: record.id });
   const review = { label: `Review ${counted(record.total, "VM")}`, action: "roll:open", value };
-  return card({ title: lines(what, how), ways: [review] });
+  return card({ title: lines(question, how), ways: [review] });
 }
 
 /** Reads what the form of a plan shows beside it. */

@@ -74,7 +74,7 @@ function progressLine(rollout: StoredRollout): Markdown {
  */
 const refusedUntouched = ({ outcomes }: StoredRollout): number =>
   [...outcomes.values()].filter(isUntouched).length;
-const isUntouched = ({ is, request }: Outcome) => is === "failed" && request === "";
+const isUntouched = ({ is: kind, request }: Outcome) => kind === "failed" && request === "";
 
 /** How many targets the rollout has acted on, including failed and unknown ones. */
 const endedIn = (rollout: StoredRollout): number =>
@@ -123,8 +123,8 @@ function stateLine(rollout: StoredRollout, command: ChangeCommand): Markdown | u
 /**
  * Who or what paused or stopped it: ` by olivia`, or `: web-1: the compute service reports ERROR`.
  */
-function howOf({ by, why, endsAs }: StoredRollout["progress"]): string {
-  return by && endsAs !== "failed" ? ` by ${by.name}` : why ? `: ${why}` : "";
+function howOf({ by: person, why, endsAs }: StoredRollout["progress"]): string {
+  return person && endsAs !== "failed" ? ` by ${person.name}` : why ? `: ${why}` : "";
 }
 
 const mostNamed = 3;
@@ -144,8 +144,8 @@ function stopWords(rollout: StoredRollout, { say }: ChangeCommand): Markdown {
   const names = well.length > mostNamed ? counted(well.length, "VM") : well.join(", ");
   const done = / /.test(say.done) ? `${say.done} ${names}` : `${names} ${say.done.toLowerCase()}`;
   const left = record.total - endedIn(rollout);
-  const what = [well.length > 0 && done, left > 0 && `${left} not touched`].filter(Boolean);
-  return md`${stopping ? md` ${where}` : md`${took(rollout)}${howOf(progress)}`}.${what.length > 0 ? ` ${what.join("; ")}.` : ""}`;
+  const parts = [well.length > 0 && done, left > 0 && `${left} not touched`].filter(Boolean);
+  return md`${stopping ? md` ${where}` : md`${took(rollout)}${howOf(progress)}`}.${parts.length > 0 ? ` ${parts.join("; ")}.` : ""}`;
 }
 
 const spent = ({ progress: { startedAt }, changedAt }: StoredRollout): string =>
@@ -193,14 +193,14 @@ const columns = ["VM", "Result", "Project", "Took", "Why"] as const;
 export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand): Message {
   const { record } = rollout;
   const rows = rowsOf(rollout, command);
-  const what = md`${command.say.verb} of ${counted(record.total, "VM")}`;
+  const deed = md`${command.say.verb} of ${counted(record.total, "VM")}`;
   const isDone = rollout.state === "done";
   const result = isDone
     ? doneWords(rollout, command)
-    : md`${what} was stopped${stopWords(rollout, command)}`;
+    : md`${deed} was stopped${stopWords(rollout, command)}`;
   const title = md`${signOf(rollout)} ${mention(record.requester.id)} ${result}`;
   const progress = isDone ? undefined : progressLine(rollout);
-  const skipped = record.leftOut.map((one) => `${one.name} (${one.why})`);
+  const skipped = record.leftOut.map((vm) => `${vm.name} (${vm.why})`);
   const skippedLine =
     skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined;
   const all = `List of ${counted(rows.length, "VM")}`;
@@ -211,7 +211,7 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
     context(md`${all}`),
     buttons([list]),
   );
-  const { block, shown } = table(what.value, columns, rows, room);
+  const { block, shown } = table(deed.value, columns, rows, room);
   return card({
     title,
     push: isDone ? undefined : md`${result} ${progressWords(rollout)}`,
@@ -256,10 +256,10 @@ function rowsOf(
 }
 
 function resultOf(outcome: Outcome | undefined, hasBegun: boolean, command: ChangeCommand): string {
-  const { is, request } = outcome ?? {};
-  if (is === "ok") return `${signs.done} ${command.say.done}`;
-  if (is === "already") return `${signs.idle} Nothing to do`;
-  if (is === "failed") return `${signs.failed} ${request === "" ? "Not touched" : "Failed"}`;
-  if (is === "unknown") return `${signs.unknown} Unknown`;
+  const { is: kind, request } = outcome ?? {};
+  if (kind === "ok") return `${signs.done} ${command.say.done}`;
+  if (kind === "already") return `${signs.idle} Nothing to do`;
+  if (kind === "failed") return `${signs.failed} ${request === "" ? "Not touched" : "Failed"}`;
+  if (kind === "unknown") return `${signs.unknown} Unknown`;
   return hasBegun ? `${signs.failed} Canceled` : "– Not started";
 }

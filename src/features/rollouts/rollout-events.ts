@@ -26,9 +26,11 @@ export const rolloutEvents = (on: RolloutEvents): EventSource => ({
   what: ["roll", "request"],
   async read(entries, sight) {
     const byAct = Map.groupBy(entries, ({ record }) => actIdIn(record) ?? "");
-    const acts = [...byAct].map(async ([id, its]) => {
+    const acts = [...byAct].map(async ([id, actEntries]) => {
       const rollout = id.startsWith("roll-") ? await on.rollouts.get(id) : undefined;
-      return rollout && rollout.state !== "planned" ? actOf(rollout, its, sight, on) : undefined;
+      return rollout && rollout.state !== "planned"
+        ? actOf(rollout, actEntries, sight, on)
+        : undefined;
     });
     return (await Promise.all(acts)).filter((act) => act !== undefined);
   },
@@ -47,7 +49,7 @@ async function actOf(
   const left = unbegunIn(rollout).filter((target) => seen.has(target));
   const refused = targets.filter((target, n) => seen.has(target) && isRefused(rollout, n));
   const { requester, command } = record;
-  const told = {
+  const shownPart = {
     requester,
     command,
     requests,
@@ -62,7 +64,7 @@ async function actOf(
     at: progress.startedAt ?? record.createdAt,
     endedAt: final ? changedAt : undefined,
     text: tellRollout(
-      { ...told, isOver: final, state },
+      { ...shownPart, isOver: final, state },
       changes.find(({ name }) => name === command),
     ),
     proof: md`${final ? md`Ended ${when(changedAt)}` : md`Under way`}${seen.size === targets.length && why ? md`: ${why}` : ""}.`,
@@ -79,16 +81,16 @@ async function requestsOf(
   store: Pick<Journal, "getMany">,
 ): Promise<readonly StoredRequest[]> {
   const ids = [...outcomes.values(), ...progress.open].map(({ request }) => request);
-  const found: StoredRequest[] = [];
+  const requests: StoredRequest[] = [];
   for (const batch of batches([...new Set(ids)].filter((id) => id !== "")))
-    found.push(...(await store.getMany(batch)));
-  return found;
+    requests.push(...(await store.getMany(batch)));
+  return requests;
 }
 
 /** The targets that have no request, so far or for good. */
 export const unbegunIn = ({ targets, outcomes, progress }: StoredRollout): readonly Target[] =>
   targets.filter((_, n) => {
-    const isOpen = progress.open.some((one) => one.n === n);
+    const isOpen = progress.open.some((openTarget) => openTarget.n === n);
     return !isOpen && (outcomes.get(n)?.is ?? "returned") === "returned";
   });
 

@@ -30,7 +30,7 @@ export function rolloutSource(options: {
 
   function messagesOfRollout(rollout: StoredRollout, command: ChangeCommand, now: number) {
     const { record, delivered, revision, state, final } = rollout;
-    const { shown = "", said } = delivered;
+    const { shown = "", said: marks } = delivered;
     const place = placeOf(rollout);
     const onClosed = async () => {
       if (delivered.isElsewhere) return undefined;
@@ -45,8 +45,15 @@ export function rolloutSource(options: {
     const card = () => renderRollout(rollout, command);
     const end = () => renderRolloutEnd(rollout, command);
     const owed: Owed[] = [
-      { key: "card", mark: said["card"], place, render: card, shows: { ...shows, asks }, onClosed },
-      { key: "end", mark: said["end"], place, render: end, onClosed },
+      {
+        key: "card",
+        mark: marks["card"],
+        place,
+        render: card,
+        shows: { ...shows, asks },
+        onClosed,
+      },
+      { key: "end", mark: marks["end"], place, render: end, onClosed },
     ];
     return { messages: final ? owed : owed.slice(0, 1), waitMs };
   }

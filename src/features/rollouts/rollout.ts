@@ -277,7 +277,7 @@ export function nameAt({ targets }: Pick<StoredRollout, "targets">, n: number): 
 
 function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutProgress {
   const places = new Set(ended.map(({ n }) => n));
-  const returned = ended.filter(({ is }) => is === "returned").map(({ n }) => n);
+  const returned = ended.filter(({ is: kind }) => kind === "returned").map(({ n }) => n);
   const times = returned.map((n) => [n, (progress.requeues?.[n] ?? 0) + 1] as const);
   return {
     ...progress,
@@ -285,18 +285,18 @@ function count(progress: RolloutProgress, ended: readonly Outcome[]): RolloutPro
     again: [...(progress.again ?? []), ...returned],
     requeues: { ...progress.requeues, ...Object.fromEntries(times) },
     ok: progress.ok + ended.filter(endedWell).length,
-    already: progress.already + ended.filter(({ is }) => is === "already").length,
+    already: progress.already + ended.filter(({ is: kind }) => kind === "already").length,
     failed: progress.failed + ended.filter(hasFailed).length,
-    unknown: (progress.unknown ?? 0) + ended.filter(({ is }) => is === "unknown").length,
+    unknown: (progress.unknown ?? 0) + ended.filter(({ is: kind }) => kind === "unknown").length,
   };
 }
 
-function endedWell({ is }: Pick<Outcome, "is">): boolean {
-  return is === "ok" || is === "already";
+function endedWell({ is: kind }: Pick<Outcome, "is">): boolean {
+  return kind === "ok" || kind === "already";
 }
 
-function hasFailed({ is }: Pick<Outcome, "is">): boolean {
-  return is === "failed" || is === "unknown";
+function hasFailed({ is: kind }: Pick<Outcome, "is">): boolean {
+  return kind === "failed" || kind === "unknown";
 }
 
 export type RolloutControl = "pause" | "resume" | "stop";
@@ -305,16 +305,21 @@ export type RolloutControl = "pause" | "resume" | "stop";
 export function steered(
   { state, progress }: Pick<StoredRollout, "state" | "progress">,
   steering: RolloutControl,
-  by: { id: string; name: string },
+  person: { id: string; name: string },
 ): { state: RolloutState; progress: RolloutProgress } | undefined {
   const { why: _was, by: _former, ...kept } = progress;
   if (steering === "resume")
     return state === "paused" ? { state: "running", progress: kept } : undefined;
   if (steering === "pause") {
     if (state !== "running") return undefined;
-    return { state: "paused", progress: { ...kept, why: `paused by ${by.name}`, by } };
+    return { state: "paused", progress: { ...kept, why: `paused by ${person.name}`, by: person } };
   }
   if (state !== "running" && state !== "paused") return undefined;
-  const ending = { ...kept, why: `stopped by ${by.name}`, by, endsAs: "stopped" as const };
+  const ending = {
+    ...kept,
+    why: `stopped by ${person.name}`,
+    by: person,
+    endsAs: "stopped" as const,
+  };
   return { state: progress.open.length > 0 ? "ending" : "stopped", progress: ending };
 }

@@ -115,7 +115,10 @@ export function createRollouts(redis: RedisClient, key: Keys) {
       const how = { id, revision: rollout.revision, state, final, keptMs: keepFinalMs };
       const moved = await records.move({ ...how, audit, fields });
       if (moved === undefined) return undefined;
-      const all = new Map([...rollout.outcomes, ...outcomes.map((one) => [one.n, one] as const)]);
+      const all = new Map([
+        ...rollout.outcomes,
+        ...outcomes.map((outcome) => [outcome.n, outcome] as const),
+      ]);
       const { revision } = moved;
       return { ...rollout, record, targets, state, progress, outcomes: all, final, revision };
     },

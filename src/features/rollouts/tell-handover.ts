@@ -20,8 +20,8 @@ export const rolloutsInHandovers = (on: {
       const names = left.filter((_, index) => isSeen[index]).map((target) => target.name);
       return names.length > 0 ? lineOf(rollout, names, on.changes) : undefined;
     });
-    const told = (await Promise.all(lines)).filter((line) => line !== undefined);
-    return { title: "Rollouts under way", lines: told };
+    const seenLines = (await Promise.all(lines)).filter((line) => line !== undefined);
+    return { title: "Rollouts under way", lines: seenLines };
   },
 });
 
@@ -30,7 +30,7 @@ function lineOf(
   names: readonly string[],
   changes: readonly ChangeCommand[],
 ) {
-  const command = changes.find((one) => one.name === record.command);
+  const command = changes.find((candidate) => candidate.name === record.command);
   const noun = command ? nounOf(command) : record.command;
   return md`${record.requester.name}'s ${noun} (${name(record.id)}), ${state}, hasn't begun on ${listed(names, 3)}`;
 }

@@ -38,10 +38,10 @@ interface Keeping {
  */
 export function claimNews(
   { record }: StoredRequest,
-  { id, by }: { id: string; by: string },
+  { id, by: person }: { id: string; by: string },
 ): Message {
   return card({
-    title: md`${by} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`,
+    title: md`${person} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`,
     lines: [
       md`It can't be restored by its name before someone who sees every VM has checked that: _Confirm its ID_ on the request's card does it.`,
     ],

@@ -34,7 +34,7 @@ export const snapshots = defineCommand({
     const { snapshots: known, resolve, now, nameOf, learnNames } = reading;
     const vm = await resolve("vm", words);
     const all = await known.of(vm.id);
-    await learnNames(all.slice(0, maxRows).map(({ by }) => by));
+    await learnNames(all.slice(0, maxRows).map(({ by: taker }) => taker));
     const note = context(
       md`The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.`,
     );
@@ -44,13 +44,16 @@ export const snapshots = defineCommand({
     }
     const rows = all
       .slice(0, maxRows)
-      .map((one) => [
-        one.name || "–",
-        one.id || (one.claimed ? `${one.claimed.id}, to be confirmed` : "no ID: can't be restored"),
-        isKept(reading) ? { at: one.at } : `${duration(now() - one.at)} ago`,
-        one.isSafety ? "safety snapshot" : withNames(one.by, nameOf),
-        sizeWords(one.specs),
-        one.measurement ? `${one.measurement.slice(0, 12)}…` : "unknown",
+      .map((snapshot) => [
+        snapshot.name || "–",
+        snapshot.id ||
+          (snapshot.claimed
+            ? `${snapshot.claimed.id}, to be confirmed`
+            : "no ID: can't be restored"),
+        isKept(reading) ? { at: snapshot.at } : `${duration(now() - snapshot.at)} ago`,
+        snapshot.isSafety ? "safety snapshot" : withNames(snapshot.by, nameOf),
+        sizeWords(snapshot.specs),
+        snapshot.measurement ? `${snapshot.measurement.slice(0, 12)}…` : "unknown",
       ]);
     const { block, shown } = table(
       `Snapshots of ${vm.name}`,
@@ -66,8 +69,12 @@ export const snapshots = defineCommand({
     async readData({ vm: words }, { snapshots: known, resolve }: ReadContext) {
       const { id: vmId } = await resolve("vm", words);
       const all = await known.of(vmId);
-      const said = all.map((one) => ({ ...one, takenAt: isoTime(one.at), takenBy: one.by }));
-      return { vmId, snapshots: said };
+      const rows = all.map((snapshot) => ({
+        ...snapshot,
+        takenAt: isoTime(snapshot.at),
+        takenBy: snapshot.by,
+      }));
+      return { vmId, snapshots: rows };
     },
   },
 });

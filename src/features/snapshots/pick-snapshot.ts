@@ -11,8 +11,12 @@ export const pickSnapshot: Picker = async ({ privateMetadata, typed: raw }, gate
   const known = await gateway.snapshots.of(textAt(parseJson(privateMetadata), "targetId"));
   const options = known
     .filter(({ id }) => id !== "")
-    .map((one) =>
-      option(one.id, snapshotName(one, known, gateway.now()) || one.id, describe(one, gateway)),
+    .map((snapshot) =>
+      option(
+        snapshot.id,
+        snapshotName(snapshot, known, gateway.now()) || snapshot.id,
+        describe(snapshot, gateway),
+      ),
     );
   // An unknown ID may be valid: the compute service can't list snapshots
   return fitting(typed, options, option(typed, `Use the ID ${typed}`));

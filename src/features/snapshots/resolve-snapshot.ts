@@ -24,7 +24,7 @@ export async function withSnapshotId(
   if (named.length === 0) return input;
   const withId = named.filter(({ id }) => id !== "");
   if (withId.length === 1) return { ...input, snapshot: withId[0]?.id };
-  const claimed = named.find((one) => one.claimed)?.claimed;
+  const claimed = named.find((snapshot) => snapshot.claimed)?.claimed;
   if (withId.length === 0 && claimed) {
     throw new UserError(
       `The ID of the snapshot ${words} was named by ${claimed.by}, and nobody who sees every VM has confirmed it yet.`,
@@ -37,9 +37,9 @@ export async function withSnapshotId(
       `\`/vm snapshots ${target.name}\` shows which have one.`,
     );
   }
-  const choices = withId.map((one): [string, Input] => [
-    takenWords(one, withId, now()),
-    { ...input, vm: target.id, snapshot: one.id },
+  const choices = withId.map((snapshot): [string, Input] => [
+    takenWords(snapshot, withId, now()),
+    { ...input, vm: target.id, snapshot: snapshot.id },
   ]);
   const several = `${withId.length} snapshots of ${target.name} are called ${words}.`;
   throw new PickValue(several, choices);

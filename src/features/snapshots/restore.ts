@@ -41,25 +41,26 @@ export const restore = defineCommand({
     detail: ({ snapshot }, labels) => `from ${labels["snapshot"] ?? String(snapshot)}`,
   },
   risk: ({ target: vm, input, lost }) => {
-    const what = lost
+    const loss = lost
       ? md`*Everything written to ${vm.name} since ${timeNear(lost.since, lost.since + lost.forMs)} is replaced.*`
       : md`*All data of ${vm.name} is replaced* with the snapshot's. Later data is lost.`;
     return input["noSafety"] === true
-      ? [md`🚨 ${what} *No undo: no safety snapshot is taken.*`]
-      : [md`⚠️ ${what} A safety snapshot is taken first, so it can be undone.`];
+      ? [md`🚨 ${loss} *No undo: no safety snapshot is taken.*`]
+      : [md`⚠️ ${loss} A safety snapshot is taken first, so it can be undone.`];
   },
   plainRisk: ({ target: vm, input, lost }) => {
-    const what = lost
+    const loss = lost
       ? `Data written in the ${duration(lost.forMs)} before the request is lost.`
       : `Data written to ${vm.name} since the snapshot is lost.`;
-    return input["noSafety"] === true ? `${what} No undo.` : what;
+    return input["noSafety"] === true ? `${loss} No undo.` : loss;
   },
   offeredIn: ["RUNNING", "STOPPED", "ERROR"],
   exact: withSnapshotId,
   safetyFirst: ({ noSafety }) => noSafety !== true,
   dialog: {
     warn: ({ snapshots, foreignSnapshotOf, input, takenBy, now = Number.POSITIVE_INFINITY }) => {
-      const said = (one: KnownSnapshot) => md`aken ${atTime(one.at, now)}${takerOf(one, takenBy)}`;
+      const takenWords = (knownSnapshot: KnownSnapshot) =>
+        md`aken ${atTime(knownSnapshot.at, now)}${takerOf(knownSnapshot, takenBy)}`;
       const { snapshot } = input;
       const chosen = snapshots.find(
         ({ id, name: called }) => id === snapshot || called === snapshot,
@@ -78,9 +79,10 @@ export const restore = defineCommand({
             ]
           : []),
         ...(chosen
-          ? [md`T${said(chosen)}.`]
+          ? [md`T${takenWords(chosen)}.`]
           : shown.map(
-              (one) => md`• ${name(snapshotName(one, snapshots, now) || one.id)}: t${said(one)}`,
+              (knownSnapshot) =>
+                md`• ${name(snapshotName(knownSnapshot, snapshots, now) || knownSnapshot.id)}: t${takenWords(knownSnapshot)}`,
             )),
         ...(!chosen && left > 0 ? [md`…and ${left} more in the list below.`] : []),
       ];
@@ -105,8 +107,8 @@ export const restore = defineCommand({
 const mostShown = 3;
 
 /** Who took a snapshot: ` by olivia`. Empty for an ID that was typed by hand. */
-function takerOf({ by, isSafety }: KnownSnapshot, names: DialogFacts["takenBy"]): Markdown {
+function takerOf({ by: taker, isSafety }: KnownSnapshot, names: DialogFacts["takenBy"]): Markdown {
   if (isSafety) return md`, before another restore`;
-  const called = names?.get(by);
+  const called = names?.get(taker);
   return called === undefined ? md`` : md` by ${called}`;
 }

@@ -45,7 +45,9 @@ export const snapshot = defineCommand({
   },
   async caution({ name: called }, vm, { snapshots }) {
     if (typeof called !== "string") return undefined;
-    const twin = (await snapshots.of(vm.id)).find((one) => fold(one.name) === fold(called));
+    const twin = (await snapshots.of(vm.id)).find(
+      (candidate) => fold(candidate.name) === fold(called),
+    );
     return (
       twin &&
       md`⚠️ ${code(vm.name)} already has a snapshot called ${called}, taken ${dayAndTime(twin.at)}. This one gets the same name: only the time tells them apart.`

@@ -42,11 +42,11 @@ export function snapshotsInDigests(on: {
   };
 }
 
-function lineOn(key: string, vms: readonly KnownVm[], what: string): Line[] {
+function lineOn(key: string, vms: readonly KnownVm[], problem: string): Line[] {
   const [first] = vms;
   if (!first) return [];
   const names = vms.map((vm) => `${vm.projectName}/${vm.name}`);
   const label = `Snapshots of ${first.name}`;
   const button = runButton(label, dottedName(listSnapshots), { vm: first.id });
-  return [{ key, text: md`💾 ${what}: ${listed(names, 3)}.`, button }];
+  return [{ key, text: md`💾 ${problem}: ${listed(names, 3)}.`, button }];
 }

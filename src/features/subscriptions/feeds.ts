@@ -44,7 +44,7 @@ export function createFeeds(options: {
   redis: RedisClient;
   key: Keys;
   render(lines: readonly NewsLine[]): Message;
-  at?: ((point: "posting" | "posted", what: "feed") => Promise<void>) | undefined;
+  at?: ((point: "posting" | "posted", subject: "feed") => Promise<void>) | undefined;
 }) {
   const { redis, key, render } = options;
   const outbox = createOutbox(redis, key, "feed", (id) => key("feed", id));

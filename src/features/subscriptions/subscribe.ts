@@ -88,7 +88,7 @@ async function meantBy(globs: readonly string[], context: ReadContext): Promise<
     ...projects.map((project) => ({ kind: "project" as const, ...project })),
     ...vms.map((vm) => ({ kind: "vm" as const, ...vm })),
   ];
-  for (const glob of globs.filter((one) => !isGlob(one)))
+  for (const glob of globs.filter((word) => !isGlob(word)))
     if (!all.some(compileTargetGlobs([glob])))
       throw new UserError(
         `There is no VM or project called ${glob} that this channel may see.`,
@@ -122,10 +122,15 @@ function shown(channelId: string, all: readonly Subscription[], example: string)
   if (all.length === 0)
     return sentence(md`${channelLink(channelId)} has no subscriptions. ${name(example)} adds one.`);
   const head = md`*${channelLink(channelId)} is subscribed to:*`;
-  const rows = all.map((one) =>
+  const rows = all.map((subscription) =>
     section(
-      md`• ${name(one.glob)}: ${eventWords(one.events)}`,
-      runButton("Unsubscribe", "gatehouse.unsubscribe", { targets: one.glob }, one.glob),
+      md`• ${name(subscription.glob)}: ${eventWords(subscription.events)}`,
+      runButton(
+        "Unsubscribe",
+        "gatehouse.unsubscribe",
+        { targets: subscription.glob },
+        subscription.glob,
+      ),
     ),
   );
   return sentence(head, list(rows));

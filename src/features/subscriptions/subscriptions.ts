@@ -63,18 +63,21 @@ export function createSubscriptions(options: {
   const follow: Follow = async (happened) => {
     if (happened.length === 0) return;
     const subscriptions = await all();
-    for (const [channelId, own] of Map.groupBy(subscriptions, (one) => one.channelId)) {
+    for (const [channelId, own] of Map.groupBy(
+      subscriptions,
+      (subscription) => subscription.channelId,
+    )) {
       const scope = scopeOfChannel(options.config.policy, channelId);
-      const mayTell = (one: Followed) => {
-        const { id, name } = ownerOf(one);
-        return seesUnder(scope, id, [name, one.projectNameNow]);
+      const mayTell = (target: Followed) => {
+        const { id, name } = ownerOf(target);
+        return seesUnder(scope, id, [name, target.projectNameNow]);
       };
       const lines: (NewsLine & { key: string })[] = [];
       for (const { event, key: id, about, line, saidIn = [] } of happened) {
-        const wanted = own.filter((one) => one.events.includes(event));
+        const wanted = own.filter((subscription) => subscription.events.includes(event));
         if (wanted.length === 0 || saidIn.includes(channelId)) continue;
         const isMeant = compileTargetGlobs(wanted.map(({ glob }) => glob));
-        const meant = about.filter((one) => isMeant(one) && mayTell(one));
+        const meant = about.filter((target) => isMeant(target) && mayTell(target));
         if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${event} ${id}` });
       }
       if (lines.length > 0) await options.post(channelId, lines);
@@ -86,7 +89,8 @@ export function createSubscriptions(options: {
     named,
     follow,
     all,
-    of: async (channelId: string) => (await all()).filter((one) => one.channelId === channelId),
+    of: async (channelId: string) =>
+      (await all()).filter((subscription) => subscription.channelId === channelId),
     /** Replaces the channel's subscription to this glob. */
     async set(subscription: Subscription): Promise<void> {
       await redis.hset(named, fieldOf(subscription), subscriptionRecord.write(subscription));

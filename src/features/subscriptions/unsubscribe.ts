@@ -32,20 +32,22 @@ export const unsubscribe = defineCommand({
     const words = readWords(isAll ? more : `${targets} ${more}`);
     if (words.globs.length === 0 && !isAll) throw noneNamed();
     const ended = isAll ? before : before.filter(({ glob }) => words.globs.some(isLike(glob)));
-    const strange = words.globs.find((glob) => !before.some((one) => isLike(glob)(one.glob)));
+    const strange = words.globs.find(
+      (glob) => !before.some((subscription) => isLike(glob)(subscription.glob)),
+    );
     if (strange !== undefined || ended.length === 0) {
-      const what = strange === undefined ? "anything" : strange;
+      const target = strange === undefined ? "anything" : strange;
       throw new UserError(
-        `This channel isn't subscribed to ${what}.`,
+        `This channel isn't subscribed to ${target}.`,
         "`/gatehouse subscribe` shows what it is subscribed to.",
       );
     }
     await noteInChannel(context, "unsubscribe", channelId, asNoted(words));
     const only = words.events.length > 0 ? words.events : events;
-    for (const one of ended) {
-      const left = one.events.filter((event) => !only.includes(event));
-      if (left.length === 0) await subscriptions.remove(one);
-      else await subscriptions.set({ ...one, events: left });
+    for (const subscription of ended) {
+      const left = subscription.events.filter((event) => !only.includes(event));
+      if (left.length === 0) await subscriptions.remove(subscription);
+      else await subscriptions.set({ ...subscription, events: left });
     }
     const globs = ended.map(({ glob }) => glob);
     return sentence(
