@@ -1,2 +1,2 @@
 /** Test hook: tests end the process at these points. */
-export type Failpoints<Point> = ((point: Point, what: string) => Promise<void>) | undefined;
+export type Failpoints<Point> = ((point: Point, subject: string) => Promise<void>) | undefined;

@@ -81,7 +81,7 @@ export function startSchedules(options: {
     async process(job) {
       const { name } = job;
       if (name === syncJob) return sync();
-      const schedule = (await options.schedules()).find((one) => one.name === name);
+      const schedule = (await options.schedules()).find((candidate) => candidate.name === name);
       if (!schedule || running.has(name)) return;
       // Retries of a slow task that fails would otherwise pile up.
       if (job.attemptsMade > 0 && hasBegunAnew(job, schedule)) return;

@@ -56,8 +56,8 @@ export function askingBlocks(
 ): KnownBlock[] {
   const { record } = request;
   const reason = record.reason ? md`: “${record.reason}”` : "";
-  const by = md`requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}${askedWords(record)}`;
-  const deed = md`${deedLine(record, command)}, ${by}`;
+  const requestWords = md`requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}${askedWords(record)}`;
+  const deed = md`${deedLine(record, command)}, ${requestWords}`;
   const risk = riskLines(request, command);
   return [
     // The risk has a section of its own. Long names that make Slack's limit cut it then take
@@ -143,7 +143,7 @@ export function parametersOf(
 ): [label: string, value: string][] {
   const known = new Map(argumentsOf(command).map((argument) => [argument.key, argument]));
   return Object.entries(input)
-    .filter(([, given]) => [given].flat().some((one) => one !== target.id))
+    .filter(([, given]) => [given].flat().some((value) => value !== target.id))
     .map(([key, given]) => {
       const { label = key, description } = known.get(key) ?? {};
       if (given === true) return [label, description ?? "yes"];
@@ -171,13 +171,14 @@ export function askingLine(request: StoredRequest): Markdown {
   if (!approval) return md`Waiting for a decision.`;
   const yes = approvalsIn(votes);
   const voters = new Set(yes.map(({ voterId }) => voterId));
-  const who = approval.who?.filter(({ id }) => !voters.has(id)).map((one) => one.name);
-  const said = yes.length > 0 ? md` Approved by ${yes.map((vote) => vote.name).join(", ")}.` : md``;
+  const who = approval.who?.filter(({ id }) => !voters.has(id)).map((approver) => approver.name);
+  const approvedWords =
+    yes.length > 0 ? md` Approved by ${yes.map((vote) => vote.name).join(", ")}.` : md``;
   const missing = missingWords(request);
   const must = missing
     ? `${yes.length > 0 ? "Still needs" : "Needs"} ${missing}.`
     : mustApprove(approval.required, who, yes.length);
-  return md`Waiting for approval until ${when(approval.expiresAt, "{time}")}. ${must}${said}`;
+  return md`Waiting for approval until ${when(approval.expiresAt, "{time}")}. ${must}${approvedWords}`;
 }
 
 /**
@@ -196,8 +197,8 @@ export function missingWords(request: StoredRequest): string | undefined {
 export function deedOf(deed: Deed, command: ChangeCommand): string {
   const project = projectOf(deed.target);
   const inProject = project === undefined ? "" : ` (${project})`;
-  const what = `${calledName(deed.target)}${inProject}`;
-  return [verbOf(deed, command), what, detailWords(deed, command)].filter(Boolean).join(" ");
+  const targetWords = `${calledName(deed.target)}${inProject}`;
+  return [verbOf(deed, command), targetWords, detailWords(deed, command)].filter(Boolean).join(" ");
 }
 
 /**
@@ -249,8 +250,8 @@ export function askingNews({ record }: StoredRequest, command: ChangeCommand): M
   const write = (who: string, deed: string, why: string) =>
     `${who} asks to ${lowerFirst(deed)}${why === "" ? "." : `: ${quotedSentence(why)}`} ${loss} ${time}`;
   const called = calledName(target);
-  const deedTo = (what: string) =>
-    command.say.asked?.(what) ?? `${verbOf(record, command)} ${what}`;
+  const deedTo = (shownName: string) =>
+    command.say.asked?.(shownName) ?? `${verbOf(record, command)} ${shownName}`;
   const reason = plain(record.reason ?? (isPin(command) ? input["why"] : undefined) ?? "", maxNews);
   const whole = command.say.asked?.(called) ?? deedOf(record, command);
   const who = requester.name;

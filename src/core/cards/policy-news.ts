@@ -87,7 +87,7 @@ export function policyKeptNews(version: string, problems: readonly string[]): Me
 
 function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown {
   const isChannel = /(^|\.)channels?$/.test(change.place);
-  const said = (words: readonly string[]) =>
+  const valueWords = (words: readonly string[]) =>
     words
       .map((word) => {
         if (isChannel && /^[CG][A-Z0-9]{2,}$/.test(word)) return channelLink(word);
@@ -96,11 +96,11 @@ function changeLine(change: PolicyChange, { nameOf }: PolicyNewsFacts): Markdown
         return word === notSet ? md`${word}` : name(word);
       })
       .join(", ");
-  return md`• ${name(change.place)}: ${new Markdown(whatChanged(change, said))}`;
+  return md`• ${name(change.place)}: ${new Markdown(whatChanged(change, valueWords))}`;
 }
 
 function canceledLine({ request: { record }, link }: CanceledByPolicy): Markdown {
   const { id, command, target, requester } = record;
-  const what = `${command} ${target.projectName === undefined || target.kind !== "vm" ? "" : `${target.projectName}/`}${target.name}`;
-  return md`• ${what.trim()}, requested by ${requester.name} (${name(id)})${openIt(link)}`;
+  const deed = `${command} ${target.projectName === undefined || target.kind !== "vm" ? "" : `${target.projectName}/`}${target.name}`;
+  return md`• ${deed.trim()}, requested by ${requester.name} (${name(id)})${openIt(link)}`;
 }

@@ -133,13 +133,13 @@ export function renderCard(
   const now = facts.isStranded
     ? md`Requested. No worker is running; it starts as soon as one does.`
     : stateLine(request, command);
-  const what = targetName(record.target);
+  const target = targetName(record.target);
   return card({
     title: titleOf(request, command),
     push:
       view === "running" && state !== "authorized"
-        ? md`${command.say.doing} ${what}…`
-        : md`${verbOf(record, command)} ${what}: ${now}`,
+        ? md`${command.say.doing} ${target}…`
+        : md`${verbOf(record, command)} ${target}: ${now}`,
     lines: [now],
     ...below,
   });
@@ -203,10 +203,11 @@ function askingCard(
 ): Message {
   const called = mentions(approvers);
   const pressed = [...voteButtons(request, command, since), ...cardButtons(request, command)];
-  const by = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
+  const approverLines = called === "" ? [] : [new Markdown(`Approvers: ${called}`)];
   const skipping = whoMaySkip(request, command, policy);
-  if (emergency && skipping.length > 0) by.push(emergency.onCard(peopleInWords(skipping, nameOf)));
-  const below = [...by, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
+  if (emergency && skipping.length > 0)
+    approverLines.push(emergency.onCard(peopleInWords(skipping, nameOf)));
+  const below = [...approverLines, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return card({
     push: askingNews(request, command),
     body: [askingBlocks(request, command, { pressed, from, since, below }), note && context(note)],
@@ -281,12 +282,12 @@ function unknownLines(request: RequestIn<"unknown">, command: ChangeCommand): Ma
   const { sentAt } = call;
   const { last } = reads;
   const target = name(calledName(request.record.target));
-  const said = answerWords(request.stage);
+  const answerLine = answerWords(request.stage);
   const status = last && !why?.includes(last.status) ? ` ${last.status}` : "";
   const lastRead = last ? md` (last read${status} at ${when(last.at)})` : "";
   return lines(
     md`*Outcome unknown.* Look in the compute service's own console for the ${nounOf(command)} of ${target}${detailOf(request.record, command)}, sent at ${when(sentAt)}. Then record what you found.`,
-    md`• ${said}${why === undefined ? "" : md`; ${why}`}${lastRead}.`,
+    md`• ${answerLine}${why === undefined ? "" : md`; ${why}`}${lastRead}.`,
     locksTarget(command)
       ? md`• It is not sent again, and ${target} stays locked for changes until someone records it.`
       : md`• It is not sent again. It doesn't lock ${target}.`,
@@ -437,18 +438,18 @@ const mostNoted = 5;
 
 /**
  * Renders one card for several requests. It has a line for each, in the order in which they joined,
- * and a menu that opens one with its details and buttons. `told` has the requests of each requester
- * whose result the card tells, too.
+ * and a menu that opens one with its details and buttons. `results` has the requests of each
+ * requester whose result the card tells, too.
  */
 export function renderSharedCard(
   members: readonly Member[],
-  told: readonly (readonly Member[])[] = [],
+  results: readonly (readonly Member[])[] = [],
 ): Message {
   const title = (hasLines: boolean) =>
-    told.length > 0
-      ? lines(...told.map((theirs) => sumUp(theirs, hasLines)))
+    results.length > 0
+      ? lines(...results.map((result) => sumUp(result, hasLines)))
       : md`*${members.length} requests*: ${countsOf(members)}`;
-  const notes = noteLines(told.flat());
+  const notes = noteLines(results.flat());
   const choices = members.map(({ request, command, note }): [string, string] => [
     `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
     JSON.stringify({ request: request.record.id }),
@@ -485,18 +486,18 @@ export function renderSharedResult(
     const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
     return renderResult(only.request, only.command, only.note, { above, commands });
   }
-  const told = results.flatMap((theirs) => {
-    const notDone = theirs.filter(({ request }) => request.state !== "done");
+  const sums = results.flatMap((result) => {
+    const notDone = result.filter(({ request }) => request.state !== "done");
     return [
-      sumUp(theirs),
+      sumUp(result),
       ...(notDone.length > 0 ? [md`Not done: ${namesOf(notDone, mostNamed)}.`] : []),
     ];
   });
   return card({
-    title: lines(...told),
+    title: lines(...sums),
     push: lines(
-      ...results.map((theirs) =>
-        results.length === 1 ? sumUp(theirs) : withRequesterName(theirs),
+      ...results.map((result) =>
+        results.length === 1 ? sumUp(result) : withRequesterName(result),
       ),
     ),
     meta: noteLines(all),
@@ -507,31 +508,31 @@ export function renderSharedResult(
  * Puts the name of the requester before the sum, because a push notification doesn't show mentions:
  * "olivia: ✅ All 12 are done."
  */
-const withRequesterName = (theirs: readonly Member[]): Markdown =>
-  md`${theirs[0]?.request.record.requester.name ?? ""}: ${sumUp(theirs)}`;
+const withRequesterName = (members: readonly Member[]): Markdown =>
+  md`${members[0]?.request.record.requester.name ?? ""}: ${sumUp(members)}`;
 
 /**
  * Sums up the requests of one requester: "✅ @olivia All 12 are done." With `hasLines`, a single
  * outcome isn't repeated, because its line on the card says it. A failed attestation isn't in that
  * line, so it is always said.
  */
-function sumUp(theirs: readonly Member[], hasLines = false): Markdown {
-  const [first] = theirs;
+function sumUp(members: readonly Member[], hasLines = false): Markdown {
+  const [first] = members;
   if (!first) return md``;
   const who = mention(first.request.record.requester.id);
-  const done = theirs.filter(({ request }) => request.state === "done").length;
+  const done = members.filter(({ request }) => request.state === "done").length;
   const isFailing = ({ note }: Member) => note?.but !== undefined;
-  const failing = theirs.filter(isFailing).length;
+  const failing = members.filter(isFailing).length;
   const worst =
-    theirs.find(({ request }) => request.state !== "done") ?? theirs.find(isFailing) ?? first;
+    members.find(({ request }) => request.state !== "done") ?? members.find(isFailing) ?? first;
   const { sign: symbol, text } = outcomeOf(worst.request, worst.command, worst.note);
-  if (theirs.length === 1)
-    return md`${symbol} ${who} ${hasLines && !isFailing(worst) ? namesOf(theirs, 1) : text}`;
-  if (failing > 0 && done === theirs.length)
+  if (members.length === 1)
+    return md`${symbol} ${who} ${hasLines && !isFailing(worst) ? namesOf(members, 1) : text}`;
+  if (failing > 0 && done === members.length)
     return md`${symbol} ${who} All ${done} are done, but ${failing} of them ${failing === 1 ? "fails" : "fail"} attestation.`;
-  if (done === theirs.length) return md`${symbol} ${who} All ${done} are done.`;
-  if (done === 0) return md`${symbol} ${who} None of ${theirs.length} is done.`;
-  return md`${symbol} ${who} ${done} of ${theirs.length} done, ${theirs.length - done} not.`;
+  if (done === members.length) return md`${symbol} ${who} All ${done} are done.`;
+  if (done === 0) return md`${symbol} ${who} None of ${members.length} is done.`;
+  return md`${symbol} ${who} ${done} of ${members.length} done, ${members.length - done} not.`;
 }
 
 /** A line of a shared card: what is said of the request, and who made it. */
@@ -574,12 +575,12 @@ function lineOf({ request, command, note }: Member): MemberLine {
   const who = md`(${record.requester.name})`;
   const { sign: symbol, text } = outcomeOf(request, command, note);
   if (cardViewOf(request) === "ended") return { text: md`${symbol} ${text}`, who };
-  const what = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
+  const deed = md`${symbol} *${command.say.verb}* ${targetName(record.target)}`;
   if (boardOf(request.delivered) === undefined && state === "unknown")
-    return { text: md`${what}: outcome unknown, see its own message`, who };
+    return { text: md`${deed}: outcome unknown, see its own message`, who };
   const since = when(sentAtOf(request), "{time}");
   const why = stage.state === "authorized" && stage.why ? md`: ${stage.why}` : md``;
-  return { text: md`${what}: ${stateWords(state)} since ${since}${why}`, who };
+  return { text: md`${deed}: ${stateWords(state)} since ${since}${why}`, who };
 }
 
 /** Returns the notes. A note that is the same for several requests is said once. */

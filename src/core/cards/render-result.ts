@@ -248,12 +248,12 @@ function wordsOfCommand({ record, stage }: RequestIn<"done">, command: ChangeCom
   // The target is of the kind that the command expects.
   const own: {
     tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
-    told?(what: Markdown, before: unknown, after: unknown, args: Args): Markdown | undefined;
+    told?(target: Markdown, before: unknown, after: unknown, args: Args): Markdown | undefined;
   } = command;
-  const what = name(calledName(record.target));
+  const target = name(calledName(record.target));
   return {
     added: own.tell?.(before, after, read.args, answer),
-    changed: own.told?.(what, before, after, read.args),
+    changed: own.told?.(target, before, after, read.args),
   };
 }
 
@@ -349,7 +349,9 @@ export function refusedInError({
 }): ReadonlySet<string> {
   if (!statusFacts(vm.status).isAlarming) return new Set();
   const newest = new Map(last.toReversed().map((request) => [request.record.command, request]));
-  return new Set([...newest].flatMap(([command, one]) => (isRefusedInError(one) ? [command] : [])));
+  return new Set(
+    [...newest].flatMap(([command, request]) => (isRefusedInError(request) ? [command] : [])),
+  );
 }
 
 export function insteadInError(commands: readonly Command[]): string {

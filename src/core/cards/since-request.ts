@@ -120,11 +120,11 @@ export function changeWords(
 ): Markdown | undefined {
   const { origin, requester, target, breakGlass } = record;
   if (origin.kind === "safety" || callOf(stage) === undefined) return undefined;
-  const what = target.id === it ? md`it` : name(calledName(target));
+  const targetWords = target.id === it ? md`it` : name(calledName(target));
   const emergency = breakGlass ? " (🚨 break-glass)" : "";
   const { done } = command.say;
-  const deed = md`${lowerFirst(done)} ${what}${detailOf(record, command)}`;
-  const noun = md`${requester.name}'s ${nounOf(command)} of ${what}${emergency}`;
+  const deed = md`${lowerFirst(done)} ${targetWords}${detailOf(record, command)}`;
+  const noun = md`${requester.name}'s ${nounOf(command)} of ${targetWords}${emergency}`;
   switch (stage.state) {
     case "done":
       if (stage.already) return undefined;

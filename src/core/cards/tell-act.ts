@@ -115,11 +115,11 @@ export function tellRollout(rollout: ToldRollout, command: ChangeCommand | undef
     ...(unbegun > 0 ? [`${unbegun} ${isOver ? "never began" : "not begun yet"}`] : []),
   ];
   const isWell = counts.length === 1 && requests.every(({ state }) => state === "done");
-  const what = command?.say.doing.toLowerCase() ?? rollout.command;
+  const deed = command?.say.doing.toLowerCase() ?? rollout.command;
   const names = [...requests.map(({ record }) => record.target.name), ...unbegunNames];
   const sign = rolloutSign(rollout.state, { isOver, isWell });
   const rolls = isOver ? "rolled" : "is rolling";
-  return md`${sign} *${requester.name}* ${rolls} out ${what} ${listed(names, 3)}: ${counts.join(", ")}.`;
+  return md`${sign} *${requester.name}* ${rolls} out ${deed} ${listed(names, 3)}: ${counts.join(", ")}.`;
 }
 
 /** A request that is no longer kept, by its records, oldest first. */
@@ -128,6 +128,6 @@ export function tellGone(id: string, entries: readonly AuditEntry[]): Markdown {
   const { command, target, move } = (moved ?? entries[0])?.record ?? {};
   const called = typeof target === "object" && target !== null && "name" in target;
   const on = called ? md` of ${name(target.name)}` : "";
-  const is = move === undefined ? "" : md`: ${stateWords(recordedText(move))}`;
-  return md`• ${recordedText(command) || "A request"}${on} (${name(id)})${is}. It is no longer kept.`;
+  const stateText = move === undefined ? "" : md`: ${stateWords(recordedText(move))}`;
+  return md`• ${recordedText(command) || "A request"}${on} (${name(id)})${stateText}. It is no longer kept.`;
 }

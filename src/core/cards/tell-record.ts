@@ -58,8 +58,8 @@ function targetsOf(record: AuditRecord, called: Called): Markdown | undefined {
 /** The freeze that a thaw ended. Earlier releases didn't record it. */
 function endedFreeze(ended: unknown, called: Called): Markdown {
   if (typeof ended !== "object" || ended === null) return md``;
-  const { by, why }: { by?: unknown; why?: unknown } = ended;
-  return md`, which ended the freeze by *${called.person(recordedText(by))}*${quoted(recordedText(why))}`;
+  const { by: personId, why }: { by?: unknown; why?: unknown } = ended;
+  return md`, which ended the freeze by *${called.person(recordedText(personId))}*${quoted(recordedText(why))}`;
 }
 
 const quoted = (why: string): Markdown => (why ? md`: “${why.replace(/\.$/, "")}”` : md``);
@@ -71,40 +71,40 @@ const quoted = (why: string): Markdown => (why ? md`: “${why.replace(/\.$/, ""
 export function tellRecord(record: AuditRecord, called: Called): Markdown {
   const text = (field: string) => recordedText(record[field]);
   const who = text("who") || text("requester");
-  const by = md`*${who ? called.person(who) : "Gatehouse"}*`;
+  const actor = md`*${who ? called.person(who) : "Gatehouse"}*`;
   const why = text("why");
   const on = targetsOf(record, called);
   const onIt = (word: string) => (on ? md` ${word} ${on}` : md``);
   const command = text("command") || "a command";
   switch (record["what"]) {
     case "freeze":
-      return withFullStop(md`🧊 ${by} froze all changes${quoted(why)}`);
+      return withFullStop(md`🧊 ${actor} froze all changes${quoted(why)}`);
     case "thaw":
       return withFullStop(
-        md`🧊 ${by} allowed changes again${endedFreeze(record["ended"], called)}`,
+        md`🧊 ${actor} allowed changes again${endedFreeze(record["ended"], called)}`,
       );
     case "refusal":
-      return md`⛔ ${by} was refused ${name(command)}${onIt("of")}${text("rule") ? ` (rule: ${text("rule")})` : ""}.`;
+      return md`⛔ ${actor} was refused ${name(command)}${onIt("of")}${text("rule") ? ` (rule: ${text("rule")})` : ""}.`;
     case "vote-refused":
-      return md`⛔ The vote of ${by} didn't count${why ? ` (${why})` : ""}.`;
+      return md`⛔ The vote of ${actor} didn't count${why ? ` (${why})` : ""}.`;
     case "policy": {
       const changes = Array.isArray(record["changes"]) ? record["changes"].map(recordedText) : [];
-      const what = changes.length > 0 ? `: ${changes.join("; ")}` : "";
-      return withFullStop(md`📜 The rules changed (${text("from")} → ${text("to")})${what}`);
+      const changesText = changes.length > 0 ? `: ${changes.join("; ")}` : "";
+      return withFullStop(md`📜 The rules changed (${text("from")} → ${text("to")})${changesText}`);
     }
     case "audit-read":
-      return md`👀 ${by} read the audit trail${text("about") ? md` about ${name(text("about"))}` : ""}.`;
+      return md`👀 ${actor} read the audit trail${text("about") ? md` about ${name(text("about"))}` : ""}.`;
     case "audit-export":
-      return md`👀 ${by} took the audit trail as a file.`;
+      return md`👀 ${actor} took the audit trail as a file.`;
     case "audit-excerpt":
-      return md`👀 ${by} took a night as a file.`;
+      return md`👀 ${actor} took a night as a file.`;
     case "audit-erased": {
       const { erased } = record;
       const many = counted(Array.isArray(erased) ? erased.length : 0, "audit record");
-      return withFullStop(md`⚠️ ${by} erased ${many}${quoted(why)}`);
+      return withFullStop(md`⚠️ ${actor} erased ${many}${quoted(why)}`);
     }
     case "review-signed":
-      return withFullStop(md`✅ ${by} signed the review${quoted(why)}`);
+      return withFullStop(md`✅ ${actor} signed the review${quoted(why)}`);
     case "alarm":
       return withFullStop(md`🚨 ${why || "An alarm"}`);
     case "late-effect":
@@ -120,11 +120,11 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
       return md`${statusSign(text("move"))} ${on ?? "A VM"} ${became}: no request to Gatehouse did that.`;
     }
     case "console":
-      return md`🖥️ ${by} opened a console${onIt("on")}.`;
+      return md`🖥️ ${actor} opened a console${onIt("on")}.`;
     case "console-opening":
-      return md`🖥️ ${by} asked the compute service for a console${onIt("on")}.`;
+      return md`🖥️ ${actor} asked the compute service for a console${onIt("on")}.`;
     case "console-unopened":
-      return md`🖥️ The compute service opened no console${onIt("on")} for ${by}.`;
+      return md`🖥️ The compute service opened no console${onIt("on")} for ${actor}.`;
     case "alert": {
       const firing = Number(record["firing"]);
       const [names, vms] = [listOf(record["alerts"]), listOf(record["on"])];
@@ -135,21 +135,21 @@ export function tellRecord(record: AuditRecord, called: Called): Markdown {
         : md`✅ The alerts ${from} ended.`;
     }
     case "remedy":
-      return tellRemedy(record, by, on);
+      return tellRemedy(record, actor, on);
     case "proposal":
       return text("move") === "expired"
-        ? md`⚪ Nobody ran ${name(command)}${onIt("of")} in time, which ${by} had proposed.`
-        : withFullStop(md`💡 ${by} proposed ${name(command)}${onIt("of")}${quoted(why)}`);
+        ? md`⚪ Nobody ran ${name(command)}${onIt("of")} in time, which ${actor} had proposed.`
+        : withFullStop(md`💡 ${actor} proposed ${name(command)}${onIt("of")}${quoted(why)}`);
     case "dismissal":
       return withFullStop(
-        md`⚪ ${by} dismissed the proposal of ${name(command)}${onIt("of")}${quoted(why)}`,
+        md`⚪ ${actor} dismissed the proposal of ${name(command)}${onIt("of")}${quoted(why)}`,
       );
     case "roll":
-      return md`• ${by} rolled out ${name(command)}${outcome(record)}.`;
+      return md`• ${actor} rolled out ${name(command)}${outcome(record)}.`;
     default: {
-      const what = text("what").replaceAll("-", " ") || "a record";
+      const kind = text("what").replaceAll("-", " ") || "a record";
       const reason = why || text("words") || text("line") || text("rule");
-      return withFullStop(md`• ${by}: ${what}${onIt("of")}${quoted(reason)}`);
+      return withFullStop(md`• ${actor}: ${kind}${onIt("of")}${quoted(reason)}`);
     }
   }
 }
@@ -161,7 +161,7 @@ const onVms = (vms: readonly string[]): Markdown =>
   vms.length > 0 ? md` on ${listed(vms, 3)}` : md``;
 
 /** Says whether the alerts of a VM ended after its change, as their source told. */
-function tellRemedy({ verdicts, command }: AuditRecord, by: Markdown, on: Markdown | undefined) {
+function tellRemedy({ verdicts, command }: AuditRecord, actor: Markdown, on: Markdown | undefined) {
   const all = typeof verdicts === "object" && verdicts !== null ? Object.entries(verdicts) : [];
   const names = (verdict: string) =>
     all.flatMap(([alert, judged]) => (judged === verdict ? [alert] : []));
@@ -170,7 +170,7 @@ function tellRemedy({ verdicts, command }: AuditRecord, by: Markdown, on: Markdo
     string[],
     string[],
   ];
-  const change = md`the ${name(command)} of ${on ?? "a VM"} by ${by}`;
+  const change = md`the ${name(command)} of ${on ?? "a VM"} by ${actor}`;
   const ended = md`${listed(helped, 3)} ended`;
   if (failed.length === 0 && helped.length === 0)
     return md`⚪ ${listed(early, 3)} had ended before ${change}.`;

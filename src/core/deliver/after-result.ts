@@ -131,12 +131,12 @@ export function createAttestationNote(options: {
       const known = await options.failure?.(target.id);
       const before = known && known.since < changedAt ? { ...known, changedAt } : undefined;
       const appraisal = await appraisalAfter(request, command, { appraiser, policy });
-      const found = appraisal && afterChange(appraisal, before);
-      if (!found?.but) return found;
+      const note = appraisal && afterChange(appraisal, before);
+      if (!note?.but) return note;
       const called = mentions(operatorsOf(target, policy));
-      if (called === "") return found;
-      const line = md`${found.line} ${new Markdown(called)}, check whether this was meant.`;
-      return { ...found, line };
+      if (called === "") return note;
+      const line = md`${note.line} ${new Markdown(called)}, check whether this was meant.`;
+      return { ...note, line };
     } catch (error) {
       const check = commandWithRole(options.commands, "shows-evidence");
       const way = check ? md` ${name(`/${check.name}`)} checks it.` : "";

@@ -28,14 +28,14 @@ export async function busyChannels(store: Journal): Promise<string[]> {
 }
 
 /** Names a freeze within a sentence: by whom, and why. */
-export function freezeName({ by, reason }: { by: string; reason: string }): Markdown {
-  return md`the freeze by ${by}${reason && ` (${reason})`}`;
+export function freezeName({ by: frozenBy, reason }: { by: string; reason: string }): Markdown {
+  return md`the freeze by ${frozenBy}${reason && ` (${reason})`}`;
 }
 
 /** Renders the news that a freeze has ended, for channels where people wait for something. */
-export function thawNews(by: string, ended: { by: string; reason: string }): Message {
+export function thawNews(thawedBy: string, ended: { by: string; reason: string }): Message {
   return sentence(
-    md`Changes are allowed again: ${by} ended ${freezeName(ended)}. Requests that it canceled have *Request again* on their messages.`,
+    md`Changes are allowed again: ${thawedBy} ended ${freezeName(ended)}. Requests that it canceled have *Request again* on their messages.`,
   );
 }
 
@@ -44,13 +44,13 @@ export function thawNews(by: string, ended: { by: string; reason: string }): Mes
  * that ends the freeze, if there is one, and `who` names those who may.
  */
 export function freezeNews(
-  { by, reason }: { by: string; reason: string },
+  { by: frozenBy, reason }: { by: string; reason: string },
   endCommand: Pick<Command, "name"> | undefined,
   who: string,
 ): Message {
   const ends = endCommand && name(`/${endCommand.name}`);
   const way = who === "" ? md`${ends} ends it.` : md`${who} can allow changes again with ${ends}.`;
   return sentence(
-    md`${withFullStop(md`🧊 ${by} froze all changes${reason ? md`: ${reason}` : ""}`)} What was not sent yet won't run; reads still work.${ends ? md` ${way}` : ""}`,
+    md`${withFullStop(md`🧊 ${frozenBy} froze all changes${reason ? md`: ${reason}` : ""}`)} What was not sent yet won't run; reads still work.${ends ? md` ${way}` : ""}`,
   );
 }

@@ -119,11 +119,11 @@ export function createLookUp(options: {
         log.warn("slack.look-up-refused", { [kind]: id, error: answer.error });
         return unreadable.has(answer.error) ? undefined : "unsure";
       }
-      const found = listAt(answer.data, "messages").find(isSought);
-      if (found !== undefined) {
-        const covers = textAt(found, "metadata", "event_payload", "covers");
+      const message = listAt(answer.data, "messages").find(isSought);
+      if (message !== undefined) {
+        const covers = textAt(message, "metadata", "event_payload", "covers");
         return {
-          ts: textAt(found, "ts"),
+          ts: textAt(message, "ts"),
           covers: covers.split(" ").filter((covered) => covered !== ""),
         };
       }

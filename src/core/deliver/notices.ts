@@ -53,7 +53,10 @@ export const noticeRecord = defineRecord<Notice | NoticeOfFacts>({
  * are over. Pass `ts` when it was posted already. Resolves when it is stored: with true, or with
  * false when it was announced before.
  */
-export type Announce = (notice: Notice, is?: { ts?: string; inMs?: number }) => Promise<boolean>;
+export type Announce = (
+  notice: Notice,
+  posting?: { ts?: string; inMs?: number },
+) => Promise<boolean>;
 
 /** Takes back or hastens notices that are announced and not posted yet. */
 export interface OwedNotices {
@@ -141,8 +144,8 @@ export function createNotices(options: {
       place: notice,
       render: async () =>
         answers.reduce(
-          (said, [named, words]) =>
-            answered(said, named, new Markdown(words), fields[`asks:${named}`]) ?? said,
+          (message, [named, words]) =>
+            answered(message, named, new Markdown(words), fields[`asks:${named}`]) ?? message,
           "facts" in notice ? await render(notice.facts) : notice.message,
         ),
       // Only a posted notice is edited. The number of answers identifies what it shows, because

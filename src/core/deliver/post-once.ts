@@ -249,11 +249,11 @@ export function createPostOnce(options: {
     if (channel === undefined && isUnclear) return retryMs;
     const place = { ...at, channelId: channel ?? at.channelId };
     if (isUnclear) {
-      const found = await lookUp(subject, key, place);
-      if (found === "unsure") return retryMs;
+      const earlierPost = await lookUp(subject, key, place);
+      if (earlierPost === "unsure") return retryMs;
       // The version that it shows isn't stored, because it may have changed since the post.
-      if (found) {
-        await settle(found.ts, place.channelId, {}, found.covers);
+      if (earlierPost) {
+        await settle(earlierPost.ts, place.channelId, {}, earlierPost.covers);
         return readAgain;
       }
     }

@@ -121,9 +121,9 @@ export function requestSource(options: {
     const request = parseStored(id, fields);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
-    const { said } = request.delivered;
+    const { said: marks } = request.delivered;
     const recorded = recordedMark(request);
-    const before = said["afterwards"];
+    const before = marks["afterwards"];
     // A release before this one noted every end without a decider as "1".
     const isKnown =
       before === recorded || (request.state === "not-applied" && before !== undefined);
@@ -133,8 +133,8 @@ export function requestSource(options: {
       await redrawAround(request);
       await outbox.remember(id, { "said:afterwards": recorded });
     }
-    if (request.state === "unknown" && said["unknown"] === undefined) await redrawAround(request);
-    if (request.state === "draft" && isSaid(said["card"]) && isOnlyForRequester(request)) {
+    if (request.state === "unknown" && marks["unknown"] === undefined) await redrawAround(request);
+    if (request.state === "draft" && isSaid(marks["card"]) && isOnlyForRequester(request)) {
       await cancelUnapprovable(request);
       return prepareRequest(id, await outbox.get(id));
     }
@@ -154,7 +154,7 @@ export function requestSource(options: {
     const isStranded = isToBegin && !(await options.hasWorker());
     const messages = isSaidElsewhere ? [] : messagesDue(request, command, { since, isStranded });
     const isTold = messages.every(({ mark }) => isSaid(mark));
-    if (isTold && isToldElsewhere(request) && said["told-elsewhere"] === undefined) {
+    if (isTold && isToldElsewhere(request) && marks["told-elsewhere"] === undefined) {
       await options.tellElsewhere(request, command);
       await outbox.remember(id, { "said:told-elsewhere": "1" });
     }
@@ -205,7 +205,7 @@ export function requestSource(options: {
     { since, isStranded }: { since: SinceRequest; isStranded: boolean },
   ): Owed[] {
     const { delivered, record, state, final } = request;
-    const { said } = delivered;
+    const { said: marks } = delivered;
     const isElsewhere = isDecidedElsewhere(request);
     const spot = spotOfRequest(request);
     const here = (post: Post) => oweWhereRequested(request, post, spot);
@@ -225,7 +225,7 @@ export function requestSource(options: {
     // Whether the card also holds the result. A posted card does if both have the same ts. One that
     // isn't posted yet, or is posted anew, does unless the result was posted already.
     const isResultIn = (card: string, result: string) =>
-      isSaid(said[card]) ? said[card] === said[result] : !isSaid(said[result]);
+      isSaid(marks[card]) ? marks[card] === marks[result] : !isSaid(marks[result]);
     const card: Post = {
       key: "card",
       async render() {
@@ -253,7 +253,7 @@ export function requestSource(options: {
         onStale: () => tellDeciders(request, command),
       },
       urgency,
-      covers: final && !isSaid(said["result"]) ? ["result"] : [],
+      covers: final && !isSaid(marks["result"]) ? ["result"] : [],
       onSaid: final && !isElsewhere ? onTold : undefined,
       join: mayShare(request, command) ? () => joinSharedCard(request, spot) : undefined,
     };
@@ -311,7 +311,7 @@ export function requestSource(options: {
         tellsEnd: final && delivered.formerAsked === undefined,
       },
       urgency,
-      covers: final && !isSaid(said["answer"]) ? ["answer"] : [],
+      covers: final && !isSaid(marks["answer"]) ? ["answer"] : [],
       onSaid: final ? onTold : undefined,
     };
     const answer: Post = {
@@ -383,9 +383,9 @@ export function requestSource(options: {
    */
   function oweWhereRequested(request: StoredRequest, { shows, ...post }: Post, spot: Spot): Owed {
     const { delivered, record } = request;
-    const { closedBy, said } = delivered;
+    const { closedBy, said: marks } = delivered;
     const onClosed = (error: string) => moveToDirectMessages(request, error);
-    const base = { ...post, mark: said[post.key], onClosed };
+    const base = { ...post, mark: marks[post.key], onClosed };
     if (closedBy === undefined) return { ...base, place: spot, shows };
     // A direct message is posted once and never edited. The result follows as another message.
     return { ...base, place: { channelId: record.requester.id } };
@@ -506,8 +506,8 @@ function isLinked(request: StoredRequest): boolean {
 function recordedMark({ state, stage }: StoredRequest): string {
   if (state === "not-applied") return state;
   const { snapshotId, claimed } = callOf(stage)?.answer ?? {};
-  const found = snapshotId ?? (claimed && `claimed ${claimed.id}`) ?? "1";
-  return deciderOf(stage) ? found : "1";
+  const outcome = snapshotId ?? (claimed && `claimed ${claimed.id}`) ?? "1";
+  return deciderOf(stage) ? outcome : "1";
 }
 
 /**

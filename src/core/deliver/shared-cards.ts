@@ -33,10 +33,10 @@ export function sharedCardSource(
     const members = (await store.getMany(shared.memberIds)).flatMap(memberOf);
     const staying = members.filter(({ request }) => boardOf(request.delivered) === id);
     if (shared.isClosed) {
-      const told = resultsOf(staying, delivered.said).filter(({ key }) =>
+      const postedResults = resultsOf(staying, delivered.said).filter(({ key }) =>
         isSaid(delivered.said[key]),
       );
-      const stays = new Set(told.flatMap(({ theirs }) => theirs));
+      const stays = new Set(postedResults.flatMap(({ theirs: group }) => group));
       for (const member of staying)
         if (!stays.has(member)) await sharedCards.leave(idOf(member), id, store.outbox);
       return { createdAt, revision, messages: [] };
@@ -69,14 +69,14 @@ export function sharedCardSource(
    * the notes that were added last.
    */
   function createTelling(members: readonly Member[]) {
-    let told = members;
+    let toldMembers = members;
     return {
       async addNotes(groups: readonly (readonly Member[])[]): Promise<Member[][]> {
         const noted = await Promise.all(groups.map(addNotes));
-        told = noted.flat();
+        toldMembers = noted.flat();
         return noted;
       },
-      onSaid: (channelId: string) => options.onTold(told, channelId),
+      onSaid: (channelId: string) => options.onTold(toldMembers, channelId),
     };
   }
 
@@ -92,8 +92,8 @@ export function sharedCardSource(
     now: number,
   ): Pick<Owes, "messages" | "waitMs"> {
     const { place, delivered } = shared;
-    const { card: standsAt, said } = delivered;
-    const results = resultsOf(staying, said);
+    const { card: standsAt, said: marks } = delivered;
+    const results = resultsOf(staying, marks);
     const haveAllEnded = staying.length > 0 && staying.every(({ request }) => request.final);
     const onClosed = async () => ((await sharedCards.close(shared.id)) ? 1 : undefined);
     const shown = renderSharedCard(members);
@@ -105,30 +105,33 @@ export function sharedCardSource(
     };
     const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
     const threadTs = place.threadTs ?? standsAt?.ts;
-    const whole = createTelling(results.flatMap(({ theirs }) => theirs));
+    const whole = createTelling(results.flatMap(({ theirs: group }) => group));
     const card: Owed = {
       key: "card",
-      mark: said["card"],
+      mark: marks["card"],
       place,
       render: async () =>
-        haveAllEnded && !isSaid(said["card"])
-          ? renderSharedCard(members, await whole.addNotes(results.map(({ theirs }) => theirs)))
+        haveAllEnded && !isSaid(marks["card"])
+          ? renderSharedCard(
+              members,
+              await whole.addNotes(results.map(({ theirs: group }) => group)),
+            )
           : shown,
       shows: { ...shows, tellsEnd: haveAllEnded && delivered.formerCard === undefined },
       // The card replaces many cards, so it goes before single ones.
       urgency: "result",
       covers: haveAllEnded ? results.map(({ key }) => key) : [],
-      tells: haveAllEnded ? results.flatMap(({ theirs }) => theirs.map(idOf)) : [],
+      tells: haveAllEnded ? results.flatMap(({ theirs: group }) => group.map(idOf)) : [],
       onSaid: haveAllEnded ? whole.onSaid : undefined,
       onClosed,
       isFragile: true,
     };
-    const told = groupIntoReplies(results, said).map(([first, ...others]): Owed => {
-      const all = [first, ...others].map(({ theirs }) => theirs);
+    const replies = groupIntoReplies(results, marks).map(([first, ...others]): Owed => {
+      const all = [first, ...others].map(({ theirs: group }) => group);
       const telling = createTelling(all.flat());
       return {
         key: first.key,
-        mark: said[first.key],
+        mark: marks[first.key],
         place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
         render: async (at) =>
           renderSharedResult(await telling.addNotes(all), {
@@ -141,7 +144,7 @@ export function sharedCardSource(
         onClosed,
       };
     });
-    return { messages: [card, ...told], waitMs };
+    return { messages: [card, ...replies], waitMs };
   }
 
   async function addNotes(members: readonly Member[]): Promise<Member[]> {
@@ -175,9 +178,10 @@ interface Result {
  */
 function groupIntoReplies(
   results: readonly Result[],
-  said: Readonly<Record<string, string>>,
+  marks: Readonly<Record<string, string>>,
 ): [Result, ...Result[]][] {
-  const isWaiting = ({ key, theirs }: Result) => (said[key] ?? "") === "" && theirs.length > 1;
+  const isWaiting = ({ key, theirs: group }: Result) =>
+    (marks[key] ?? "") === "" && group.length > 1;
   const waiting = results.filter(isWaiting);
   return results.flatMap((result): [Result, ...Result[]][] => {
     if (!isWaiting(result)) return [[result]];
@@ -190,19 +194,19 @@ function groupIntoReplies(
  * requests for each requester whose requests have all ended. The key of a result holds the number
  * of its last request, so that all processes find the same key.
  */
-function resultsOf(staying: readonly Member[], said: Readonly<Record<string, string>>): Result[] {
+function resultsOf(staying: readonly Member[], marks: Readonly<Record<string, string>>): Result[] {
   const byRequester = Map.groupBy(staying, ({ request }) => request.record.requester.id);
   return [...byRequester].flatMap(([requesterId, all]) => {
     const results: Result[] = [];
-    let theirs: Member[] = [];
+    let group: Member[] = [];
     for (const [n, member] of all.entries()) {
-      theirs.push(member);
+      group.push(member);
       const key = `ended:${requesterId}:${n + 1}`;
-      const isBegun = (said[key] ?? "") !== "";
+      const isBegun = (marks[key] ?? "") !== "";
       const isLast = n === all.length - 1;
       if (isBegun || (isLast && all.every(({ request }) => request.final))) {
-        results.push({ key, theirs });
-        theirs = [];
+        results.push({ key, theirs: group });
+        group = [];
       }
     }
     return results;

@@ -70,12 +70,12 @@ export function ofSeenVms(entries: readonly AuditEntry[], { vms, only }: Sight) 
  */
 export const vmEvents = (
   name: string,
-  what: string,
+  recordKind: string,
   kind: EventKind,
   isTrouble: (record: AuditEntry["record"]) => boolean,
 ): EventSource => ({
   name,
-  what: [what],
+  what: [recordKind],
   async read(entries, about) {
     const seen = await ofSeenVms(entries, about);
     return seen.map(({ id, at, record, vm }, n) => {

@@ -46,8 +46,14 @@ const mostRecords = 10_000;
 export function createEvents(options: EventsOptions) {
   const { redis, key, inventory, store, changes, personName, log } = options;
 
-  async function recordsSince(at: number, what: readonly string[]) {
-    const read = await readAudit({ redis, key, what, after: at - 1, most: mostRecords });
+  async function recordsSince(at: number, recordKinds: readonly string[]) {
+    const read = await readAudit({
+      redis,
+      key,
+      what: recordKinds,
+      after: at - 1,
+      most: mostRecords,
+    });
     return { entries: read.entries.toReversed(), isCut: read.isMore === true };
   }
 
@@ -55,7 +61,7 @@ export function createEvents(options: EventsOptions) {
     requestEvents({
       store,
       changes,
-      recordsSince: async (at, what) => (await recordsSince(at, what)).entries,
+      recordsSince: async (at, recordKinds) => (await recordsSince(at, recordKinds)).entries,
     }),
     switchEvents(personName),
     statusEvents,
@@ -70,7 +76,7 @@ export function createEvents(options: EventsOptions) {
     ): Promise<EventsSince> {
       // The sources of features come last, because they know more of the same event.
       const sources = [...own, ...options.sources()];
-      const kinds = [...new Set(sources.flatMap(({ what }) => what))];
+      const kinds = [...new Set(sources.flatMap(({ what: recordKinds }) => recordKinds))];
       const { entries, isCut } = await recordsSince(since, kinds);
       await inventory.upToDate();
       const sight = sightOf(inventory, scope, targets);
@@ -80,8 +86,10 @@ export function createEvents(options: EventsOptions) {
         only: sight.only,
       };
       const unread: string[] = [];
-      const read = sources.map(async ({ name, what, read: readSource }) => {
-        const ofKinds = entries.filter(({ record }) => what.includes(recordedText(record["what"])));
+      const read = sources.map(async ({ name, what: recordKinds, read: readSource }) => {
+        const ofKinds = entries.filter(({ record }) =>
+          recordKinds.includes(recordedText(record["what"])),
+        );
         try {
           return await readSource(ofKinds, about);
         } catch (error) {

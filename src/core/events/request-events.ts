@@ -65,7 +65,7 @@ export function requestEvents(on: {
   store: Pick<Journal, "getMany">;
   changes: readonly ChangeCommand[];
   /** The records of these kinds from a time on (ms), oldest first. */
-  recordsSince(at: number, what: readonly string[]): Promise<readonly AuditEntry[]>;
+  recordsSince(at: number, recordKinds: readonly string[]): Promise<readonly AuditEntry[]>;
 }): EventSource {
   const { store, changes, recordsSince } = on;
 

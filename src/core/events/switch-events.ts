@@ -14,7 +14,7 @@ export const switchEvents = (personName: (id: string) => Promise<string>): Event
       byOf(ended),
     ]);
     const person = await namesIn(people, personName);
-    const isThaw = ({ what }: { what?: unknown }) => what === "thaw";
+    const isThaw = ({ what: recordKind }: { what?: unknown }) => recordKind === "thaw";
     return entries.map(({ id, at, record }, n) => {
       const thaw = entries.slice(n).find((later) => isThaw(later.record));
       const text = tellRecord(record, { person, vm: (vm) => vm });

@@ -127,13 +127,13 @@ async function sightOfReader(reader: FactReader): Promise<Sees | undefined> {
 
 async function keepSeen<T>(
   all: readonly T[],
-  targetOf: (one: T) => SeenTarget | undefined,
+  targetOf: (entry: T) => SeenTarget | undefined,
   sees: Sees | undefined,
 ): Promise<readonly T[]> {
   if (!sees) return all;
   const isSeen = await Promise.all(
-    all.map(async (one) => {
-      const target = targetOf(one);
+    all.map(async (entry) => {
+      const target = targetOf(entry);
       return target === undefined || sees(target);
     }),
   );

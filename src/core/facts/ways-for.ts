@@ -26,7 +26,7 @@ export function waysFor(
   const offered = facts
     .flatMap(({ ways = [] }) => ways)
     .flatMap(({ command: dotted, button, isRecord = false }): ButtonSpec[] => {
-      const command = commands.find((one) => dottedName(one) === dotted);
+      const command = commands.find((candidate) => dottedName(candidate) === dotted);
       if (!command || !mayRun(command, command.class === "administer" ? [] : [target])) return [];
       if (isProtected({ command, targets: [target] }, policy)) return [];
       if (command.kind === "change" && isFrozen && !isRecord) return [];

@@ -20,7 +20,7 @@ export async function approvalProblem(
   /** The permit that policy gives now, for the target as it was read now. */
   permit: Permit,
   vms: readonly Vm[],
-  by: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
+  worker: Pick<WorkerContext, "policy" | "store" | "person" | "ourTeamId" | "log">,
 ): Promise<ClosedOrLater | undefined> {
   const { record, votes } = request;
   const { input, target, approval } = record;
@@ -30,47 +30,47 @@ export async function approvalProblem(
   if (needed.required > given) {
     // Approvals are judged by the name that the target had. If that name needed no more of them,
     // the target was renamed since, or has other VMs.
-    const before = approvalsFor({ command, targets: [target], input }, by);
+    const before = approvalsFor({ command, targets: [target], input }, worker);
     if (before.required <= given) {
       const why = `${target.name} now needs more approvals: ${needed.raised ?? needed.why}`;
       return { is: "closed", why, hint: "Request again." };
     }
   }
-  const asksForOthers = approval && !covers(needsOf(by.policy, approval), needed.votes);
+  const asksForOthers = approval && !covers(needsOf(worker.policy, approval), needed.votes);
   if (!approval || approval.required < needed.required || asksForOthers) {
-    await alarm(record.id, "authorized without the approvals it needs", by);
+    await alarm(record.id, "authorized without the approvals it needs", worker);
     return { is: "closed", why: "it lacks the approvals that policy requires" };
   }
   const digest = fingerprintOf(approvableOf(record, approval));
   if (digest !== approval.digest) {
-    await alarm(record.id, "differs from what was approved", by);
+    await alarm(record.id, "differs from what was approved", worker);
     return { is: "closed", why: "it is no longer what was approved" };
   }
   // The last vote and the authorization are one step: fewer or unrecorded votes are forged
   const everyone = new Set(votes.map(({ voterId }) => voterId));
-  const invented = await by.store.votesNotInTrail(request);
+  const invented = await worker.store.votesNotInTrail(request);
   if (countApprovals(votes, digest, everyone) < approval.required || invented.length > 0) {
-    await alarm(record.id, "authorized without votes that the audit trail knows of", by);
+    await alarm(record.id, "authorized without votes that the audit trail knows of", worker);
     return { is: "closed", why: "its approvals are not on record" };
   }
   const changed = childrenChanged(record, vms);
   const exactly = "Request again: approvals cover exactly what was shown.";
   if (changed) return { is: "closed", why: changed, hint: exactly };
-  const needs = needsOf(by.policy, approval);
+  const needs = needsOf(worker.policy, approval);
   const countNow = async (how?: { fresh: boolean }): Promise<number> => {
     const { id, teamId } = record.requester;
-    const { ourTeamId } = by;
-    const requester = await by.person(id, teamId, how);
-    const askerId = await findAsker(record, by.store);
-    const asker = askerId === undefined ? undefined : await by.person(askerId, teamId, how);
+    const { ourTeamId } = worker;
+    const requester = await worker.person(id, teamId, how);
+    const askerId = await findAsker(record, worker.store);
+    const asker = askerId === undefined ? undefined : await worker.person(askerId, teamId, how);
     const approvers: Person[] = [];
     for (const { voterId, vote } of votes) {
       if (vote !== "approve") continue;
-      const voter = await by.person(voterId, teamId, how);
+      const voter = await worker.person(voterId, teamId, how);
       if (!voteRefusal({ votes: needs, voter, ourTeamId, requester, asker, approvers }))
         approvers.push(voter);
     }
-    return countApprovals(votes, digest, new Set(approvers.map((one) => one.id)));
+    return countApprovals(votes, digest, new Set(approvers.map((approver) => approver.id)));
   };
   let counted: number;
   try {
@@ -90,10 +90,10 @@ export async function approvalProblem(
 async function alarm(
   request: string,
   why: string,
-  by: Pick<WorkerContext, "store" | "log">,
+  worker: Pick<WorkerContext, "store" | "log">,
 ): Promise<void> {
-  await by.store.note({ what: "alarm", request, why });
-  by.log.error("approval.forged", { request, why });
+  await worker.store.note({ what: "alarm", request, why });
+  worker.log.error("approval.forged", { request, why });
 }
 
 /** How the VMs of a project differ from those shown to approvers, in words. */

@@ -31,65 +31,66 @@ import { basisToUndo } from "../request/saved-by.ts";
 export async function gate(
   request: RequestIn<"authorized">,
   { command, args, effect }: Change,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
   const { record } = request;
-  const stopped = await policyStop(record, by);
+  const stopped = await policyStop(record, worker);
   if (stopped) return stopped;
   let person;
   try {
-    person = await by.person(record.requester.id, record.requester.teamId);
+    person = await worker.person(record.requester.id, record.requester.teamId);
   } catch {
     return { is: "later", why: unconfirmed };
   }
   let read: TargetReading;
   let target: Target | undefined;
   try {
-    const within = readWithin(by.policy.timing);
+    const within = readWithin(worker.policy.timing);
     [read, target] = await Promise.all([
-      readTarget(record.target, by, within),
-      asNamedNow(record.target, by, within),
+      readTarget(record.target, worker, within),
+      asNamedNow(record.target, worker, within),
     ]);
   } catch (error) {
     const decision = whenUnreadable(error);
     // It freezes only the second time in a row, because one failed handshake may be an accident.
     if (decision.why === untrusted && request.stage.why === untrusted) {
       const reason = `${certificate}: another server may be answering`;
-      await by.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
+      await worker.store.freeze({ by: "Gatehouse", cause: "certificate-untrusted", reason });
     }
     return decision;
   }
   const { seen, vms } = read;
   if (target === undefined && seen !== undefined) return { is: "later", why: noProject };
   target ??= record.target;
-  const elsewhere = teamChange(record.target, ownerOf(target).name, by.policy);
+  const elsewhere = teamChange(record.target, ownerOf(target).name, worker.policy);
   if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
   const hidden = hiddenVms(read);
   if (hidden !== undefined) return { is: "later", why: `${hidden}; nothing was sent` };
   const vmIds = vms.map(({ id }) => id);
   const { input, channelId } = record;
-  const asked = { command, input, channelId, basis: await basisOf(record, by.store) };
+  const asked = { command, input, channelId, basis: await basisOf(record, worker.store) };
   const about = { targets: [target], vms };
-  let answer = askAndPermit({ ...asked, person }, about, by);
+  let answer = askAndPermit({ ...asked, person }, about, worker);
   if (answer.refused) {
     try {
       // The gateway that took the request may know of a group's new member before this worker does
-      person = await by.person(record.requester.id, record.requester.teamId, { fresh: true });
+      person = await worker.person(record.requester.id, record.requester.teamId, { fresh: true });
     } catch {
       return { is: "later", why: unconfirmed };
     }
-    answer = askAndPermit({ ...asked, person }, about, by);
+    answer = askAndPermit({ ...asked, person }, about, worker);
     const { refused } = answer;
     if (refused) return { is: "closed", ...refusedInWords(refused, record, command) };
   }
-  const permit = await raisedByRead(answer.permit, read, request, by);
-  const unapproved = await approvalProblem(request, permit, vms, by);
+  const permit = await raisedByRead(answer.permit, read, request, worker);
+  const unapproved = await approvalProblem(request, permit, vms, worker);
   if (unapproved) return unapproved;
   if (command.on === "new-project") {
     // A project that the requester can't see isn't told of here. When its name is taken, the service
     // says so itself.
-    const scope = scopeOfPerson(by.policy, person, by.ourTeamId);
-    const known = seen && isList(seen) ? seen.filter((one) => scope?.sees(one) ?? true) : [];
+    const scope = scopeOfPerson(worker.policy, person, worker.ourTeamId);
+    const known =
+      seen && isList(seen) ? seen.filter((project) => scope?.sees(project) ?? true) : [];
     return refusedNow(effect.notNow?.(known)) ?? { is: "open", before: seen, vmIds };
   }
   if (seen === undefined) {
@@ -135,10 +136,10 @@ async function raisedByRead(
  */
 export async function policyStop(
   { policyVersion }: RequestRecord,
-  by: Pick<WorkerContext, "policyVersion" | "store">,
+  worker: Pick<WorkerContext, "policyVersion" | "store">,
 ): Promise<ClosedOrLater | undefined> {
-  if (policyVersion === by.policyVersion) return undefined;
-  if (await by.store.isPolicyInForce(by.policyVersion))
+  if (policyVersion === worker.policyVersion) return undefined;
+  if (await worker.store.isPolicyInForce(worker.policyVersion))
     return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
   return { is: "later", why: "it waits for a worker that has the new policy" };
 }
@@ -171,9 +172,9 @@ async function basisOf(
     if (isEmergency) return { kind: "safety", before: { target, input, basis: breakGlassBasis } };
     const next = await store.get(origin.request);
     if (!next) return usualBasis;
-    const { target: its, input: asked } = next.record;
+    const { target: nextTarget, input: asked } = next.record;
     const basis = await undoBasis(next.record, store);
-    return { kind: "safety", before: { target: its, input: asked, basis } };
+    return { kind: "safety", before: { target: nextTarget, input: asked, basis } };
   }
   return isEmergency ? breakGlassBasis : undoBasis({ origin }, store);
 }
@@ -206,9 +207,9 @@ function whenUnreadable(error: unknown): ClosedOrLater {
     const hint = "Nothing was sent. The team that runs Gatehouse must check COMPUTE_API_KEY.";
     return { is: "closed", why: keyRefused(error.status), hint };
   }
-  const said = error.serviceMessage ? `: ${error.serviceMessage}` : "";
+  const serviceWords = error.serviceMessage ? `: ${error.serviceMessage}` : "";
   if (error.kind === "refused" || error.kind === "conflict") {
-    return { is: "closed", why: `the compute service refused to show it${said}` };
+    return { is: "closed", why: `the compute service refused to show it${serviceWords}` };
   }
   if (error.kind === "not-found")
     return {
@@ -219,10 +220,10 @@ function whenUnreadable(error: unknown): ClosedOrLater {
   if (error.kind === "unexpected")
     return {
       is: "later",
-      why: `Gatehouse can't read the compute service's answer (${error.message})${said}; nothing was sent`,
+      why: `Gatehouse can't read the compute service's answer (${error.message})${serviceWords}; nothing was sent`,
     };
-  const what = unreachableWords(error);
-  return { is: "later", why: `the compute service ${what} right now; nothing was sent` };
+  const problem = unreachableWords(error);
+  return { is: "later", why: `the compute service ${problem} right now; nothing was sent` };
 }
 
 /** Says in words how the target changed since the request. */
@@ -236,9 +237,9 @@ export function targetChange(asked: Target, now: Seen): string | undefined {
   }
   for (const spec of ["cpu", "memory", "disk"] as const) {
     const was = asked.specs?.[spec];
-    const is = now.specs?.[spec];
-    if (was !== undefined && is !== undefined && was !== is)
-      return `${asked.name} changed since the request: ${spec} ${was} → ${is}`;
+    const specNow = now.specs?.[spec];
+    if (was !== undefined && specNow !== undefined && was !== specNow)
+      return `${asked.name} changed since the request: ${spec} ${was} → ${specNow}`;
   }
   return undefined;
 }
@@ -251,8 +252,8 @@ export function targetChange(asked: Target, now: Seen): string | undefined {
 export function teamChange(target: Target, name: string | undefined, policy: Policy) {
   const before = ownerOf(target);
   if (name === undefined || name === before.name) return undefined;
-  const [then, now] = [before, { id: before.id, name }].map((one) =>
-    teamsOf(policy, one).toSorted().join(" "),
+  const [then, now] = [before, { id: before.id, name }].map((owner) =>
+    teamsOf(policy, owner).toSorted().join(" "),
   );
   return then === now
     ? undefined

@@ -198,20 +198,20 @@ function printOf(seen: Seen | undefined): string {
   if (seen === undefined) return "gone";
   const list = isList(seen) ? seen : [seen];
   return JSON.stringify(
-    list.map((one) => [
-      one.id,
-      one.name,
-      one.status,
-      one.specs?.cpu,
-      one.specs?.memory,
-      one.specs?.disk,
+    list.map((target) => [
+      target.id,
+      target.name,
+      target.status,
+      target.specs?.cpu,
+      target.specs?.memory,
+      target.specs?.disk,
     ]),
   );
 }
 
 export function isUnsettled(seen: Seen | undefined): boolean {
   if (seen === undefined) return false;
-  return (isList(seen) ? seen : [seen]).some((one) => isTransitional(one.status));
+  return (isList(seen) ? seen : [seen]).some((target) => isTransitional(target.status));
 }
 
 export function toUnclear({ call, reads, setbacks }: PolledStage, why: string): StageIn<"unclear"> {

@@ -33,20 +33,20 @@ export function lateLookWork(
 
 async function lookLate(
   id: string,
-  by: WorkerContext,
+  worker: WorkerContext,
   tell: (request: StoredRequest, message: Message) => Promise<unknown>,
 ): Promise<void> {
-  const { store, policy } = by;
+  const { store, policy } = worker;
   const request = await store.get(id);
   if (request?.state !== "not-applied") return store.lates.remove(id);
-  const change = changeOf(request.record, by.commands);
-  if (!change || (await isExplained(request, by))) return store.lates.remove(id);
+  const change = changeOf(request.record, worker.commands);
+  if (!change || (await isExplained(request, worker))) return store.lates.remove(id);
   const ageMs = (await store.now()) - request.changedAt;
   const wholeMs = lateLookMs(policy.timing);
   // When Redis's clock was set back, everything that was put off is due at once, and a look that
   // comes too early sees nothing.
   if (ageMs < wholeMs) return store.lates.later(id, Math.min(wholeMs, wholeMs - ageMs));
-  const read = await readOrNothing(request, by);
+  const read = await readOrNothing(request, worker);
   if (!read) return store.lates.later(id, policy.timing.pollMostMs);
   const { seen } = read;
   const { call, reads } = request.stage;
@@ -59,7 +59,7 @@ async function lookLate(
     effect.wanted(seen, before, args) &&
     !effect.hides?.(seen, args) &&
     !effect.untouched?.(seen, before, args);
-  if (isApplied && !(await isExplained(request, by))) {
+  if (isApplied && !(await isExplained(request, worker))) {
     // This comes before the move. A notice has an ID, so it is told once, however often this
     // begins.
     await tell(request, renderLateEffect(request, seen));
@@ -91,9 +91,9 @@ async function isExplained(
 }
 
 /** Reads the target. Undefined where the compute service can't be read; nothing is decided then. */
-async function readOrNothing({ record }: StoredRequest, by: WorkerContext) {
+async function readOrNothing({ record }: StoredRequest, worker: WorkerContext) {
   try {
-    return await readTarget(record.target, by);
+    return await readTarget(record.target, worker);
   } catch (error) {
     if (!(error instanceof ComputeError)) throw error;
     return undefined;

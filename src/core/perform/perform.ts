@@ -44,31 +44,31 @@ export function stepWork(steps: Pending, contextNow: () => WorkerContext): Pendi
 }
 
 /** Advances a request by a step; idempotent, because every step is a compare-and-set. */
-export async function advance(id: string, by: WorkerContext): Promise<Next> {
-  const request = await by.store.get(id);
+export async function advance(id: string, worker: WorkerContext): Promise<Next> {
+  const request = await worker.store.get(id);
   if (!request || request.final) return ended;
   return during(workOnRequest(request.record), () =>
-    step(request, by).catch((error: unknown) => stepFailed(request, error, by)),
+    step(request, worker).catch((error: unknown) => stepFailed(request, error, worker)),
   );
 }
 
-async function step(request: StoredRequest, by: WorkerContext): Promise<Next> {
-  if (request.state === "authorized") return beginInTurn(request, by);
-  return request.state === "sending" ? checkSender(request, by) : ended;
+async function step(request: StoredRequest, worker: WorkerContext): Promise<Next> {
+  if (request.state === "authorized") return beginInTurn(request, worker);
+  return request.state === "sending" ? checkSender(request, worker) : ended;
 }
 
 /**
  * Takes the step of a request when its project has a free place, because a project whose calls hang
  * must not take every slot of the worker.
  */
-async function beginInTurn(request: Waiting, by: WorkerContext): Promise<Next> {
+async function beginInTurn(request: Waiting, worker: WorkerContext): Promise<Next> {
   const { projectId, id, name } = request.record.target;
-  const turn = by.shares.take(projectId || id || name, request.record.id);
-  return "waitMs" in turn ? waitFor(turn.waitMs) : begin(request, by).finally(turn.leave);
+  const turn = worker.shares.take(projectId || id || name, request.record.id);
+  return "waitMs" in turn ? waitFor(turn.waitMs) : begin(request, worker).finally(turn.leave);
 }
 
-async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
-  const { store } = by;
+async function begin(request: Waiting, worker: WorkerContext): Promise<Next> {
+  const { store } = worker;
   const [now, frozen, throttledMs] = await Promise.all([
     store.now(),
     store.freezeState(),
@@ -77,41 +77,41 @@ async function begin(request: Waiting, by: WorkerContext): Promise<Next> {
   const { record, stage } = request;
   const { notBefore = 0 } = stage;
   if (notBefore > now && !isBeforeSetBack(request.changedAt, now)) return waitFor(notBefore - now);
-  const change = changeOf(record, by.commands);
-  if (runsUntil(request, change, by) < now) {
+  const change = changeOf(record, worker.commands);
+  if (runsUntil(request, change, worker) < now) {
     const why = `it did not start in time${stage.why ? `: ${stage.why}` : ""}`;
     const hint = `${sentSentence(stage)} Request again if it is still wanted.`;
-    return endUnsent(request, { state: "expired", why, hint }, by);
+    return endUnsent(request, { state: "expired", why, hint }, worker);
   }
-  if (frozen) return stop(request, { is: "frozen", freeze: frozen }, by);
-  if (by.standstill() !== undefined)
-    return stop(request, { is: "later", why: noCurrentPolicy }, by);
-  if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), by);
+  if (frozen) return stop(request, { is: "frozen", freeze: frozen }, worker);
+  if (worker.standstill() !== undefined)
+    return stop(request, { is: "later", why: noCurrentPolicy }, worker);
+  if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), worker);
 
   if (!change) {
     const why = `this version of Gatehouse does not know ${record.command}`;
-    return endUnsent(request, { state: "cancelled", why }, by);
+    return endUnsent(request, { state: "cancelled", why }, worker);
   }
-  if (isOpenedByRequester(change.command)) return untilOpened(request, now, by);
-  await by.at?.("gate", record.id);
-  const decision = await gate(request, change, by);
-  await by.at?.("gated", record.id);
-  if (decision.is !== "open") return stop(request, decision, by);
-  const kept = await keepIfKept(request, change, decision.before, by);
-  if (kept) return stop(request, kept, by);
-  const safe = await withSafetySnapshot(request, change, by);
-  if (safe.is !== "safe") return stop(request, safe, by);
+  if (isOpenedByRequester(change.command)) return untilOpened(request, now, worker);
+  await worker.at?.("gate", record.id);
+  const decision = await gate(request, change, worker);
+  await worker.at?.("gated", record.id);
+  if (decision.is !== "open") return stop(request, decision, worker);
+  const kept = await keepIfKept(request, change, decision.before, worker);
+  if (kept) return stop(request, kept, worker);
+  const safe = await withSafetySnapshot(request, change, worker);
+  if (safe.is !== "safe") return stop(request, safe, worker);
   const hourly = hourlyOf(change.command, record);
-  const { limits } = by.policy;
+  const { limits } = worker.policy;
   if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
     const why = lowerFirst(limitWords(hourly, limits[hourly]));
     const hint = `${sentSentence(stage)} Request again later.`;
-    return stop(request, { is: "closed", why, hint }, by);
+    return stop(request, { is: "closed", why, hint }, worker);
   }
   return stop(
     request,
-    await claimAndSend(request, change, { ...decision, safety: safe.snapshot }, by),
-    by,
+    await claimAndSend(request, change, { ...decision, safety: safe.snapshot }, worker),
+    worker,
   );
 }
 
@@ -132,79 +132,79 @@ function runsUntil(
 }
 
 /** Ends or puts off a request that isn't sent now. */
-async function stop(request: Waiting, stopped: Stop | Next, by: WorkerContext): Promise<Next> {
+async function stop(request: Waiting, stopped: Stop | Next, worker: WorkerContext): Promise<Next> {
   const { stage } = request;
   switch (stopped.is) {
     case "already": {
       const why = "already in that state";
       const done = { state: "done", setbacks: stage.setbacks, reads: noReads } as const;
       const to = { ...done, after: stopped.seen, already: true } as const;
-      await by.store.move(request, { to, why });
+      await worker.store.move(request, { to, why });
       return ended;
     }
     case "closed": {
       const { why, hint, instead } = stopped;
-      const told = { ...(hint && { hint }), ...(instead && { instead }) };
-      return endUnsent(request, { state: "cancelled", why, ...told }, by);
+      const advice = { ...(hint && { hint }), ...(instead && { instead }) };
+      return endUnsent(request, { state: "cancelled", why, ...advice }, worker);
     }
     case "later": {
       // It is asked for often while a safety snapshot is taken, because a person waits for the
       // change that follows.
       const times = stopped.safetyRequest ? 1 : (stage.holds ?? 0);
-      return hold(request, stopped.why, backoff(times, by.policy.timing), by, stopped);
+      return hold(request, stopped.why, backoff(times, worker.policy.timing), worker, stopped);
     }
     case "frozen": {
       const { by: whom, reason } = stopped.freeze;
       const why = `all changes are frozen by ${whom}${reason ? `: ${reason}` : ""}`;
       const hint = `${sentSentence(stage)} Request again after the thaw.`;
-      return endUnsent(request, { state: "cancelled", why, hint, wasFrozen: true }, by);
+      return endUnsent(request, { state: "cancelled", why, hint, wasFrozen: true }, worker);
     }
     case "locked":
-      return waitBehind(request, stopped.holder, by);
+      return waitBehind(request, stopped.holder, worker);
     default:
       return stopped;
   }
 }
 
 /** Has a request wait until its requester opens it, or until it expires. No worker opens it. */
-async function untilOpened(request: Waiting, now: number, by: WorkerContext): Promise<Next> {
+async function untilOpened(request: Waiting, now: number, worker: WorkerContext): Promise<Next> {
   const { record, stage } = request;
-  const stopped = await policyStop(record, by);
-  if (stopped) return stop(request, stopped, by);
+  const stopped = await policyStop(record, worker);
+  if (stopped) return stop(request, stopped, worker);
   const why = "its requester has not opened it yet";
-  if (stage.why !== why) await by.store.move(request, { to: { ...stage, why }, why });
+  if (stage.why !== why) await worker.store.move(request, { to: { ...stage, why }, why });
   return waitFor(record.runsUntil - now + 1);
 }
 
 /** Waits while the owner may still be sending. Afterwards the outcome is unclear. */
-async function checkSender(request: RequestIn<"sending">, by: WorkerContext): Promise<Next> {
-  const { timing } = by.policy;
+async function checkSender(request: RequestIn<"sending">, worker: WorkerContext): Promise<Next> {
+  const { timing } = worker.policy;
   const { owner } = request;
   const claim = claimId(request);
-  if (owner === by.workerId && by.calling.has(claim)) return waitFor(timing.heartbeatMs);
+  if (owner === worker.workerId && worker.calling.has(claim)) return waitFor(timing.heartbeatMs);
   // This counts by the process's own clock, because Redis's clock may be set.
-  const since = by.sendingSince.get(claim) ?? performance.now();
-  by.sendingSince.set(claim, since);
+  const since = worker.sendingSince.get(claim) ?? performance.now();
+  worker.sendingSince.set(claim, since);
   const leftMs = timing.httpTimeoutMs + 2 * timing.claimWindowMs - (performance.now() - since);
-  const isGone = owner !== undefined && !(await by.isAlive(owner));
+  const isGone = owner !== undefined && !(await worker.isAlive(owner));
   if (!isGone && leftMs > 0) return waitFor(Math.min(timing.heartbeatMs, leftMs));
   const why = `the worker that sent it ${isGone ? "is gone" : "does not answer"}`;
   const { call, reads, setbacks } = request.stage;
-  const endedCall = { ...call, endedAt: await by.store.now() };
+  const endedCall = { ...call, endedAt: await worker.store.now() };
   const to = { state: "unclear", call: endedCall, reads, setbacks } as const;
-  const moved = await by.store.move(request, { to, why });
+  const moved = await worker.store.move(request, { to, why });
   if (moved.is === "changed") return waitFor(50);
-  await by.polls.pollSoon(pollKeyOf(request.record));
+  await worker.polls.pollSoon(pollKeyOf(request.record));
   return ended;
 }
 
-async function waitBehind(request: Waiting, holder: string, by: WorkerContext): Promise<Next> {
-  const { pollFirstMs } = by.policy.timing;
+async function waitBehind(request: Waiting, holder: string, worker: WorkerContext): Promise<Next> {
+  const { pollFirstMs } = worker.policy.timing;
   // Why it waited before no longer counts.
   const { waitsFor, why: _before, ...stage } = request.stage;
   const isSame = waitsFor?.request === holder;
-  const other = await by.store.get(holder);
-  const unknown = other?.state === "unknown" ? unknownOf(other, by) : undefined;
+  const other = await worker.store.get(holder);
+  const unknown = other?.state === "unknown" ? unknownOf(other, worker) : undefined;
   if (isSame && (unknown === undefined || waitsFor.unknown !== undefined))
     return waitFor(pollFirstMs);
   const facts = other && {
@@ -212,7 +212,7 @@ async function waitBehind(request: Waiting, holder: string, by: WorkerContext): 
     command: other.record.command,
     ...(unknown ? { unknown } : {}),
   };
-  await by.store.move(request, {
+  await worker.store.move(request, {
     to: { ...stage, waitsFor: { request: holder, ...facts } },
     ...(isSame ? {} : { why: `waits for ${holder}, which holds the target` }),
   });
@@ -220,8 +220,8 @@ async function waitBehind(request: Waiting, holder: string, by: WorkerContext): 
 }
 
 /** Says what its card asks of a person, for the cards of requests that wait for it. */
-function unknownOf({ record, stage }: RequestIn<"unknown">, by: WorkerContext) {
-  const command = by.commands.find(({ name }) => name === record.command);
+function unknownOf({ record, stage }: RequestIn<"unknown">, worker: WorkerContext) {
+  const command = worker.commands.find(({ name }) => name === record.command);
   return { noun: command ? nounOf(command) : "change", sentAt: stage.call.sentAt };
 }
 
@@ -230,13 +230,13 @@ async function hold(
   request: Waiting,
   why: string,
   ms: number,
-  by: WorkerContext,
+  worker: WorkerContext,
   { safetyRequest }: { safetyRequest?: string } = {},
 ): Promise<Next> {
   // It holds the target now, so it waits for no other request.
   const { waitsFor: _holder, ...stage } = request.stage;
   const holds = (stage.holds ?? 0) + 1;
-  await by.store.move(request, {
+  await worker.store.move(request, {
     to: { ...stage, ...(safetyRequest ? { safetyRequest } : {}), why, holds },
     ...(stage.why === why ? {} : { why }),
   });
@@ -269,11 +269,15 @@ export async function endUnsent(
 async function stepFailed(
   request: StoredRequest,
   error: unknown,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Next> {
   if (redisTrouble(error) !== undefined) throw error;
-  by.log.error("request.step-failed", { request: request.record.id, state: request.state, error });
-  const fresh = await by.store.get(request.record.id);
+  worker.log.error("request.step-failed", {
+    request: request.record.id,
+    state: request.state,
+    error,
+  });
+  const fresh = await worker.store.get(request.record.id);
   if (!fresh || fresh.final) return ended;
   // Only these two have steps
   if (fresh.state !== "authorized" && fresh.state !== "sending") return ended;
@@ -281,16 +285,16 @@ async function stepFailed(
   const errors = stage.setbacks.errors + 1;
   const setbacks = { ...stage.setbacks, errors };
   if (errors < maxStepErrors) {
-    await by.store.saveFacts(fresh, { ...stage, setbacks });
-    return waitFor(backoff(errors, by.policy.timing));
+    await worker.store.saveFacts(fresh, { ...stage, setbacks });
+    return waitFor(backoff(errors, worker.policy.timing));
   }
   const why = "Gatehouse repeatedly fails to process this request";
   if (fresh.state === "authorized") {
     const hint = sentSentence({ setbacks });
-    return endUnsent(fresh, { state: "cancelled", why, hint }, by);
+    return endUnsent(fresh, { state: "cancelled", why, hint }, worker);
   }
   const { call, reads } = fresh.stage;
-  await by.store.move(fresh, { to: { state: "unclear", call, reads, setbacks, why }, why });
+  await worker.store.move(fresh, { to: { state: "unclear", call, reads, setbacks, why }, why });
   return ended;
 }
 
@@ -303,11 +307,11 @@ async function keepIfKept(
   request: Waiting,
   { command, args }: Change,
   seen: Seen | undefined,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Stop | Next | undefined> {
   if (command.on !== "vm" || !command.keeps) return undefined;
   const { record, stage } = request;
-  const prepared = await command.keeps.prepare(record.target, args, by);
+  const prepared = await command.keeps.prepare(record.target, args, worker);
   if (prepared.is === "later") return { is: "later", why: prepared.why.text };
   if (prepared.is === "no")
     return { is: "closed", why: prepared.why.text, hint: prepared.why.hint };
@@ -315,8 +319,9 @@ async function keepIfKept(
     return { is: "closed", why: "it is no longer what was approved", hint: "Request again." };
   const { id, target: vm, requester } = record;
   const values = command.keeps.pin(prepared.values);
-  const said = values === undefined ? undefined : { values, request: id, vm, by: requester.name };
-  const moved = await by.store.move(request, {
+  const acceptance =
+    values === undefined ? undefined : { values, request: id, vm, by: requester.name };
+  const moved = await worker.store.move(request, {
     to: {
       state: "done",
       setbacks: stage.setbacks,
@@ -324,9 +329,9 @@ async function keepIfKept(
       ...(seen === undefined ? {} : { after: seen }),
     },
     why: "kept",
-    keep: { vmId: vm.id, pin: said && by.appraiser.accepted.vouched(said) },
+    keep: { vmId: vm.id, pin: acceptance && worker.appraiser.accepted.vouched(acceptance) },
   });
-  await by.at?.("move", record.id);
+  await worker.at?.("move", record.id);
   if (moved.is === "frozen") return moved;
   return moved.is === "changed" ? waitFor(50) : ended;
 }

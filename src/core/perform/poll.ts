@@ -62,48 +62,48 @@ export function pollWork(contextNow: () => WorkerContext): PendingWork {
  * One poll per key serves all its requests: the VMs of a project share a read of its list. Between polls, a waiting request
  * costs no worker time. Undefined once nothing is left to poll.
  */
-export async function poll(pollKey: string, by: WorkerContext): Promise<NextPoll | undefined> {
-  const open = await by.polls.waiting(pollKey);
+export async function poll(pollKey: string, worker: WorkerContext): Promise<NextPoll | undefined> {
+  const open = await worker.polls.waiting(pollKey);
   if (open.length === 0) return undefined;
   let readingOf: (request: Polled) => { seen: Seen | undefined } | undefined;
   try {
     const work = workOnRequests(open.map(({ record }) => record));
-    readingOf = await during(work, () => readFor(pollKey, open, by));
+    readingOf = await during(work, () => readFor(pollKey, open, worker));
   } catch (error) {
     const isKnown = error instanceof ComputeError;
-    if (!isKnown) by.log.error("poll.failed", { pollKey, error });
+    if (!isKnown) worker.log.error("poll.failed", { pollKey, error });
     // Without a read, only deadlines decide.
-    await countFailedReads(await redateFutureTimes(open, await by.store.now(), by), by);
-    return { inMs: (isKnown && error.retryAfterMs) || by.policy.timing.pollMostMs, restMs: 0 };
+    await countFailedReads(await redateFutureTimes(open, await worker.store.now(), worker), worker);
+    return { inMs: (isKnown && error.retryAfterMs) || worker.policy.timing.pollMostMs, restMs: 0 };
   }
-  const at = await by.store.now();
-  const waiting = await redateFutureTimes(open, at, by);
+  const at = await worker.store.now();
+  const waiting = await redateFutureTimes(open, at, worker);
   await countFailedReads(
     waiting.filter((request) => !readingOf(request)),
-    by,
+    worker,
   );
   let youngest = 0;
   const left: { stage: PolledStage; seen: Seen | undefined; isWatched: boolean }[] = [];
   for (const request of waiting) {
-    const found = readingOf(request);
+    const reading = readingOf(request);
     const judged =
-      found &&
-      (await judgeOne(request, found.seen, at, by).catch((error: unknown) =>
-        judgingFailed(request, error, at, by),
+      reading &&
+      (await judgeOne(request, reading.seen, at, worker).catch((error: unknown) =>
+        judgingFailed(request, error, at, worker),
       ));
     if (judged === "over") continue;
     const stage = judged ?? request.stage;
-    left.push({ stage, seen: found?.seen, isWatched: isWatched(request, stage, at, by) });
+    left.push({ stage, seen: reading?.seen, isWatched: isWatched(request, stage, at, worker) });
     youngest = Math.max(youngest, request.stage.call.sentAt);
   }
-  await by.at?.("watch", pollKey);
+  await worker.at?.("watch", pollKey);
   if (left.length === 0) return undefined;
-  const { pollFirstMs, pollMostMs, stableGapMs } = by.policy.timing;
+  const { pollFirstMs, pollMostMs, stableGapMs } = worker.policy.timing;
   const sinceStartMs = Math.max(0, at - youngest);
   const delay = nextPollDelay({ firstMs: pollFirstMs, maxMs: pollMostMs, sinceStartMs });
   const watchedMs = Math.min(delay, stableGapMs);
   const soon = left.map(({ stage, seen, isWatched: isOften }) =>
-    soonest(stage, seen, at, { ...by.policy.timing, delay: isOften ? watchedMs : delay }),
+    soonest(stage, seen, at, { ...worker.policy.timing, delay: isOften ? watchedMs : delay }),
   );
   const restMs = left.length === 1 ? 0 : pollFirstMs * Math.min(2, (left.length / crowd) ** 2);
   return { inMs: Math.max(1, restMs, Math.min(delay, ...soon)), restMs };
@@ -114,11 +114,11 @@ function isWatched(
   { record }: Polled,
   { state, call }: PolledStage,
   at: number,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): boolean {
-  if (state !== "accepted" || call.mark || at >= call.sentAt + by.policy.timing.restartMarkMs)
+  if (state !== "accepted" || call.mark || at >= call.sentAt + worker.policy.timing.restartMarkMs)
     return false;
-  return changeOf(record, by.commands)?.effect.needsMark === true;
+  return changeOf(record, worker.commands)?.effect.needsMark === true;
 }
 
 /**
@@ -129,12 +129,12 @@ function isWatched(
 async function redateFutureTimes(
   waiting: readonly Polled[],
   now: number,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Polled[]> {
   const counted = waiting.map(async (request) => {
     const to = withTimesUpToNow(request.stage, now);
     if (!to) return request;
-    const moved = await by.store.saveFacts(request, to, { isSilent: true });
+    const moved = await worker.store.saveFacts(request, to, { isSilent: true });
     return moved.is === "moved" ? moved.request : request;
   });
   return Promise.all(counted);
@@ -199,17 +199,20 @@ async function judgingFailed(
   request: Polled,
   error: unknown,
   at: number,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<undefined> {
   const { record, state, stage } = request;
-  by.log.error("request.judging-failed", { request: record.id, state, error });
+  worker.log.error("request.judging-failed", { request: record.id, state, error });
   const errors = stage.setbacks.errors + 1;
   const setbacks = { ...stage.setbacks, errors };
   const why = "Gatehouse repeatedly fails to judge this request";
-  if (errors < maxStepErrors) await by.store.saveFacts(request, { ...stage, setbacks });
+  if (errors < maxStepErrors) await worker.store.saveFacts(request, { ...stage, setbacks });
   else if (request.state === "unclear")
-    await by.store.move(request, { to: toUnknown({ ...request.stage, setbacks }, why, at), why });
-  else await by.store.move(request, { to: toUnclear({ ...stage, setbacks }, why), why });
+    await worker.store.move(request, {
+      to: toUnknown({ ...request.stage, setbacks }, why, at),
+      why,
+    });
+  else await worker.store.move(request, { to: toUnclear({ ...stage, setbacks }, why), why });
 }
 
 /**
@@ -222,19 +225,19 @@ async function judgeOne(
   request: Polled,
   seen: Seen | undefined,
   at: number,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Judgment> {
-  const change = changeOf(request.record, by.commands);
+  const change = changeOf(request.record, worker.commands);
   if (!change) return undefined;
   const { effect, args } = change;
-  const read: Read = { effect, args, seen, at, timing: by.policy.timing };
+  const read: Read = { effect, args, seen, at, timing: worker.policy.timing };
   switch (request.state) {
     case "sending":
-      return keepJudged(request, request.stage, { to: judgeSending(request.stage, read) }, by);
+      return keepJudged(request, request.stage, { to: judgeSending(request.stage, read) }, worker);
     case "accepted":
-      return keepJudged(request, request.stage, judgeAccepted(request.stage, read), by);
+      return keepJudged(request, request.stage, judgeAccepted(request.stage, read), worker);
     default:
-      return keepJudged(request, request.stage, judgeUnclear(request.stage, read), by);
+      return keepJudged(request, request.stage, judgeUnclear(request.stage, read), worker);
   }
 }
 
@@ -243,7 +246,7 @@ async function keepJudged<To extends Judged>(
   request: RequestIn<MayBecome<To["state"]>>,
   before: PolledStage,
   { to, why }: JudgedRead<To>,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Judgment> {
   const now: Judged = to;
   const isNews = why !== undefined || (lasts(now) && !lasts(before));
@@ -251,9 +254,9 @@ async function keepJudged<To extends Judged>(
   // This comes before the move, because a crash in between then costs one look too many, and not
   // one too few.
   if (now.state === "not-applied")
-    await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));
-  const told = why === undefined ? {} : { why };
-  const moved = await by.store.move(request, { to, ...told, isSilent: !isNews });
+    await worker.store.lates.later(request.record.id, lateLookMs(worker.policy.timing));
+  const reason = why === undefined ? {} : { why };
+  const moved = await worker.store.move(request, { to, ...reason, isSilent: !isNews });
   // The worker that sent it moved it during this read. The next poll decides.
   if (moved.is !== "moved") return undefined;
   return isPolledStage(now) ? now : "over";
@@ -281,41 +284,41 @@ const mostAlone = 3;
 async function readFor(
   pollKey: string,
   waiting: readonly Polled[],
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<(request: Polled) => { seen: Seen | undefined } | undefined> {
   // Retries are only for short troubles, because the next poll comes anyway.
-  const signal = AbortSignal.timeout(2 * by.policy.timing.httpTimeoutMs);
+  const signal = AbortSignal.timeout(2 * worker.policy.timing.httpTimeoutMs);
   const targets = new Map(waiting.map(({ record }) => [record.target.id, record.target]));
   const [first] = waiting;
   if (!pollKey.startsWith("vms/") || targets.size === 1) {
-    const { seen } = await readTarget((first as Polled).record.target, by, { signal });
+    const { seen } = await readTarget((first as Polled).record.target, worker, { signal });
     return () => ({ seen });
   }
   const isFew = targets.size <= mostAlone;
   let gaps: ListGaps | undefined;
   const onGaps = (short: ListGaps) => void (gaps = short);
   const projectId = pollKey.slice("vms/".length);
-  const list = isFew ? [] : await by.compute.projects.vms(projectId, { signal, onGaps });
-  const found = new Map<string, { seen: Seen | undefined }>();
-  for (const vm of list) if (vm.status !== unreadable) found.set(vm.id, { seen: vm });
+  const list = isFew ? [] : await worker.compute.projects.vms(projectId, { signal, onGaps });
+  const readings = new Map<string, { seen: Seen | undefined }>();
+  for (const vm of list) if (vm.status !== unreadable) readings.set(vm.id, { seen: vm });
   const isUnclear = ({ id, name }: Target) =>
-    isFew || (!found.has(id) && (mayHide(gaps, name) || list.some((vm) => vm.id === id)));
+    isFew || (!readings.has(id) && (mayHide(gaps, name) || list.some((vm) => vm.id === id)));
   const unclear = [...targets.values()].filter(isUnclear);
   let failure: ComputeError | undefined;
   const readAlone = async (target: Target): Promise<void> => {
     try {
-      found.set(target.id, await readTarget(target, by, { signal }));
+      readings.set(target.id, await readTarget(target, worker, { signal }));
     } catch (error) {
       if (!(error instanceof ComputeError)) throw error;
       failure = error;
-      by.log.debug("poll.unread", { vm: target.id, why: error.message });
+      worker.log.debug("poll.unread", { vm: target.id, why: error.message });
     }
   };
   await Promise.all(unclear.map(readAlone));
-  if (failure && found.size === 0) throw failure;
-  const unread = new Set(unclear.filter(({ id }) => !found.has(id)).map(({ id }) => id));
+  if (failure && readings.size === 0) throw failure;
+  const unread = new Set(unclear.filter(({ id }) => !readings.has(id)).map(({ id }) => id));
   return ({ record: { target } }) =>
-    unread.has(target.id) ? undefined : { seen: found.get(target.id)?.seen };
+    unread.has(target.id) ? undefined : { seen: readings.get(target.id)?.seen };
 }
 
 /**
@@ -323,24 +326,24 @@ async function readFor(
  * and many reads. A few failed reads prove nothing, however late they are: after an outage, or where
  * polls come late, the deadline is long over.
  */
-async function countFailedReads(waiting: readonly Polled[], by: WorkerContext): Promise<void> {
+async function countFailedReads(waiting: readonly Polled[], worker: WorkerContext): Promise<void> {
   if (waiting.length === 0) return;
-  const now = await by.store.now();
-  const { settleDeadlineMs, quiesceMs } = by.policy.timing;
+  const now = await worker.store.now();
+  const { settleDeadlineMs, quiesceMs } = worker.policy.timing;
   const why = "the compute service can't be read";
   for (const request of waiting) {
     const { stage } = request;
     const { blindSince = now, blindLooks = 0 } = stage.reads;
     if (blindLooks < enoughLooks) {
       const reads = { ...stage.reads, blindSince, blindLooks: blindLooks + 1 };
-      await by.store.saveFacts(request, { ...stage, reads });
+      await worker.store.saveFacts(request, { ...stage, reads });
       continue;
     }
     const deadline = stage.call.sentAt + settleDeadlineMs;
     if (now < deadline || now < blindSince + quiesceMs) continue;
     if (request.state === "accepted")
-      await by.store.move(request, { to: toUnclear(request.stage, why), why });
+      await worker.store.move(request, { to: toUnclear(request.stage, why), why });
     if (request.state === "unclear")
-      await by.store.move(request, { to: toUnknown(request.stage, why, now), why });
+      await worker.store.move(request, { to: toUnknown(request.stage, why, now), why });
   }
 }

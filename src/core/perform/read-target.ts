@@ -68,7 +68,7 @@ export async function readTarget(
   options: CallOptions = {},
 ): Promise<TargetReading> {
   let gaps: ListGaps | undefined;
-  const telling = { ...options, onGaps: (found: ListGaps) => void (gaps = found) };
+  const telling = { ...options, onGaps: (listGaps: ListGaps) => void (gaps = listGaps) };
   if (target.id === "") {
     const all = await compute.projects.listAll(undefined, telling);
     const seen = all.filter((project) => project.name === target.name);
@@ -98,7 +98,7 @@ async function isListed(
   options: CallOptions,
 ): Promise<boolean> {
   let gaps: ListGaps | undefined;
-  const telling = { ...options, onGaps: (found: ListGaps) => void (gaps = found) };
+  const telling = { ...options, onGaps: (listGaps: ListGaps) => void (gaps = listGaps) };
   const hasIt = async (list: Promise<readonly { id: string }[]>) => {
     if ((await list).some(({ id }) => id === target.id)) return true;
     if (gaps && mayHide(gaps, target.name)) throw notWhole(gaps);

@@ -30,13 +30,13 @@ const mostTakes = 3;
 export async function withSafetySnapshot(
   request: RequestIn<"authorized">,
   { command, args }: Change,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Safe | Stop> {
   if (command.safetyFirst?.(args) !== true) return { is: "safe" };
   const no = (why: string): Stop => ({ is: "closed", why, hint: withoutSnapshot });
-  const id = request.stage.safetyRequest ?? (await submitSnapshot(request, 1, by));
+  const id = request.stage.safetyRequest ?? (await submitSnapshot(request, 1, worker));
   if (id === undefined) return no("this version can't take a safety snapshot");
-  const taken = await by.store.get(id);
+  const taken = await worker.store.get(id);
   if (!taken) return no("its safety snapshot is lost");
   if (taken.state === "unknown") return no("whether the safety snapshot was taken is unknown");
   if (!taken.final) {
@@ -54,8 +54,8 @@ export async function withSafetySnapshot(
   if (call?.answer?.snapshotId === undefined)
     return no("the safety snapshot got no ID, so it can't be restored");
   const take = takeOf(taken);
-  if (take < mostTakes && (await isOutdated(taken, call, request, by))) {
-    const safetyRequest = await submitSnapshot(request, take + 1, by);
+  if (take < mostTakes && (await isOutdated(taken, call, request, worker))) {
+    const safetyRequest = await submitSnapshot(request, take + 1, worker);
     if (safetyRequest !== undefined) return { is: "later", why: takenFirst, safetyRequest };
   }
   const { snapshotId } = call.answer;
@@ -92,15 +92,15 @@ async function isOutdated(
 async function submitSnapshot(
   request: StoredRequest,
   take: number,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<string | undefined> {
   const { record } = request;
-  const snapshot = by.commands.find(takesSnapshot);
+  const snapshot = worker.commands.find(takesSnapshot);
   if (!snapshot) return undefined;
-  const permit = permitSafetySnapshot(record, snapshot, by, take);
+  const permit = permitSafetySnapshot(record, snapshot, worker, take);
   const again = take > 1 ? { take } : {};
   const origin = { kind: "safety", request: record.id, ...again } as const;
-  const { staleAfterMs } = by.policy.timing;
-  const submitted = await submit(permit, origin, {}, { ...by, staleAfterMs });
+  const { staleAfterMs } = worker.policy.timing;
+  const submitted = await submit(permit, origin, {}, { ...worker, staleAfterMs });
   return submitted.id;
 }

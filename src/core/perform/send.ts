@@ -48,20 +48,20 @@ export async function claimAndSend(
   request: RequestIn<"authorized">,
   change: Change,
   open: Open,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Sent> {
   const call: Sending = { nonce: newNonce(), mayHaveLeft: false };
   const claim = claimId({ ...request, attempt: request.attempt + 1, nonce: call.nonce });
-  by.calling.add(claim);
+  worker.calling.add(claim);
   try {
-    return await claimOnce(request, change, open, call, by);
+    return await claimOnce(request, change, open, call, worker);
   } catch (error) {
     // Redis may have the claim nevertheless. The sweep then returns it.
-    if (!call.mayHaveLeft) by.unsent.add(claim);
+    if (!call.mayHaveLeft) worker.unsent.add(claim);
     throw error;
   } finally {
     clearTimeout(call.looking);
-    by.calling.delete(claim);
+    worker.calling.delete(claim);
   }
 }
 
@@ -84,11 +84,11 @@ async function claimOnce(
   change: Change,
   open: Open,
   call: Sending,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Sent> {
-  const { store } = by;
+  const { store } = worker;
   const { record } = request;
-  const { claimWindowMs, httpTimeoutMs, pollFirstMs } = by.policy.timing;
+  const { claimWindowMs, httpTimeoutMs, pollFirstMs } = worker.policy.timing;
   const { needsMark } = change.effect;
   const { setbacks } = request.stage;
   const elapsedMs = stopwatch();
@@ -104,23 +104,23 @@ async function claimOnce(
       setbacks,
     },
     attempt: request.attempt + 1,
-    owner: by.workerId,
+    owner: worker.workerId,
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
   });
   if (claim.is === "frozen" || claim.is === "locked") return claim;
   if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
   const claimed = claim.request;
-  await by.at?.("claim", record.id);
+  await worker.at?.("claim", record.id);
 
   const waitedMs = stopwatch();
-  const forgettable = await by.durabilityProblem(claimed, claim.replicas);
-  if (forgettable !== undefined) return returnUnsent(claimed, forgettable, by);
+  const forgettable = await worker.durabilityProblem(claimed, claim.replicas);
+  if (forgettable !== undefined) return returnUnsent(claimed, forgettable, worker);
   const windowMs = claimWindowMs + Math.min(waitedMs(), claimWindowMs);
 
   let isFirst: boolean;
   try {
-    isFirst = await by.ledger.write({
+    isFirst = await worker.ledger.write({
       request: record.id,
       attempt: claimed.attempt,
       nonce: claimed.nonce,
@@ -134,21 +134,21 @@ async function claimOnce(
       cause: "ledger-unwritten",
       reason: `the send ledger can't be written (${messageOf(error)})`,
     });
-    return returnUnsent(claimed, "the send ledger can't be written", by);
+    return returnUnsent(claimed, "the send ledger can't be written", worker);
   }
   if (!isFirst) {
     call.mayHaveLeft = true;
     const why = "this attempt is already in the ledger";
-    return moveAndPoll(claimed, (now) => unclear(now, {}), why, by);
+    return moveAndPoll(claimed, (now) => unclear(now, {}), why, worker);
   }
-  await by.at?.("ledger", record.id);
+  await worker.at?.("ledger", record.id);
   if (needsMark)
     call.looking = setTimeout(
-      () => void by.polls.pollSoon(pollKeyOf(record)).catch(() => undefined),
+      () => void worker.polls.pollSoon(pollKeyOf(record)).catch(() => undefined),
       longCall * pollFirstMs,
     );
   // A worker paused since the claim must not act on outdated facts
-  if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, by);
+  if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, worker);
 
   // A connection may also have opened so late that `checkSender` has moved the request on.
   const longestMs = claimWindowMs + httpTimeoutMs;
@@ -160,36 +160,39 @@ async function claimOnce(
     if (isHeld) whyNot = isLate ? tooLong : undefined;
     return whyNot === undefined;
   };
-  await by.at?.("send", record.id);
+  await worker.at?.("send", record.id);
   call.mayHaveLeft = true;
-  const answer = await send(claimed, change, { ...by, compute: by.compute.onlyWhile(mayGoOn) });
+  const answer = await send(claimed, change, {
+    ...worker,
+    compute: worker.compute.onlyWhile(mayGoOn),
+  });
   if (answer instanceof ComputeError) call.mayHaveLeft = answer.kind !== "unreachable";
-  await by.at?.("answer", record.id);
-  if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, by);
+  await worker.at?.("answer", record.id);
+  if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, worker);
   // The answer is nowhere else, so a Redis that is slow or fails over must not make it unknown.
-  const next = await patiently(() => takeAnswer(claimed, change, answer, by));
-  await by.at?.("move", record.id);
+  const next = await patiently(() => takeAnswer(claimed, change, answer, worker));
+  await worker.at?.("move", record.id);
   return next;
 }
 
 const tooLong = "too long between claim and send; nothing was sent";
 
 /** Returns a claim whose call provably never left, so that the request is claimed again later. */
-async function returnUnsent(claimed: Claimed, why: string, by: WorkerContext): Promise<Next> {
+async function returnUnsent(claimed: Claimed, why: string, worker: WorkerContext): Promise<Next> {
   const returned = claimed.stage.setbacks.returned + 1;
-  const inMs = backoff(returned - 1, by.policy.timing);
-  return returnToAuthorized(claimed, { returned }, why, inMs, by);
+  const inMs = backoff(returned - 1, worker.policy.timing);
+  return returnToAuthorized(claimed, { returned }, why, inMs, worker);
 }
 
 /**
  * Returns a claim of this process that couldn't be returned at once. False when it is no such
  * claim.
  */
-export async function returnLeftBehind(request: Claimed, by: WorkerContext): Promise<boolean> {
+export async function returnLeftBehind(request: Claimed, worker: WorkerContext): Promise<boolean> {
   const claim = claimId(request);
-  if (!by.unsent.has(claim)) return false;
-  await returnUnsent(request, "Redis did not confirm the claim; nothing was sent", by);
-  by.unsent.delete(claim);
+  if (!worker.unsent.has(claim)) return false;
+  await returnUnsent(request, "Redis did not confirm the claim; nothing was sent", worker);
+  worker.unsent.delete(claim);
   return true;
 }
 
@@ -200,13 +203,13 @@ export async function returnLeftBehind(request: Claimed, by: WorkerContext): Pro
 async function send(
   claimed: Claimed,
   { command, args }: Change,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Accepted | ComputeError> {
   try {
-    return await command.perform(claimed.record.target, args, { compute: by.compute });
+    return await command.perform(claimed.record.target, args, { compute: worker.compute });
   } catch (error) {
     if (error instanceof ComputeError) return error;
-    by.log.error("send.bug", { request: claimed.record.id, error });
+    worker.log.error("send.bug", { request: claimed.record.id, error });
     return new ComputeError("unclear", claimed.record.command, messageOf(error), { cause: error });
   }
 }
@@ -221,11 +224,11 @@ async function takeAnswer(
   claimed: Claimed,
   change: Change,
   answer: Accepted | ComputeError,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Next> {
-  const endedAt = await by.store.now();
+  const endedAt = await worker.store.now();
   if (!(answer instanceof ComputeError))
-    return recordAcceptance(claimed, change, answer, endedAt, by);
+    return recordAcceptance(claimed, change, answer, endedAt, worker);
   const learned: Learned = {
     endedAt,
     answer: {
@@ -240,22 +243,22 @@ async function takeAnswer(
       const unreachable = setbacks.unreachable + 1;
       const why = "the compute service could not be reached; nothing was sent";
       if (unreachable > mostUnreachable)
-        return moveAndPoll(claimed, (now) => rejected(now, learned, why), why, by);
-      const inMs = backoff(unreachable + 1, by.policy.timing);
-      return returnToAuthorized(claimed, { unreachable }, why, inMs, by);
+        return moveAndPoll(claimed, (now) => rejected(now, learned, why), why, worker);
+      const inMs = backoff(unreachable + 1, worker.policy.timing);
+      return returnToAuthorized(claimed, { unreachable }, why, inMs, worker);
     }
     case "busy": {
       const pause = answer.retryAfterMs ?? slowDownMs;
-      await by.store.throttle(pause);
+      await worker.store.throttle(pause);
       const throttled = setbacks.throttled + 1;
       const inMs = pause + jitter(1000);
-      return returnToAuthorized(claimed, { throttled }, throttledWhy, inMs, by);
+      return returnToAuthorized(claimed, { throttled }, throttledWhy, inMs, worker);
     }
     case "unclear":
     case "unexpected":
-      return moveAndPoll(claimed, (now) => unclear(now, learned), "no clear answer", by);
+      return moveAndPoll(claimed, (now) => unclear(now, learned), "no clear answer", worker);
     default:
-      return recordRefusal(claimed, change, learned, answer, by);
+      return recordRefusal(claimed, change, learned, answer, worker);
   }
 }
 
@@ -265,10 +268,12 @@ async function recordAcceptance(
   { effect }: Change,
   answer: Accepted,
   endedAt: number,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Next> {
-  const told: Seen | undefined = answer.vm ?? answer.project;
-  const began = told !== undefined && effect.mark?.(told, claimed.stage.call.before) === true;
+  const answeredTarget: Seen | undefined = answer.vm ?? answer.project;
+  const began =
+    answeredTarget !== undefined &&
+    effect.mark?.(answeredTarget, claimed.stage.call.before) === true;
   const learned: Learned = {
     endedAt,
     answer: {
@@ -276,15 +281,15 @@ async function recordAcceptance(
       status: answer.status,
       ...(answer.snapshotId ? { snapshotId: answer.snapshotId } : {}),
     },
-    ...(began ? { mark: { status: statusOf(told), at: endedAt } } : {}),
+    ...(began ? { mark: { status: statusOf(answeredTarget), at: endedAt } } : {}),
   };
   return effect.provenBy?.(answer)
-    ? moveAndPoll(claimed, (now) => done(now, learned), "the answer proves it", by)
+    ? moveAndPoll(claimed, (now) => done(now, learned), "the answer proves it", worker)
     : moveAndPoll(
         claimed,
         (now) => ({ state: "accepted", ...withLearned(now, learned) }),
         "accepted by the compute service",
-        by,
+        worker,
       );
 }
 
@@ -316,25 +321,25 @@ async function recordRefusal(
   { effect, args }: Change,
   learned: Learned,
   answer: ComputeError,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Next> {
-  if (await isKeyRefused(answer, by)) {
+  if (await isKeyRefused(answer, worker)) {
     const reason = keyRefused(answer.status);
-    await by.store.freeze({ by: "Gatehouse", cause: "key-refused", reason });
+    await worker.store.freeze({ by: "Gatehouse", cause: "key-refused", reason });
   }
   if (answer.kind === "conflict") {
-    const read = await readTarget(claimed.record.target, by).catch(() => undefined);
+    const read = await readTarget(claimed.record.target, worker).catch(() => undefined);
     const { seen } = read ?? {};
     if (seen && effect.already?.(seen, args)) {
       const already = { after: seen, already: true } as const;
       const why = "already in that state";
-      return moveAndPoll(claimed, (now) => ({ ...done(now, learned), ...already }), why, by);
+      return moveAndPoll(claimed, (now) => ({ ...done(now, learned), ...already }), why, worker);
     }
   }
   const why = answer.serviceMessage
     ? `the compute service refused, saying “${answer.serviceMessage}”`
     : `the compute service refused (${answer.status ?? answer.kind})`;
-  return moveAndPoll(claimed, (now) => rejected(now, learned, why), why, by);
+  return moveAndPoll(claimed, (now) => rejected(now, learned, why), why, worker);
 }
 
 /**
@@ -346,9 +351,9 @@ async function returnToAuthorized(
   more: Partial<Setbacks>,
   why: string,
   inMs: number,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Next> {
-  const notBefore = (await by.store.now()) + inMs;
+  const notBefore = (await worker.store.now()) + inMs;
   const authorized = ({ call: { safety }, setbacks }: Claimed["stage"]) =>
     ({
       state: "authorized",
@@ -357,7 +362,7 @@ async function returnToAuthorized(
       notBefore,
       ...(safety ? { safetyRequest: safety.request } : {}),
     }) as const;
-  await moveAndPoll(claimed, authorized, why, by);
+  await moveAndPoll(claimed, authorized, why, worker);
   return waitFor(inMs);
 }
 
@@ -395,10 +400,10 @@ async function moveAndPoll(
   claimed: Claimed,
   to: AfterCall,
   why: string,
-  by: WorkerContext,
+  worker: WorkerContext,
 ): Promise<Next> {
-  const reached = await moveIfStillOurs(claimed, to, { why }, by.store);
-  if (reached && isPolled(reached)) await by.polls.pollSoon(pollKeyOf(claimed.record));
+  const reached = await moveIfStillOurs(claimed, to, { why }, worker.store);
+  if (reached && isPolled(reached)) await worker.polls.pollSoon(pollKeyOf(claimed.record));
   return ended;
 }
 

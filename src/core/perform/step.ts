@@ -20,7 +20,7 @@ export function changeOf(
   { command: name, input }: Pick<RequestRecord, "command" | "input">,
   commands: readonly ChangeCommand[],
 ): Change | undefined {
-  const command = commands.find((one) => one.name === name);
+  const command = commands.find((candidate) => candidate.name === name);
   return command && { command, args: parseInput(command, input), effect: command.effect };
 }
 

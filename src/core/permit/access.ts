@@ -303,8 +303,8 @@ export function scopeShownTo(
   if (Object.keys(policy.teams).length === 0) return undefined;
   const seen = placesSeen(policy, person, ourTeamId);
   if (channelId.startsWith("D")) return scopeOf(policy, seen);
-  const told = placesOf(policy, channelId).filter((place) => seen.includes(place));
-  return scopeOf(policy, told);
+  const channelPlaces = placesOf(policy, channelId).filter((place) => seen.includes(place));
+  return scopeOf(policy, channelPlaces);
 }
 
 /** Whether a channel may be told less than this person sees elsewhere. */
@@ -315,8 +315,8 @@ export function seesMoreElsewhere(
   ourTeamId: string,
 ): boolean {
   if (Object.keys(policy.teams).length === 0 || channelId.startsWith("D")) return false;
-  const told = placesOf(policy, channelId);
-  return placesSeen(policy, person, ourTeamId).some((place) => !told.includes(place));
+  const channelPlaces = placesOf(policy, channelId);
+  return placesSeen(policy, person, ourTeamId).some((place) => !channelPlaces.includes(place));
 }
 
 /**

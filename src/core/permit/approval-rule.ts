@@ -51,7 +51,7 @@ export function approvalRule(policy: Policy, judged: Judged): NeededApprovals {
       b.required > a.required || (b.required === a.required && b.expiresMs < a.expiresMs) ? b : a,
     first,
   );
-  const votes = allNeeds([first, ...others].map((one) => one.votes));
+  const votes = allNeeds([first, ...others].map((rule) => rule.votes));
   return { ...strictest, votes, required: totalOf(votes) };
 }
 
@@ -302,8 +302,8 @@ type Account = Pick<Person, "id" | "email">;
  * Whether two accounts belong to one person, as far as Slack tells. Without e-mail addresses, that
  * is certain only of one and the same account.
  */
-export function isSamePerson(one: Account, other: Account): boolean {
-  return one.id === other.id || (one.email !== undefined && one.email === other.email);
+export function isSamePerson(account: Account, other: Account): boolean {
+  return account.id === other.id || (account.email !== undefined && account.email === other.email);
 }
 
 /**
@@ -452,7 +452,7 @@ function needInWords({ required, called }: NamedNeed): string {
   const many = numbers[required] ?? String(required);
   if (called[0] === everyone) return required === 1 ? everyone : `${many} full members`;
   // A group may have any number of members, also one whose name isn't known.
-  const arePeople = called.every((one) => !/^@|^a user group/.test(one));
+  const arePeople = called.every((name) => !/^@|^a user group/.test(name));
   if (arePeople && called.length <= required) return joined(called, "and");
   return `${many} of ${joined(called, "or", maxNamed)}`;
 }

@@ -340,7 +340,7 @@ export function lackedBy(
 export function permitEach<C extends Command>(asking: Asking<C>, targets: readonly Target[]) {
   const judged = targets.map((target) => ({ target, ...permit(asking, { targets: [target] }) }));
   return {
-    permits: judged.flatMap((one) => one.permit ?? []),
+    permits: judged.flatMap((result) => result.permit ?? []),
     refused: judged.flatMap(({ target, refused }) => (refused ? [{ target, by: refused }] : [])),
   };
 }
@@ -355,7 +355,7 @@ export function needingApproval(
   const needing = permits.filter(({ approvals }) => approvals.required > 0);
   const [first] = needing;
   if (!first) return undefined;
-  const targets = needing.flatMap((one) => one.targets);
+  const targets = needing.flatMap((targetPermit) => targetPermit.targets);
   const { command, rules } = first.asking;
   return { targets, why: approvalRule(rules.policy, { command, targets }).why };
 }
@@ -397,8 +397,8 @@ export function permitOfChange(given: Permit<Command>): Permit | undefined {
  */
 export function specify<C extends Command>(given: Permit<C>, input: Input): Permit<C> {
   const { asking, targets, approvals } = given;
-  const names = [given.input, input].map((one) =>
-    newNameOf({ command: asking.command, targets, input: one }),
+  const names = [given.input, input].map((candidate) =>
+    newNameOf({ command: asking.command, targets, input: candidate }),
   );
   if (names[0] !== names[1] || isUndo(asking.basis, targets, input) !== isUndoOf(given))
     throw new Error("this input needs a permit of its own");

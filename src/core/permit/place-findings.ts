@@ -19,7 +19,7 @@ export function placeFindings(
     closed: (caller: string, channelId: string) => string;
   },
 ): readonly Finding[] {
-  const { section, what, closed } = about;
+  const { section, what: messages, closed } = about;
   const hasTeams = Object.values(teams).some(({ channel }) => channel !== undefined);
   return Object.entries(callers).flatMap(([caller, { channel }]) => {
     const at = [section, caller];
@@ -29,10 +29,10 @@ export function placeFindings(
     const fix = `Add \`channel\` to ${section}.${caller}, or \`alerts: { channel: C… }\`.`;
     if (place === undefined) {
       const some = isToTeams ? "on what no team has " : "";
-      return [ill(`${caller} has no channel: its ${what} ${some}are shown nowhere`, fix, at)];
+      return [ill(`${caller} has no channel: its ${messages} ${some}are shown nowhere`, fix, at)];
     }
     if (own === undefined) {
-      const where = `its ${what} go to ${place}, with the audit trail`;
+      const where = `its ${messages} go to ${place}, with the audit trail`;
       return [note(`${caller} has no channel: ${where}`, fix, at)];
     }
     if (channels === undefined || channels.includes(place)) return [];

@@ -76,10 +76,10 @@ export function protection(policy: Pick<Policy, "protect">, judged: Judged) {
   if (policy.protect.length === 0 || command.kind === "read" || !command.protect) return undefined;
   for (const target of targets) {
     for (const named of judgedNames({ ...judged, targets: [target] })) {
-      const found = matchingTarget(policy.protect, named);
-      if (!found) continue;
-      const other = found.name === target.name ? undefined : found.name;
-      return { target, because: named.because ?? other, glob: found.glob };
+      const match = matchingTarget(policy.protect, named);
+      if (!match) continue;
+      const other = match.name === target.name ? undefined : match.name;
+      return { target, because: named.because ?? other, glob: match.glob };
     }
     if (command.on === "project" && vms === undefined)
       return { target, because: undefined, glob: undefined };
@@ -414,16 +414,16 @@ function speakingRefusal(asked: Asked): PolicyRefusal | undefined {
 /** Returns why no one may change the targets with this command. */
 function protectRefusal(asked: Asked): PolicyRefusal | undefined {
   publishEvaluation("protect", asked);
-  const found = protection(asked.policy, asked);
-  if (!found) return pinRefusal(asked);
-  const { target, because, glob } = found;
+  const match = protection(asked.policy, asked);
+  if (!match) return pinRefusal(asked);
+  const { target, because, glob } = match;
   if (glob === undefined) return unknownVms("protect", target, "protected");
-  const what = because === undefined ? target.name : `${target.name} (because of ${because})`;
+  const subject = because === undefined ? target.name : `${target.name} (because of ${because})`;
   const { command } = asked;
   const done = command.kind === "change" ? command.say.done.toLowerCase() : "changed";
   return {
     rule: `protect ${glob}`,
-    text: `${what} is protected: it can't be ${done} from Slack.`,
+    text: `${subject} is protected: it can't be ${done} from Slack.`,
     smallPrint: `Rule: \`${glob}\` under \`protect\` in gatehouse.yml.`,
   };
 }
@@ -438,9 +438,9 @@ function unknownVms(rule: string, { name }: Target, state: string): PolicyRefusa
 
 /** Refuses a rename that leads out of a pin, because a pin holds for a name. */
 function pinRefusal(asked: Asked): PolicyRefusal | undefined {
-  const found = looserPin(asked.policy, asked);
-  if (!found) return undefined;
-  const { target, vmName } = found;
+  const pinned = looserPin(asked.policy, asked);
+  if (!pinned) return undefined;
+  const { target, vmName } = pinned;
   if (vmName === undefined) return unknownVms("attestation.pins", target, "pinned");
   return {
     rule: "attestation.pins",
@@ -508,7 +508,7 @@ export function renamed(judged: Judged): readonly { before: TargetByName; after:
 /** Returns the projects that the targets are in, or are, under all names that rules judge. */
 function projectsOf(judged: Judged): readonly Owned[] {
   const owned = judgedNames(judged).map(ownerOf);
-  return [...new Map(owned.map((one) => [`${one.id}\n${one.name}`, one])).values()];
+  return [...new Map(owned.map((project) => [`${project.id}\n${project.name}`, project])).values()];
 }
 
 /** Returns the project of a VM, or the project itself. */
@@ -548,7 +548,7 @@ export function looserPin(policy: Policy, judged: Judged) {
       const names = namesOf({ ...vm, projectId, projectName: target.name });
       const newNames = namesOf({ ...vm, projectId, projectName: newName });
       const [before, after] = [pinsFor(pins, names), pinsFor(pins, newNames)];
-      const isLooser = after.length === 0 || after.some((one) => !before.includes(one));
+      const isLooser = after.length === 0 || after.some((pin) => !before.includes(pin));
       const isJudgedOtherwise = acceptedFor(appraisal, names) !== acceptedFor(appraisal, newNames);
       if (before.length > 0 && (isLooser || isJudgedOtherwise)) return { target, vmName: vm.name };
     }

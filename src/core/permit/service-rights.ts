@@ -23,9 +23,9 @@ export function mayPropose(
   const afterwards = renamed({ command, targets: [target], input }).map(({ after }) => after);
   return (
     own.some(({ targets }) => !targets || matchingTarget(targets, target)) &&
-    afterwards.every((one) =>
+    afterwards.every((newTarget) =>
       own.some(({ targets }) =>
-        targets ? matchingTarget(targets, one) !== undefined : isSeen(ownerOf(one)),
+        targets ? matchingTarget(targets, newTarget) !== undefined : isSeen(ownerOf(newTarget)),
       ),
     )
   );

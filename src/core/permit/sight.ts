@@ -15,7 +15,7 @@ export interface Sight {
   /** Keeps what is about a VM or project that the reader sees. */
   only<T>(
     reading: Promise<readonly T[]>,
-    targetOf: (one: T) => SeenTarget | undefined,
+    targetOf: (entry: T) => SeenTarget | undefined,
   ): Promise<readonly T[]>;
 }
 
@@ -43,14 +43,14 @@ export function sightOf(
      */
     async only<T>(
       reading: Promise<readonly T[]>,
-      targetOf: (one: T) => SeenTarget | undefined,
+      targetOf: (entry: T) => SeenTarget | undefined,
     ): Promise<readonly T[]> {
       const some = await reading;
       if (!scope && !isNamed) return some;
       const projects = await inventory.projects();
       const namesNow = new Map(projects.map(({ id, name }) => [id, name]));
-      return some.filter((one) => {
-        const target = targetOf(one);
+      return some.filter((entry) => {
+        const target = targetOf(entry);
         if (!target) return false;
         const { id, name } = ownerOf(target);
         return seesUnder(scope, id, [name, namesNow.get(id)]) && (!isNamed || isNamed(target));

@@ -34,13 +34,13 @@ export function withoutPeople(
 
 /** Returns why `protect` or a pin forbids it to everybody. */
 export function forbiddenToAll({ policy, ...asked }: Proposed): Unrunnable | undefined {
-  const found = protection(policy, asked);
-  if (found?.glob !== undefined) {
-    const { target, because, glob } = found;
-    const what = because === undefined ? target.name : `${target.name} (because of ${because})`;
+  const match = protection(policy, asked);
+  if (match?.glob !== undefined) {
+    const { target, because, glob } = match;
+    const subject = because === undefined ? target.name : `${target.name} (because of ${because})`;
     return {
       rule: `protect ${glob}`,
-      title: `${what} is protected, so nobody can run /${asked.command.name} on it.`,
+      title: `${subject} is protected, so nobody can run /${asked.command.name} on it.`,
       detail: "`protect` in gatehouse.yml says what is.",
     };
   }

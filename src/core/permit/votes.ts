@@ -52,7 +52,7 @@ export function countApprovals(
   mayApprove: ReadonlySet<string>,
 ): number {
   const counting = approvalsIn(votes).filter(
-    (one) => one.digest === digest && mayApprove.has(one.voterId),
+    (vote) => vote.digest === digest && mayApprove.has(vote.voterId),
   );
   return new Set(counting.map(({ voterId }) => voterId)).size;
 }

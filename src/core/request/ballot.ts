@@ -106,8 +106,8 @@ export function createBallot(
     let after: string | undefined = `${Math.max(record.createdAt, vote.at) - clockSlackMs}`;
     for (let pages = 0; pages < maxPages && after !== undefined; pages += 1) {
       const entries = await trail.records({ after, most: page });
-      const isWanted = (found: Readonly<Record<string, unknown>>) =>
-        Object.entries(wanted).every(([field, value]) => found[field] === value);
+      const isWanted = (candidate: Readonly<Record<string, unknown>>) =>
+        Object.entries(wanted).every(([field, value]) => candidate[field] === value);
       if (entries.map(parseRecord).some(isWanted)) return true;
       after = entries.length < page ? undefined : entries.at(-1)?.id;
     }
@@ -121,18 +121,18 @@ export function createBallot(
      */
     async votesNotInTrail(request: StoredRequest): Promise<readonly Vote[]> {
       const approvals = approvalsIn(request.votes);
-      const found = await Promise.all(approvals.map((vote) => isInTrail(request, vote)));
-      return approvals.filter((_, index) => !found[index]);
+      const areInTrail = await Promise.all(approvals.map((vote) => isInTrail(request, vote)));
+      return approvals.filter((_, index) => !areInTrail[index]);
     },
 
     /**
      * Records why somebody denied a request. Resolves with false when this person didn't deny it,
      * or gave a reason before.
      */
-    async giveReason({ record }: StoredRequest, by: string, reason: string): Promise<boolean> {
+    async giveReason({ record }: StoredRequest, voterId: string, reason: string): Promise<boolean> {
       const keys = [key("request", record.id), key("audit"), pendingList(key)];
-      const audit = auditRecord(record, { vote: "deny", why: reason }, by);
-      const args = [record.id, by, denialRecord.write({ by, reason }), audit];
+      const audit = auditRecord(record, { vote: "deny", why: reason }, voterId);
+      const args = [record.id, voterId, denialRecord.write({ by: voterId, reason }), audit];
       const given = (await runReason(keys, args)) === 1;
       outbox.wake(record.id);
       return given;
@@ -156,7 +156,7 @@ export function createBallot(
       const at = await redisNow(redis);
       const entry = { voterId: voter.id, name: voter.name, vote, digest, ...known, at };
       const [state, verb] = vote === "deny" ? ["denied", "denied"] : ["authorized", "approved"];
-      const [is, more] = (await runVote(
+      const [outcome, more] = (await runVote(
         [
           key("request", record.id),
           key("audit"),
@@ -177,9 +177,10 @@ export function createBallot(
         ],
       )) as [string, string | number | undefined];
       outbox.wake(record.id);
-      if (is === "authorized") steps.wake(record.id);
-      if (is === "denied" || is === "again") return { is };
-      if (is === "counted" || is === "authorized") return { is, approvals: Number(more) };
+      if (outcome === "authorized") steps.wake(record.id);
+      if (outcome === "denied" || outcome === "again") return { is: outcome };
+      if (outcome === "counted" || outcome === "authorized")
+        return { is: outcome, approvals: Number(more) };
       return { is: "refused", why: more as VoteProblem };
     },
   };

@@ -59,7 +59,7 @@ export function createDurability(options: {
       storage.read.catch(() => (storage = undefined));
     }
     const { appendOnly, fsync, replicas = 0, waitAof } = await storage.read;
-    const most = Math.max(...seen.map((one) => one ?? replicas));
+    const most = Math.max(...seen.map((count) => count ?? replicas));
     return {
       replicas: options.replicas ?? Math.min(1, most),
       disk: appendOnly !== false && fsync !== "always" && waitAof === true,
@@ -94,9 +94,9 @@ export function createDurability(options: {
       replicated < replicas &&
         `fewer than ${replicas} ${replicas === 1 ? "replica" : "replicas"} of Redis had the claim in time; nothing was sent`,
       stored < 1 && "the disk of Redis had not stored the claim in time; nothing was sent",
-    ].find((one) => one !== false);
-    return held.map((found) =>
-      (found as number[])[1] === 1 ? why : "Redis lost the claim; nothing was sent",
+    ].find((problem) => problem !== false);
+    return held.map((answer) =>
+      (answer as number[])[1] === 1 ? why : "Redis lost the claim; nothing was sent",
     );
   }
 

@@ -158,8 +158,10 @@ function outweighing(stands: Freeze, next: Omit<Freeze, "at">): Omit<Freeze, "at
     if (next.cause !== "sends-lost" || stands.reason.includes(next.reason)) return undefined;
     return { ...stands, reason: `${next.reason}; ${stands.reason}` };
   }
-  const theirs = stands.reason && `: ${stands.reason}`;
-  const before = stands.cause ? stands.before : `${stands.by} froze all changes before${theirs}`;
+  const standingReason = stands.reason && `: ${stands.reason}`;
+  const before = stands.cause
+    ? stands.before
+    : `${stands.by} froze all changes before${standingReason}`;
   if (before === undefined) return next;
   return { ...next, reason: `${next.reason}; ${before}`, before };
 }
@@ -181,8 +183,8 @@ export function createFreeze(redis: RedisClient, key: Keys) {
    * act found when it was handled before, and undefined when it wasn't or changed nothing.
    */
   async function readFreeze(kind: "freeze" | "thaw", act: string | undefined) {
-    const [stands, found] = await redis.mget(key("freeze"), actKey(kind, act));
-    return { text: stands ?? undefined, found: found ?? undefined };
+    const [stands, earlierText] = await redis.mget(key("freeze"), actKey(kind, act));
+    return { text: stands ?? undefined, found: earlierText ?? undefined };
   }
 
   /** Puts `next` in the place of a freeze. False when another one stands there by now. */
@@ -233,17 +235,17 @@ export function createFreeze(redis: RedisClient, key: Keys) {
      * are in a ledger and not in the journal, and a thaw marks them as checked.
      */
     async freeze({ sends = [], act, ...freeze }: NewFreeze): Promise<boolean> {
-      const { by, reason } = freeze;
-      const record = { what: "freeze", who: freeze.id ?? by, why: reason } as const;
+      const { by: frozenBy, reason } = freeze;
+      const record = { what: "freeze", who: freeze.id ?? frozenBy, why: reason } as const;
       for (;;) {
-        const { text, found } = await readFreeze("freeze", act);
-        if (found !== undefined) return true;
+        const { text, found: earlierText } = await readFreeze("freeze", act);
+        if (earlierText !== undefined) return true;
         const stands = text === undefined ? undefined : parseFreeze(text, key);
         const kept = stands ? outweighing(stands, freeze) : freeze;
         if (kept === undefined) return false;
         const changedAt = await redisNow(redis);
         const next = { ...kept, at: stands?.at ?? changedAt, changedAt };
-        const news = { is: "frozen", by, reason } as const;
+        const news = { is: "frozen", by: frozenBy, reason } as const;
         if (await swapFreeze({ before: text ?? "", next, act, record, news, sends })) return true;
       }
     },
@@ -255,23 +257,23 @@ export function createFreeze(redis: RedisClient, key: Keys) {
     async thaw({ id, name, act, askedAgoMs = 0 }: ThawRequest): Promise<Thawed> {
       const began = performance.now();
       for (;;) {
-        const { text, found } = await readFreeze("thaw", act);
+        const { text, found: earlierText } = await readFreeze("thaw", act);
         // After this act ended a freeze, another one may have begun.
-        if (found !== undefined)
+        if (earlierText !== undefined)
           return text === undefined
-            ? { is: "thawed", ended: parseFreeze(found, key) }
+            ? { is: "thawed", ended: parseFreeze(earlierText, key) }
             : { is: "newer", stands: parseFreeze(text, key) };
         if (text === undefined) return { is: "not-frozen" };
         const stands = parseFreeze(text, key);
-        const { by, reason, at, changedAt = at } = stands;
+        const { by: frozenBy, reason, at, changedAt = at } = stands;
         // Rounded down, like Redis's time, so that a freeze of the same millisecond was before.
         const agoMs = Math.floor(askedAgoMs + performance.now() - began);
         const now = await redisNow(redis);
         if (changedAt > now - agoMs && !isBeforeSetBack(changedAt, now))
           return { is: "newer", stands };
-        const ended = { by: stands.id ?? by, at, why: reason };
+        const ended = { by: stands.id ?? frozenBy, at, why: reason };
         const record = { what: "thaw", who: id, ended } as const;
-        const news = { is: "thawed", by: name, ended: { by, reason } } as const;
+        const news = { is: "thawed", by: name, ended: { by: frozenBy, reason } } as const;
         if (await swapFreeze({ before: text, act, record, news }))
           return { is: "thawed", ended: stands };
       }
@@ -302,10 +304,10 @@ export function createFreeze(redis: RedisClient, key: Keys) {
      */
     async named(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
-      const found = await Promise.all(
+      const flagsPerSet = await Promise.all(
         ["missing", "looked-at"].map((set) => redis.smismember(key("sends", set), ...ids)),
       );
-      return new Set(ids.filter((_, index) => found.some((flags) => flags[index] === 1)));
+      return new Set(ids.filter((_, index) => flagsPerSet.some((flags) => flags[index] === 1)));
     },
   };
 }

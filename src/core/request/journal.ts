@@ -179,8 +179,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
 
   async function getMany(ids: readonly string[]): Promise<StoredRequest[]> {
     // A failed read doesn't mean that the request is missing, so it fails the whole call.
-    const found = await Promise.all(ids.map(get));
-    return found.filter((stored) => stored !== undefined);
+    const requests = await Promise.all(ids.map(get));
+    return requests.filter((stored) => stored !== undefined);
   }
 
   /**
@@ -239,18 +239,20 @@ export function createJournal(redis: RedisClient, key: Keys) {
       pollKeyOf(record),
       how.isSilent === true ? 1 : 0,
     ];
-    const [is, value, movedAt, replication] = (await writeMove(how, keys, args, locks.free)) as [
-      string,
-      ...(string | number)[],
-    ];
-    if (is === "frozen") return { is, freeze: parseFreeze(String(value), key) };
-    if (is === "locked") return { is, holder: String(value) };
-    if (is === "gone") return { is };
-    if (is !== "moved") return { is: "changed" };
+    const [outcome, value, movedAt, replication] = (await writeMove(
+      how,
+      keys,
+      args,
+      locks.free,
+    )) as [string, ...(string | number)[]];
+    if (outcome === "frozen") return { is: outcome, freeze: parseFreeze(String(value), key) };
+    if (outcome === "locked") return { is: outcome, holder: String(value) };
+    if (outcome === "gone") return { is: outcome };
+    if (outcome !== "moved") return { is: "changed" };
     if (how.isSilent !== true) outbox.wake(record.id);
     const at = Number(movedAt);
     return {
-      is,
+      is: outcome,
       at,
       ...(claim ? { replicas: replicasIn(replication) } : {}),
       request: {
@@ -289,8 +291,8 @@ export function createJournal(redis: RedisClient, key: Keys) {
    */
   async function holds({ record, attempt, nonce }: StoredRequest): Promise<[number, boolean]> {
     const args = [attempt, nonce ?? ""];
-    const [at, found] = (await runHolds([requestKey(record.id)], args)) as [number, number];
-    return [at, found === 1];
+    const [at, held] = (await runHolds([requestKey(record.id)], args)) as [number, number];
+    return [at, held === 1];
   }
 
   return {

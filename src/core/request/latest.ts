@@ -52,16 +52,16 @@ export function createLatest(
       const some = ids.slice(from, from + marksAtOnce);
       marks.push(...((await runMarks(some.map(requestKey), [])) as string[]));
     }
-    const found = new Map<string, StoredRequest>();
+    const requests = new Map<string, StoredRequest>();
     for (const [at, id] of ids.entries()) {
       const before = kept.get(id);
-      if (before && markOf(before) === marks[at]) found.set(id, before);
+      if (before && markOf(before) === marks[at]) requests.set(id, before);
     }
-    const changed = ids.filter((id) => !found.has(id));
+    const changed = ids.filter((id) => !requests.has(id));
     for (const id of changed) kept.delete(id);
-    for (const request of await getMany(changed)) found.set(request.record.id, request);
-    for (const request of found.values()) keep(request);
-    return ids.flatMap((id) => found.get(id) ?? []);
+    for (const request of await getMany(changed)) requests.set(request.record.id, request);
+    for (const request of requests.values()) keep(request);
+    return ids.flatMap((id) => requests.get(id) ?? []);
   };
 }
 

@@ -61,10 +61,10 @@ const idOf = (entry: Pick<LedgerEntry, "request" | "attempt">) =>
  */
 export async function openLedger(folder: string, workerId: string) {
   mkdirSync(folder, privateFolder);
-  const found = readAll(folder);
-  const known = found.entries.filter((entry) => entry.at > Date.now() - forgetAfterMs);
+  const contents = readAll(folder);
+  const known = contents.entries.filter((entry) => entry.at > Date.now() - forgetAfterMs);
   // Only a line break is added, because its process may still be writing.
-  for (const { file } of found.torn) appendFileSync(path.join(folder, file), "\n");
+  for (const { file } of contents.torn) appendFileSync(path.join(folder, file), "\n");
   const ids = new Set(known.map(idOf));
   const file = await open(path.join(folder, `sends-${workerId}.jsonl`), "a", privateFile.mode);
   let isTorn = false;
@@ -96,7 +96,7 @@ export async function openLedger(folder: string, workerId: string) {
      * Last lines that a crash or a full disk cut off. They are ended at the start, so that each is
      * found once.
      */
-    torn: found.torn,
+    torn: contents.torn,
     async close(): Promise<void> {
       await flushes.ended();
       await file.close();
@@ -123,8 +123,8 @@ export function createBatches<One, Answer>(
   }
 
   return {
-    async add(one: One): Promise<Answer | undefined> {
-      const place = waiting.push(one) - 1;
+    async add(member: One): Promise<Answer | undefined> {
+      const place = waiting.push(member) - 1;
       if (next === undefined) last = next = last.then(begin, begin);
       return (await next)[place];
     },

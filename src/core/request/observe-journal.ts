@@ -92,8 +92,8 @@ export function observed(
         const waitedMs = at - record.createdAt;
         telemetry.sentSeconds.observe({ command: record.command }, Math.max(0, waitedMs) / 1000);
       }
-      const { why, actor: by } = to;
-      const who = { by, attempt: attempt || undefined, worker };
+      const { why, actor } = to;
+      const who = { by: actor, attempt: attempt || undefined, worker };
       if (why) moved(record, { from, to: state, why, since, at, ...who });
       if (now.final && !before.final) ended(now, from, at);
       return outcome;
@@ -121,16 +121,17 @@ export function observed(
 
     async freeze(freeze) {
       const isNew = await journal.freeze(freeze);
-      const { by, id, reason } = freeze;
-      if (isNew) log.warn("changes.frozen", { by, reason, ...(id ? { person: id } : {}) });
+      const { by: frozenBy, id, reason } = freeze;
+      if (isNew)
+        log.warn("changes.frozen", { by: frozenBy, reason, ...(id ? { person: id } : {}) });
       return isNew;
     },
 
     async thaw(request) {
       const thawed = await journal.thaw(request);
       if (thawed.is === "thawed") {
-        const { by, reason } = thawed.ended;
-        log.warn("changes.thawed", { person: request.id, frozenBy: by, reason });
+        const { by: frozenBy, reason } = thawed.ended;
+        log.warn("changes.thawed", { person: request.id, frozenBy, reason });
       }
       return thawed;
     },

@@ -24,9 +24,9 @@ export function createOnce(redis: RedisClient, key: Keys) {
      */
     async useOnce(name: string, forMs: number): Promise<Use> {
       const keys = [key("used", name), key("freeze")];
-      const [is, freeze] = (await runUseOnce(keys, [forMs])) as [Use["is"], string?];
-      if (is === "frozen") return { is, freeze: parseFreeze(freeze ?? "", key) };
-      return { is };
+      const [outcome, freeze] = (await runUseOnce(keys, [forMs])) as [Use["is"], string?];
+      if (outcome === "frozen") return { is: outcome, freeze: parseFreeze(freeze ?? "", key) };
+      return { is: outcome };
     },
   };
 }

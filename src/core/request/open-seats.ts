@@ -76,7 +76,7 @@ export function awaitsVoteOf(
   if (voteRefusal({ votes, voter: person, ourTeamId, requester, ...askerIn(record) })) return false;
   if (given.some(({ voterId }) => voterId === person.id)) return false;
   // Another approver may count for another need, and so leave their seat to this person.
-  const theirs = { vote: "approve", meets: meets(votes, person) } as const;
-  const after = openNeeds(votes, { votes: [...given, theirs] });
+  const vote = { vote: "approve", meets: meets(votes, person) } as const;
+  const after = openNeeds(votes, { votes: [...given, vote] });
   return totalOf(after) < totalOf(openNeeds(votes, request));
 }

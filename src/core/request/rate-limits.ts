@@ -66,8 +66,8 @@ export function limitWords(hourly: Hourly, most: number): string {
   if (most === 0)
     return `${isDestructive ? "Destructive commands are" : "Break-glass is"} disabled`;
   const s = most === 1 ? "" : "s";
-  const what = isDestructive ? `destructive request${s}` : `use${s} of break-glass`;
-  return `Limit reached: ${most} ${what} an hour in total`;
+  const noun = isDestructive ? `destructive request${s}` : `use${s} of break-glass`;
+  return `Limit reached: ${most} ${noun} an hour in total`;
 }
 
 /** States in which a request had no effect. */
@@ -145,8 +145,10 @@ export function createLimits(redis: RedisClient, key: Keys) {
     const most = limits.requestsPerMinute;
     const own = key("rate", "person", personId);
     const waitMs = await waitFor(own, holder, { windowMs: minuteMs, most, look });
-    const what = `You requested ${counted(most, "change")} within a minute, the limit for one person`;
-    return waitMs > 0 ? { limit: "requestsPerMinute", what, way: tryAgain(waitMs) } : undefined;
+    const words = `You requested ${counted(most, "change")} within a minute, the limit for one person`;
+    return waitMs > 0
+      ? { limit: "requestsPerMinute", what: words, way: tryAgain(waitMs) }
+      : undefined;
   }
 
   async function draftsReached(
@@ -160,8 +162,8 @@ export function createLimits(redis: RedisClient, key: Keys) {
     const isOver = (state: string) => state !== "draft";
     const how = { windowMs: draftMs, most, isOver, look };
     if ((await waitFor(places, requestId, how)) === 0) return undefined;
-    const what = `${most} of your requests wait for approval, the limit for one person`;
-    return { limit: "draftsPerPerson", what, way: "Cancel one, or wait for a decision. " };
+    const words = `${most} of your requests wait for approval, the limit for one person`;
+    return { limit: "draftsPerPerson", what: words, way: "Cancel one, or wait for a decision. " };
   }
 
   return {
@@ -230,8 +232,8 @@ export function createLimits(redis: RedisClient, key: Keys) {
 
 const tryAgain = (inMs: number) => `Try again in ${duration(inMs)}. `;
 
-const overLimit = ({ limit, what, way }: Reached) =>
+const overLimit = ({ limit, what: words, way }: Reached) =>
   new UserError(
-    `${what}. Nothing was done.`,
+    `${words}. Nothing was done.`,
     `${way}\`limits.${limit}\` in gatehouse.yml sets this limit.`,
   );

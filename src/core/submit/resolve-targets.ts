@@ -39,21 +39,21 @@ export async function resolveTarget(
   inventory: Inventory,
 ): Promise<Target> {
   checkAsking(asker);
-  const found = kind === "vm" ? await inventory.findVm(words) : await inventory.findProject(words);
-  if ("found" in found) return withSharedName(targetOf(found.found), inventory);
-  const what = kind === "vm" ? "VM" : "project";
-  if ("ambiguous" in found) {
-    const candidates = found.ambiguous.map(targetOf);
-    const which = `${candidates.length} ${what}s are called ${words}. Which one?`;
+  const match = kind === "vm" ? await inventory.findVm(words) : await inventory.findProject(words);
+  if ("found" in match) return withSharedName(targetOf(match.found), inventory);
+  const noun = kind === "vm" ? "VM" : "project";
+  if ("ambiguous" in match) {
+    const candidates = match.ambiguous.map(targetOf);
+    const which = `${candidates.length} ${noun}s are called ${words}. Which one?`;
     throw new PickOne(which, candidates, true);
   }
   const { refreshedAt } = await inventory.state();
   const ageMs = refreshedAt === undefined ? 0 : Date.now() - refreshedAt;
   const known = ageMs > newMs ? ` Gatehouse read the list ${duration(ageMs)} ago.` : "";
-  const none = `There is no ${what} called ${words}.${known}`;
-  if (found.unknown.length > 0)
-    throw new PickOne(`${none} Did you mean…`, found.unknown.map(targetOf), false);
-  throw new UserError(none, `\`/${kind} list\` shows every ${what} you can see.`);
+  const none = `There is no ${noun} called ${words}.${known}`;
+  if (match.unknown.length > 0)
+    throw new PickOne(`${none} Did you mean…`, match.unknown.map(targetOf), false);
+  throw new UserError(none, `\`/${kind} list\` shows every ${noun} you can see.`);
 }
 
 /** Whether another VM that is known has its name. */
@@ -98,12 +98,12 @@ export async function targetsOfRefused(
   const each = await Array.fromAsync(words, async (word) => {
     if (kind === "vm" && isGlob(word))
       return inventory.vms().then((all) => all.filter(named(word)));
-    const found =
+    const match =
       kind === "vm" ? await inventory.findVm(word, how) : await inventory.findProject(word, how);
-    return "found" in found ? [found.found] : [];
+    return "found" in match ? [match.found] : [];
   });
-  const known = new Map(each.flat().map((one) => [one.id, targetOf(one)]));
-  return Promise.all([...known.values()].map((one) => withSharedName(one, inventory)));
+  const known = new Map(each.flat().map((candidate) => [candidate.id, targetOf(candidate)]));
+  return Promise.all([...known.values()].map((target) => withSharedName(target, inventory)));
 }
 
 /** The most words whose targets are looked up for the words of a refusal. */

@@ -34,7 +34,7 @@ export async function submit(
   permit: Permit,
   origin: Origin,
   details: Details,
-  by: {
+  context: {
     store: Journal;
     policy: Pick<Policy, "teams">;
     policyVersion: string;
@@ -47,22 +47,24 @@ export async function submit(
   const { target, approvals } = permit;
   const { channelId = permit.channelId, id = newRequestId() } = details;
   const isWaiting = approvals.required > 0;
-  const now = await by.store.now();
-  const teamChannel = channelOfProject(by.policy, ownerOf(target));
+  const now = await context.store.now();
+  const teamChannel = channelOfProject(context.policy, ownerOf(target));
   const asked: RequestRecord = {
     id,
     ...askedBy(permit, now),
     channelId,
     origin,
-    policyVersion: by.policyVersion,
+    policyVersion: context.policyVersion,
     createdAt: now,
-    runsUntil: now + (isWaiting ? approvals.expiresMs : 0) + by.staleAfterMs,
-    ...Object.fromEntries(asGiven.flatMap((one) => (details[one] ? [[one, details[one]]] : []))),
+    runsUntil: now + (isWaiting ? approvals.expiresMs : 0) + context.staleAfterMs,
+    ...Object.fromEntries(
+      asGiven.flatMap((field) => (details[field] ? [[field, details[field]]] : [])),
+    ),
     ...(teamChannel && teamChannel !== channelId ? { teamChannel } : {}),
   };
   const record = isWaiting ? withApproval(asked, permit, details.forApprovers, now) : asked;
   const state = isWaiting ? "draft" : "authorized";
-  return { ...(await by.store.create({ record, state, isHeld: by.isHeld })), record };
+  return { ...(await context.store.create({ record, state, isHeld: context.isHeld })), record };
 }
 
 /** The part of a request by which an equal one is recognized. `now` is Redis time (ms). */

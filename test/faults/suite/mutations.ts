@@ -39,7 +39,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a claim is sent without being durable",
     file: "src/core/perform/send.ts",
-    was: "if (forgettable !== undefined) return returnUnsent(claimed, forgettable, by);",
+    was: "if (forgettable !== undefined) return returnUnsent(claimed, forgettable, worker);",
     is: "",
     rows: "R14",
   },
@@ -116,8 +116,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a lost post is not looked up",
     file: "src/core/deliver/post-once.ts",
-    was: "const found = await lookUp(subject, key, place);",
-    is: 'const found = await lookUp({ ...subject, id: "nobody" }, key, place);',
+    was: "const earlierPost = await lookUp(subject, key, place);",
+    is: 'const earlierPost = await lookUp({ ...subject, id: "nobody" }, key, place);',
     rows: "S8",
   },
   {
@@ -144,8 +144,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "what wasn't applied is never looked at again",
     file: "src/core/perform/poll.ts",
-    was: "await by.store.lates.later(request.record.id, lateLookMs(by.policy.timing));",
-    is: "void lateLookMs(by.policy.timing);",
+    was: "await worker.store.lates.later(request.record.id, lateLookMs(worker.policy.timing));",
+    is: "void lateLookMs(worker.policy.timing);",
     rows: "A7b",
   },
   {
