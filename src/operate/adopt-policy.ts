@@ -40,11 +40,12 @@ export type Claim = "replaces" | "same" | "refused";
  * that came first. Without versions, the one that was loaded last. A file without a version never
  * replaces one that has one.
  */
-export function claimOf(own: PolicyText, { stored, theirs }: InForce): Claim {
+export function claimOf(own: PolicyText, { stored, theirs: textInForce }: InForce): Claim {
   if (stored === undefined) return "replaces";
   const [ours = 0, current = 0] = [own.policy.version, stored.version];
   if (ours > current) return "replaces";
-  const isSame = own.text === stored.text || (theirs && decidingChanges(theirs, own).length === 0);
+  const isSame =
+    own.text === stored.text || (textInForce && decidingChanges(textInForce, own).length === 0);
   if (isSame) return "same";
   return current === 0 ? "replaces" : "refused";
 }
@@ -58,12 +59,15 @@ const decidingChanges = (before: PolicyText, after: PolicyText) =>
  * lower version with the same rules may act, so that an upgrade which only raises the version stops
  * no older process. A file with the same version and different content may not.
  */
-export function isInForce(own: PolicyText, { stored, theirs }: InForce): boolean {
+export function isInForce(own: PolicyText, { stored, theirs: textInForce }: InForce): boolean {
   if (stored === undefined) return false;
   const { version } = own.policy;
   const isTwin = version !== undefined && version === stored.version;
-  if (isTwin && claimOf(own, { stored, theirs }) !== "same") return false;
-  return hasRulesOf({ stored, theirs }, own) && hasServicesOf({ stored, theirs }, own);
+  if (isTwin && claimOf(own, { stored, theirs: textInForce }) !== "same") return false;
+  return (
+    hasRulesOf({ stored, theirs: textInForce }, own) &&
+    hasServicesOf({ stored, theirs: textInForce }, own)
+  );
 }
 
 /**
@@ -71,12 +75,18 @@ export function isInForce(own: PolicyText, { stored, theirs }: InForce): boolean
  * computed them differently, or filled in other defaults. So the parsed text in force is compared,
  * too.
  */
-export const hasRulesOf = ({ stored, theirs }: InForce, own: PolicyText): boolean =>
-  stored?.rules === own.policyVersion || theirs?.policyVersion === own.policyVersion;
+export const hasRulesOf = ({ stored, theirs: textInForce }: InForce, own: PolicyText): boolean =>
+  stored?.rules === own.policyVersion || textInForce?.policyVersion === own.policyVersion;
 
-export const hasServicesOf = ({ stored, theirs }: InForce, own: PolicyText): boolean => {
+export const hasServicesOf = (
+  { stored, theirs: textInForce }: InForce,
+  own: PolicyText,
+): boolean => {
   const services = servicesVersion(own.policy);
-  return stored?.services === services || (theirs && servicesVersion(theirs.policy)) === services;
+  return (
+    stored?.services === services ||
+    (textInForce && servicesVersion(textInForce.policy)) === services
+  );
 };
 
 /** Why this file isn't put in force, and what it needs. Undefined when its version allows it. */
@@ -188,21 +198,21 @@ export async function adoptPolicy(
   own: PolicyText,
   { before, canceled = [], canceledCount = 0, channels = [], wakeNotice }: AdoptOptions,
 ): Promise<StoredPolicy | undefined> {
-  const { stored, theirs } = before;
+  const { stored, theirs: textInForce } = before;
   const { text } = own;
   const { version } = own.policy;
   const rules = stored && hasRulesOf(before, own) ? stored.rules : own.policyVersion;
   const services =
     stored && hasServicesOf(before, own) ? stored.services : servicesVersion(own.policy);
-  const changes = theirs && decidingChanges(theirs, own);
+  const changes = textInForce && decidingChanges(textInForce, own);
   const decides = stored && (stored.rules !== rules || stored.services !== services);
   const record = decides && {
     what: "policy",
     who: "Gatehouse",
     from: stored.rules,
     to: rules,
-    ...(theirs && {
-      changes: changesBetween(theirs.policy, own.policy).slice(0, maxNoted).map(changeInWords),
+    ...(textInForce && {
+      changes: changesBetween(textInForce.policy, own.policy).slice(0, maxNoted).map(changeInWords),
     }),
   };
   const news: PolicyNews = { changes, canceled, canceledCount };

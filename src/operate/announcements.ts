@@ -62,8 +62,8 @@ export function freezeNewsWork(on: {
   return {
     pending,
     async handle(all, mark) {
-      for (const one of await owed()) {
-        const { id, news } = one;
+      for (const announcement of await owed()) {
+        const { id, news } = announcement;
         const message =
           news?.is === "frozen"
             ? freezeNews(news, ender, await whoEnds())
@@ -71,7 +71,7 @@ export function freezeNewsWork(on: {
         // Of news that can't be read, messages still show whether changes are frozen.
         if (message) await on.tellStopped(`freeze-${id}`, message);
         await on.changed();
-        await forget(one);
+        await forget(announcement);
       }
       await pending.release(all, mark);
     },

@@ -52,11 +52,12 @@ export function createClock(log: Log) {
       const was = isClockOff(offMs);
       offMs = Math.max(0, askedAt - redisMs) + Math.min(0, answeredAt - redisMs);
       compared = { redisMs: answeredAt - offMs, at: performance.now() };
-      const is = isClockOff(offMs);
-      if (is === was) return;
-      if (is) log.warn("clock.off", { offMs, why: `this machine's clock is ${offInWords(offMs)}` });
+      const isOff = isClockOff(offMs);
+      if (isOff === was) return;
+      if (isOff)
+        log.warn("clock.off", { offMs, why: `this machine's clock is ${offInWords(offMs)}` });
       else log.info("clock.agrees", { offMs });
-      for (const listener of listeners) listener(is);
+      for (const listener of listeners) listener(isOff);
     },
   };
 }
@@ -107,13 +108,13 @@ export function createTaking(clock: Clock) {
     clockProblem(clock) === undefined && (untilClosed || !isStopping);
 
   async function holdOthers(): Promise<void> {
-    const others = workers.filter((one) => !mayTake(one));
+    const others = workers.filter((entry) => !mayTake(entry));
     await Promise.allSettled(others.map(({ worker }) => worker.hold()));
   }
 
   clock.onChange((isOff) => {
     if (isOff) void holdOthers();
-    else for (const one of workers) if (mayTake(one)) one.worker.take();
+    else for (const entry of workers) if (mayTake(entry)) entry.worker.take();
   });
   return {
     /**

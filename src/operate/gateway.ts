@@ -48,7 +48,7 @@ export async function startGateway(
     /** `now` returns the time by Redis's clock (ms). */
     clock: { now(): number };
     /** Failpoints between an interaction and its request. */
-    at: ((point: "stored" | "ack", what: string) => Promise<void>) | undefined;
+    at: ((point: "stored" | "ack", subject: string) => Promise<void>) | undefined;
   } & Pick<GatewayContext, Records | Services | Known | Words | Told>,
 ) {
   const { config, receive, identity, redis, key, people, telemetry, log, at } = options;

@@ -97,12 +97,12 @@ function probe(folder: string): void {
  */
 function tighten(at: string): void {
   try {
-    const found = statSync(at);
-    const names = found.isDirectory() ? readdirSync(at) : [];
+    const stats = statSync(at);
+    const names = stats.isDirectory() ? readdirSync(at) : [];
     const ours = names.filter((name) => ourName.test(name)).map((name) => path.join(at, name));
-    const isOwn = found.uid === process.getuid?.() && ours.length === names.length;
-    const isSticky = (found.mode & 0o1000) !== 0;
-    if (isOwn && !isSticky) chmodSync(at, found.mode & (found.isDirectory() ? 0o7700 : 0o600));
+    const isOwn = stats.uid === process.getuid?.() && ours.length === names.length;
+    const isSticky = (stats.mode & 0o1000) !== 0;
+    if (isOwn && !isSticky) chmodSync(at, stats.mode & (stats.isDirectory() ? 0o7700 : 0o600));
     for (const inner of ours) if (!lstatSync(inner).isSymbolicLink()) tighten(inner);
   } catch {
     // It was removed meanwhile, can't be read, or is on a file system without modes.

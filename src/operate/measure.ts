@@ -54,8 +54,8 @@ export function createMeasure(
 
   async function stateOf(id: string): Promise<{ state: string | null; at: number }> {
     const hash = key("request", id);
-    const found = await redis.hmget(hash, "state", "changedAt", "createdAt");
-    const [state = null, changedAt, createdAt] = found;
+    const fields = await redis.hmget(hash, "state", "changedAt", "createdAt");
+    const [state = null, changedAt, createdAt] = fields;
     if (state === "draft") return { state, at: Number(createdAt) };
     // A reminder changes `changedAt`, too, so the stage says since when the outcome has been
     // unknown.
@@ -69,11 +69,11 @@ export function createMeasure(
     const lists = on.sources.map(async ({ outbox, owedSince: field }) => {
       const ids = field === undefined ? [] : (pending.get(outbox.kind) ?? []);
       const oldest = ids.slice(0, maxOwed);
-      const found = await Promise.all(
+      const oldestFields = await Promise.all(
         oldest.map((id) => redis.hmget(outbox.hashOf(id), field ?? "", "card")),
       );
       // A posted message is pending because of a later change, whose time isn't known.
-      const dated = found.filter(([at, card]) => at && !(field === "createdAt" && card));
+      const dated = oldestFields.filter(([at, card]) => at && !(field === "createdAt" && card));
       return { many: ids.length, since: dated.map(([at]) => Number(at)) };
     });
     const owed = await Promise.all(lists);
@@ -105,8 +105,8 @@ export function createMeasure(
 
   /** A folder that is gone has no free space. */
   async function measureDisk(): Promise<void> {
-    const found = await statfs(config.dataDir).catch(() => undefined);
-    telemetry.dataDirFree.set(found ? found.bavail * found.bsize : 0);
+    const disk = await statfs(config.dataDir).catch(() => undefined);
+    telemetry.dataDirFree.set(disk ? disk.bavail * disk.bsize : 0);
   }
 
   /** The files are read anew when they change, so their ends may change. */
@@ -174,7 +174,7 @@ function certificateFiles({
  * counts, because a renewed authority stands beside the former one for a while.
  */
 function firstEnd(pem = ""): number | undefined {
-  const all = certificatesIn(pem).filter((one) => one !== undefined);
+  const all = certificatesIn(pem).filter((certificate) => certificate !== undefined);
   const ends = [...Map.groupBy(all, ({ subject }) => subject).values()].map((same) =>
     Math.max(...same.map(({ validTo }) => Date.parse(validTo))),
   );

@@ -55,9 +55,11 @@ export function openAppraiser(on: {
 }
 
 function warnOfFolder({ policy, policyFile }: Config, log: Log): void {
-  for (const { is, what, mend, about = [] } of judgeFolder(lookAtFolder(policy.attestation))) {
-    const why = policyFile.placeOf([about].flat()) + what;
-    if (is !== "well")
-      log[is === "ill" ? "warn" : "info"]("endorsements.folder", { why, hint: mend });
+  for (const { is: kind, what: result, mend, about = [] } of judgeFolder(
+    lookAtFolder(policy.attestation),
+  )) {
+    const why = policyFile.placeOf([about].flat()) + result;
+    if (kind !== "well")
+      log[kind === "ill" ? "warn" : "info"]("endorsements.folder", { why, hint: mend });
   }
 }

@@ -106,7 +106,7 @@ export async function keepPolicy(on: KeeperOptions) {
       await readCurrent();
       const claim = claimOf(own, current);
       if (claim !== "replaces") return claim;
-      const { stored, theirs } = current;
+      const { stored, theirs: textInForce } = current;
       const isOther = stored !== undefined && !hasRulesOf(current, own);
       const waiting = isOther ? await waitingUnderOthers(own.policyVersion) : [];
       const adopted = await adoptPolicy(redis, key, own, {
@@ -114,7 +114,7 @@ export async function keepPolicy(on: KeeperOptions) {
         canceled: waiting.slice(0, maxNamed),
         canceledCount: waiting.length,
         // A change of the audit channel is also announced in the former one.
-        channels: [file.asWritten, theirs?.policy, own.policy].map(
+        channels: [file.asWritten, textInForce?.policy, own.policy].map(
           (policy) => policy?.audit?.channel,
         ),
         wakeNotice: on.wakeNotice,
@@ -251,9 +251,9 @@ export async function keepPolicy(on: KeeperOptions) {
     const isForgotten = current.stored === undefined || version > (current.stored.version ?? 0);
     if (isForgotten && !isOut && !isMissing()) await offer(file.current);
     // When other processes have reread their file, this process's file may have been replaced, too.
-    const { text: theirs } = current.stored ?? {};
+    const { text: storedText } = current.stored ?? {};
     const isWanted = (text: PolicyText) =>
-      text.text === theirs || (!isInForce(file.current, current) && isInForce(text, current));
+      text.text === storedText || (!isInForce(file.current, current) && isInForce(text, current));
     if (isOut || (isNews && !isMissing())) await load(isWanted);
     compare();
   }

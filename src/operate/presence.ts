@@ -47,7 +47,9 @@ export function createTallies(now: () => number = () => performance.now()) {
     saw(of: Called, failed: string | undefined): void {
       forgetOld();
       const at = Math.floor(now() / bucketMs);
-      const same = seen.findLast((one) => one.at === at && one.of === of && one.failed === failed);
+      const same = seen.findLast(
+        (tally) => tally.at === at && tally.of === of && tally.failed === failed,
+      );
       if (same) same.count += 1;
       else seen.push({ at, of, failed, count: 1 });
     },
@@ -67,10 +69,10 @@ export type CallTallies = ReturnType<typeof createTallies>;
 export function sumTallies(all: readonly Tallies[]): Tallies {
   const sum: Tallies = {};
   for (const of of called) {
-    const tallies = all.flatMap((one) => one[of] ?? []);
+    const tallies = all.flatMap((counts) => counts[of] ?? []);
     if (tallies.length === 0) continue;
     const failed: Record<string, number> = {};
-    for (const [how, count] of tallies.flatMap((one) => Object.entries(one.failed)))
+    for (const [how, count] of tallies.flatMap((tally) => Object.entries(tally.failed)))
       failed[how] = (failed[how] ?? 0) + count;
     sum[of] = { calls: tallies.reduce((total, { calls }) => total + calls, 0), failed };
   }

@@ -56,7 +56,7 @@ export type Services = Awaited<ReturnType<typeof openServices>>;
 /** Overrides for tests and the sandbox. */
 export interface Overrides {
   /** Failpoint for crash tests. */
-  at?: (point: string, what: string) => Promise<void>;
+  at?: (point: string, subject: string) => Promise<void>;
   /** The trusted roots for evidence. By default the vendors'. */
   roots?: TrustedRoots;
   /** What the log lost. By default nothing. */

@@ -28,7 +28,7 @@ export async function startDelivery(on: {
   key: Keys;
   connected(purpose: RedisPurpose): Promise<RedisClient>;
   /** Failpoints before and after a job is added. */
-  at: ((point: string, what: string) => Promise<void>) | undefined;
+  at: ((point: string, subject: string) => Promise<void>) | undefined;
   log: Log;
   opened: Opened;
 }) {
@@ -44,7 +44,7 @@ export async function startDelivery(on: {
   const works = [
     { queue: queues.requests, all: on.steps },
     { queue: queues.polls, all: on.polls },
-    { queue: queues.messages, all: messages.map((one) => one.pending) },
+    { queue: queues.messages, all: messages.map((work) => work.pending) },
   ];
   for (const { queue, all } of works)
     for (const pending of all) {

@@ -93,8 +93,10 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     const isApi = of === "API";
     const problem = isApi ? undefined : gateway?.problem();
     const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
-    const found = [...ofSlack, ...(await status.unready(isApi ? ["Slack"] : []))];
-    return found.length > 0 || isStarted ? found : [{ reason: "starting", problem: "starting" }];
+    const reasons = [...ofSlack, ...(await status.unready(isApi ? ["Slack"] : []))];
+    return reasons.length > 0 || isStarted
+      ? reasons
+      : [{ reason: "starting", problem: "starting" }];
   }
 
   async function begin(): Promise<Running> {
@@ -239,8 +241,8 @@ function watchSecrets(config: Config, log: Log): void {
 
 /** Logs what the policy in force says and hardly anyone means. */
 function warnOfPolicy({ policy, policyFile }: Config, log: Log): void {
-  for (const { path, what, mend } of policyWarnings(policy))
-    log.warn("policy.warning", { why: policyFile.placeOf(path) + what, hint: mend });
+  for (const { path, what: problem, mend } of policyWarnings(policy))
+    log.warn("policy.warning", { why: policyFile.placeOf(path) + problem, hint: mend });
 }
 
 const overLimit = (caller: string, limit: string): Message =>

@@ -68,9 +68,9 @@ export function openStoredTexts(redis: RedisClient, key: Keys) {
 
   /** Each key once, in no order. Keys that come meanwhile may be missing. */
   async function names(): Promise<ReadonlySet<string>> {
-    const found = new Set<string>();
-    for await (const some of scanKeys(redis, key)) for (const name of some) found.add(name);
-    return found;
+    const keyNames = new Set<string>();
+    for await (const some of scanKeys(redis, key)) for (const name of some) keyNames.add(name);
+    return keyNames;
   }
 
   async function* textsIn(name: string, kind: string): AsyncGenerator<StoredText> {
@@ -122,8 +122,8 @@ export function openStoredTexts(redis: RedisClient, key: Keys) {
 
   async function isNamedIn(name: string, redact: Redact): Promise<boolean> {
     if (redact(name) !== name) return true;
-    for await (const found of textsIn(name, await redis.type(name)))
-      if (isNamed(found, redact)) return true;
+    for await (const storedText of textsIn(name, await redis.type(name)))
+      if (isNamed(storedText, redact)) return true;
     return false;
   }
 
@@ -132,10 +132,10 @@ export function openStoredTexts(redis: RedisClient, key: Keys) {
     const kind = await redis.type(name);
     for (let tries = 0; tries < mostTries; tries += 1) {
       let isDone = true;
-      for await (const found of textsIn(name, kind)) {
-        if (!isNamed(found, redact)) continue;
-        const next = [redact(found.at), redact(found.text)];
-        const args = [kind, found.at, found.text, ...next];
+      for await (const storedText of textsIn(name, kind)) {
+        if (!isNamed(storedText, redact)) continue;
+        const next = [redact(storedText.at), redact(storedText.text)];
+        const args = [kind, storedText.at, storedText.text, ...next];
         isDone = (await call(replace, [name], args)) && isDone;
       }
       if (isDone) break;

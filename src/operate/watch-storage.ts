@@ -19,17 +19,17 @@ export function createStorageWatch(on: {
   let problem: string | undefined;
   return async () => {
     const check = await on.redisCheckNow();
-    const found = check.kind === "volatile" && !check.allowed ? check.sentence : undefined;
-    if (found === problem) return;
+    const problemNow = check.kind === "volatile" && !check.allowed ? check.sentence : undefined;
+    if (problemNow === problem) return;
     const hour = Math.floor((await on.now()) / 3_600_000);
-    if (found === undefined) {
+    if (problemNow === undefined) {
       on.log.info("redis.kept-again", {});
       await on.tell("audit", `redis-kept-${hour}`, keptNews());
     } else {
-      on.log.error("redis.volatile", { why: found });
-      await on.tell("audit", `redis-volatile-${hour}`, volatileNews(found));
+      on.log.error("redis.volatile", { why: problemNow });
+      await on.tell("audit", `redis-volatile-${hour}`, volatileNews(problemNow));
     }
-    problem = found;
+    problem = problemNow;
   };
 }
 
@@ -37,6 +37,6 @@ export const keptNews = () =>
   sentence(md`✅ *Redis keeps everything again.* Changes are sent again.`);
 
 export function volatileNews(why: string): Message {
-  const said = md`⚠️ *Redis may forget what was sent, so no change is sent.* Requests wait until it is fixed.`;
-  return card({ title: said, lines: [hintOf(plain(why, 400))] });
+  const title = md`⚠️ *Redis may forget what was sent, so no change is sent.* Requests wait until it is fixed.`;
+  return card({ title, lines: [hintOf(plain(why, 400))] });
 }

@@ -100,16 +100,16 @@ export async function startWebServer(
   makeRoom(server);
   server.listen({ port, host: bindAddress(host), backlog: mostConnections });
   await once(server, "listening").catch((error: unknown) => {
-    const found = troubles[codeOf(error)];
-    if (found === undefined) throw error;
+    const trouble = troubles[codeOf(error)];
+    if (trouble === undefined) throw error;
     const hostVariable = variable === "OPS_PORT" ? "OPS_HOST" : "HOST";
     // A restart wouldn't help with either of these.
     if (codeOf(error) === "EADDRNOTAVAIL")
-      throw new ConfigError([`${hostVariable}: ${found}, ${host}: name one that it has`]);
+      throw new ConfigError([`${hostVariable}: ${trouble}, ${host}: name one that it has`]);
     if (codeOf(error) === "EACCES")
-      throw new ConfigError([`${variable}: ${found}: set it to a higher one`]);
+      throw new ConfigError([`${variable}: ${trouble}: set it to a higher one`]);
     throw new UserError(
-      `${variable}: the port can't be opened: ${found}`,
+      `${variable}: the port can't be opened: ${trouble}`,
       `Set ${variable} to another one, or end the other process`,
     );
   });

@@ -2,21 +2,11 @@ import { describe, expect, it } from "vitest";
 import { emptyDeclarations } from "./declared-names.ts";
 import { readSources } from "./sources.ts";
 
-/** Folders that still have such declarations. A folder that is done leaves the list, and none enters it. */
-const notDone: readonly string[] = ["src/features/alerts", "src/features/attest", "src/operate"];
-
 describe("declarations", () => {
   const inProduction = emptyDeclarations(readSources(["src"]));
-  const isIn = (folder: string) => (declaration: string) => declaration.startsWith(`${folder}/`);
 
   it("are named by a noun that a search finds, not by a pronoun", () => {
-    expect(
-      inProduction.filter((declaration) => !notDone.some((folder) => isIn(folder)(declaration))),
-    ).toEqual([]);
-  });
-
-  it("are still to be renamed in each folder of the list", () => {
-    expect(notDone.filter((folder) => !inProduction.some(isIn(folder)))).toEqual([]);
+    expect(inProduction).toEqual([]);
   });
 
   it("are named when they break the rule, wherever a name can be declared", () => {

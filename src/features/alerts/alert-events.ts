@@ -20,8 +20,8 @@ export const alertEvents = (alerts: Pick<Alerts, "getMany">): EventSource => ({
     const events = groups.map(async (group): Promise<Event[]> => {
       const of = detailsOf(group.record.group);
       const onSeen = await only(Promise.resolve(of), ({ vm }) => targetThen(group, vm, seen));
-      const told = seesAll ? of : onSeen;
-      if (told.length === 0) return [];
+      const shown = seesAll ? of : onSeen;
+      if (shown.length === 0) return [];
       const firings = firingsIn(byGroup.get(group.id) ?? []);
       return firings.map((firing, n) => {
         const isNewest = n === firings.length - 1;
@@ -29,10 +29,10 @@ export const alertEvents = (alerts: Pick<Alerts, "getMany">): EventSource => ({
           id: `${group.id} ${firing.records[0] ?? ""}`,
           kind,
           endedAt: firing.endedAt,
-          at: isNewest ? beganAt(firing, told, firings[n - 1]?.endedAt) : firing.at,
-          text: groupWords(group, told, seen, isNewest ? undefined : firing.endedAt),
+          at: isNewest ? beganAt(firing, shown, firings[n - 1]?.endedAt) : firing.at,
+          text: groupWords(group, shown, seen, isNewest ? undefined : firing.endedAt),
           // The records count all alerts of the group.
-          records: told.length === of.length ? firing.records : [],
+          records: shown.length === of.length ? firing.records : [],
         };
       });
     });
@@ -69,8 +69,8 @@ function firingsIn(entries: readonly AuditEntry[]): readonly Firing[] {
  * When the newest firing of a group began, as its source says, but not before the end of the firing
  * before it, nor after Gatehouse learned of it: these are two clocks.
  */
-const beganAt = ({ at }: Firing, told: readonly ShownAlert[], endBefore = 0): number =>
-  Math.min(at, ...told.map(({ since }) => since).filter((since) => since >= endBefore));
+const beganAt = ({ at }: Firing, shown: readonly ShownAlert[], endBefore = 0): number =>
+  Math.min(at, ...shown.map(({ since }) => since).filter((since) => since >= endBefore));
 
 /** The VM of a label in its project when the label arrived, or without one on record, now. */
 function targetThen(
@@ -93,25 +93,26 @@ const vmIdOf = ({ record: { vms } }: StoredAlert, label: string) =>
 
 function groupWords(
   group: StoredAlert,
-  told: readonly ShownAlert[],
+  shown: readonly ShownAlert[],
   seen: ReadonlyMap<string, KnownVm>,
   /** When a former firing ended, which the group itself knows no more (ms). */
   formerEnd?: number,
 ): Markdown {
-  const names = [...new Set(told.map((alert) => alert.name))];
-  const labels = [...new Set(told.map(({ vm }) => vm).filter((vm) => vm !== ""))];
+  const names = [...new Set(shown.map((alert) => alert.name))];
+  const labels = [...new Set(shown.map(({ vm }) => vm).filter((vm) => vm !== ""))];
   const called = labels.map((label) => seen.get(vmIdOf(group, label))?.name ?? label);
   const on = called.length > 0 ? md` on ${listed(called, 3)}` : md``;
-  const firing = told.filter(({ endedAt }) => endedAt === undefined).length;
-  const many = told.length > 1 ? ` (${counted(told.length, "alert")})` : "";
-  const what = md`*${names.slice(0, 3).join(", ")}*${on}${many}`;
-  const by = md`, says ${name(group.record.source)}.`;
-  if (formerEnd !== undefined) return md`✅ ${what} ended ${dayAndTime(formerEnd)}${by}`;
+  const firing = shown.filter(({ endedAt }) => endedAt === undefined).length;
+  const many = shown.length > 1 ? ` (${counted(shown.length, "alert")})` : "";
+  const headline = md`*${names.slice(0, 3).join(", ")}*${on}${many}`;
+  const attribution = md`, says ${name(group.record.source)}.`;
+  if (formerEnd !== undefined)
+    return md`✅ ${headline} ended ${dayAndTime(formerEnd)}${attribution}`;
   if (firing > 0)
-    return md`🔥 ${what} fires${firing < told.length ? ` (${firing} of them)` : ""}${by}`;
-  const over = Math.max(...told.map(({ endedAt }) => endedAt ?? 0));
-  const isTold = told.some(({ isMissing }) => !isMissing);
+    return md`🔥 ${headline} fires${firing < shown.length ? ` (${firing} of them)` : ""}${attribution}`;
+  const over = Math.max(...shown.map(({ endedAt }) => endedAt ?? 0));
+  const isTold = shown.some(({ isMissing }) => !isMissing);
   return isTold
-    ? md`✅ ${what} ended ${dayAndTime(over)}${by}`
-    : md`⚪ ${what}: ${name(group.record.source)} stopped reporting it ${dayAndTime(over)}.`;
+    ? md`✅ ${headline} ended ${dayAndTime(over)}${attribution}`
+    : md`⚪ ${headline}: ${name(group.record.source)} stopped reporting it ${dayAndTime(over)}.`;
 }

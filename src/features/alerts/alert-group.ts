@@ -113,10 +113,10 @@ const heardEveryMs = 60_000;
  */
 export function merge(group: AlertGroup, delivery: Delivery, now: number): AlertGroup {
   const before = settle(group, now);
-  const told = before.told ?? nothingTold;
+  const history = before.told ?? nothingTold;
   const state = stateOf(delivery);
   if (isOutdated(before, state, delivery)) return before;
-  const from = heldUntil(lateCopyUntil(told, state, delivery, now), now);
+  const from = heldUntil(lateCopyUntil(history, state, delivery, now), now);
   // A sender's later delivery replaces its earlier one. Deliveries of other senders stay.
   if (from > now)
     return withHeld(before, [...heldOfOthers(before, delivery.sender), { from, delivery }]);
@@ -142,7 +142,7 @@ export function settle(group: AlertGroup, now: number): AlertGroup {
   if (from === undefined) return group;
   if (from > now && !isBeforeSetBack(from - peerLateMs, now)) return group;
   const held = group.held ?? [];
-  const place = held.findLastIndex((one) => one.from === from);
+  const place = held.findLastIndex((heldDelivery) => heldDelivery.from === from);
   const later = held.slice(place + 1);
   const { delivery } = held[place] as Held;
   const options = { isCertain: true };
@@ -174,7 +174,7 @@ function afterDelivery(
   now: number,
   { isCertain = false } = {},
 ): AlertGroup {
-  const told = group.told ?? nothingTold;
+  const history = group.told ?? nothingTold;
   const all = new Map(Object.entries(group.alerts));
   const doubts: number[] = [];
   for (const alert of delivery.alerts) {
@@ -186,8 +186,8 @@ function afterDelivery(
   }
   const listed = new Set(delivery.alerts.map(({ key }) => key));
   const unlisted = [...all].filter(([key, known]) => isFiring(known) && !listed.has(key));
-  const dropsFrom = isCertain && delivery.isWhole ? now : mayDropFrom(told, delivery, now);
-  for (const [key, { listedAt = told.heardAt, ...known }] of unlisted) {
+  const dropsFrom = isCertain && delivery.isWhole ? now : mayDropFrom(history, delivery, now);
+  for (const [key, { listedAt = history.heardAt, ...known }] of unlisted) {
     const isDropped = dropsFrom <= now;
     all.set(key, { ...known, ...(isDropped ? { endedAt: now, isMissing: true } : { listedAt }) });
   }
@@ -199,11 +199,11 @@ function afterDelivery(
     // Known firing alerts that aren't listed are among those that the source left out.
     omitted: Math.max(0, delivery.omitted - unlisted.length) + unkept.length,
     ...unreadableIn(delivery, unlisted.length),
-    told: afterState(told, state, delivery, now),
+    told: afterState(history, state, delivery, now),
   };
   // A sender that repeats the present state brings no news, so deliveries held for other senders
   // stay.
-  const [present] = told.states.at(-1) ?? [];
+  const [present] = history.states.at(-1) ?? [];
   const stillHeld = state === present ? heldOfOthers(group, delivery.sender) : [];
   const from = heldUntil(Math.max(...doubts), now);
   return withHeld(after, doubts.length > 0 ? [...stillHeld, { from, delivery }] : stillHeld);
@@ -319,23 +319,23 @@ function mayDropFrom({ senders, states, heardAt }: Told, delivery: Delivery, now
   return isNext || !delivery.alerts.some(isFiring) ? now : heardAt + peerLateMs;
 }
 
-function afterState(told: Told, state: string, delivery: Delivery, now: number): Told {
-  const { sender = "", sentAt = told.sentAt, arrivedAt = now } = delivery;
+function afterState(history: Told, state: string, delivery: Delivery, now: number): Told {
+  const { sender = "", sentAt = history.sentAt, arrivedAt = now } = delivery;
   // A held delivery tells of the time when it arrived, not of the one when it counts.
-  const heardAt = Math.min(now, Math.max(told.heardAt, arrivedAt));
-  const [present] = told.states.at(-1) ?? [];
+  const heardAt = Math.min(now, Math.max(history.heardAt, arrivedAt));
+  const [present] = history.states.at(-1) ?? [];
   const isPresent = state === present;
-  const own = told.states.find(([hash]) => hash === told.senders[sender]);
+  const own = history.states.find(([hash]) => hash === history.senders[sender]);
   const pauseMs =
-    own && own[0] !== state ? Math.min(told.pauseMs ?? Infinity, now - own[1]) : told.pauseMs;
-  const others = Object.entries(told.senders).filter(([one]) => one !== sender);
-  const states = told.states.filter(([hash]) => hash !== state);
+    own && own[0] !== state ? Math.min(history.pauseMs ?? Infinity, now - own[1]) : history.pauseMs;
+  const others = Object.entries(history.senders).filter(([otherSender]) => otherSender !== sender);
+  const states = history.states.filter(([hash]) => hash !== state);
   const senders = [...others, [sender, state]].slice(-mostSenders);
   return {
-    heardAt: isPresent && now - told.heardAt < heardEveryMs ? told.heardAt : heardAt,
+    heardAt: isPresent && now - history.heardAt < heardEveryMs ? history.heardAt : heardAt,
     ...(sentAt === undefined ? {} : { sentAt }),
-    states: isPresent ? told.states : [...states, [state, now] as const].slice(-mostStates),
-    senders: told.senders[sender] === state ? told.senders : Object.fromEntries(senders),
+    states: isPresent ? history.states : [...states, [state, now] as const].slice(-mostStates),
+    senders: history.senders[sender] === state ? history.senders : Object.fromEntries(senders),
     ...(pauseMs === undefined ? {} : { pauseMs }),
   };
 }
@@ -393,8 +393,8 @@ export function endAll(group: AlertGroup, now: number): AlertGroup {
 const statesOf = ({ alerts, omitted, unreadable }: AlertGroup) => [alerts, omitted, unreadable];
 
 /** Whether two groups have the same alerts, ignoring who told of them. */
-export const saysTheSame = (one: AlertGroup, other: AlertGroup): boolean =>
-  isSame(statesOf(one), statesOf(other));
+export const saysTheSame = (group: AlertGroup, other: AlertGroup): boolean =>
+  isSame(statesOf(group), statesOf(other));
 
 export const isFiring = ({ endedAt }: { endedAt?: number | undefined }) => endedAt === undefined;
 
@@ -428,12 +428,12 @@ export function detailsOf(group: AlertGroup): readonly ShownAlert[] {
   return listed;
 }
 
-function listDetails({ alerts, told }: AlertGroup): ShownAlert[] {
-  const ended = (one: { endedAt: number | undefined }) => Number(!isFiring(one));
+function listDetails({ alerts, told: history }: AlertGroup): ShownAlert[] {
+  const ended = (alert: { endedAt: number | undefined }) => Number(!isFiring(alert));
   return Object.values(alerts)
     .flatMap(({ detail, endedAt, isEndUntold = false, isMissing = false, listedAt }) => {
       const isEndTold = !isEndUntold && !isMissing;
-      const heardAt = listedAt ?? told?.heardAt ?? 0;
+      const heardAt = listedAt ?? history?.heardAt ?? 0;
       const isLeftOut = listedAt !== undefined;
       return detail ? [{ ...detail, endedAt, isEndTold, isMissing, heardAt, isLeftOut }] : [];
     })

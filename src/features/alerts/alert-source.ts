@@ -105,7 +105,7 @@ export function alertSource(options: {
       await options
         .remedies()
         ?.learned(alert.record.requests, newsAt(alert), (vmId) =>
-          firingOn(vmId, alert).map((one) => ({ ...one, state: "firing" })),
+          firingOn(vmId, alert).map((firing) => ({ ...firing, state: "firing" })),
         );
     const overviewId = alert && boardOf(alert.delivered);
     if (overviewId !== undefined) {
@@ -128,9 +128,9 @@ export function alertSource(options: {
     const { record, createdAt, delivered, state, revision } = alert;
     const { events } = record;
     const { now, frozen } = as;
-    const { card: standsAt, said } = delivered;
+    const { card: standsAt, said: marks } = delivered;
     // There is nothing to tell: the end came first, or Slack has refused the card.
-    if (events.length === 0 || (isSaid(said["card"]) && !standsAt)) return {};
+    if (events.length === 0 || (isSaid(marks["card"]) && !standsAt)) return {};
     const isAway = state === "firing" && standsAt && standsAt.channelId !== ownChannelOf(alert);
     const channelId = placeOf(alert, now);
     if (channelId === undefined) return { waitMs: tryAgainMs };
@@ -143,15 +143,15 @@ export function alertSource(options: {
     const called = [...calledBy(alert)];
     const uncalled = called
       .map(([who, rank]) => ({ who, rank, key: callFor(who, record.firings) }))
-      .filter((one) => !isSaid(said[one.key]))
-      .map((one) => ({ ...one, urgentAt: record.urgentAt }));
+      .filter((call) => !isSaid(marks[call.key]))
+      .map((call) => ({ ...call, urgentAt: record.urgentAt }));
     const { calling, isWaiting } = await claimed(alert.id, uncalled, channelId, [alert.id]);
     const calls = callsBy(alert.id, calling);
     // Only the first post notifies people. A card that is posted again elsewhere mentions nobody.
-    const isOnCard = ([who]: [string, number]) => said[callFor(who, 1)] === standsAt?.ts;
-    const isPosted = isSaid(said["card"]);
+    const isOnCard = ([who]: [string, number]) => marks[callFor(who, 1)] === standsAt?.ts;
+    const isPosted = isSaid(marks["card"]);
     const onCard = isPosted ? called.filter(isOnCard).map(([who]) => who) : calls.whom;
-    const from = keys.findIndex((key) => !isSaid(said[key]));
+    const from = keys.findIndex((key) => !isSaid(marks[key]));
     const [key, ...also] = from < 0 ? [] : keys.slice(from);
     const isCallingAgain =
       isPosted && key && isRestart(events.slice(from)) && calls.whom.length > 0;
@@ -161,7 +161,7 @@ export function alertSource(options: {
       ? [
           {
             key,
-            mark: said[key],
+            mark: marks[key],
             place: thread,
             render: async () =>
               renderEvents(events.slice(from), await view(), isCallingAgain ? calls.whom : []),
@@ -174,7 +174,7 @@ export function alertSource(options: {
       : [];
     const card: Owed = {
       key: "card",
-      mark: said["card"],
+      mark: marks["card"],
       place: { channelId },
       render: async () => renderAlert(await view(mostWithControls), onCard),
       shows,
@@ -208,7 +208,7 @@ export function alertSource(options: {
     return {
       messages: [
         card,
-        ...(isCallingAgain ? [] : callsOwed(calls, said, thread, async () => [await view()])),
+        ...(isCallingAgain ? [] : callsOwed(calls, marks, thread, async () => [await view()])),
         ...untold,
         ...former,
       ],
@@ -219,7 +219,9 @@ export function alertSource(options: {
   /** The people and groups whom the group's source calls for what fires now, each with the rank. */
   function calledBy({ record: { source, group } }: StoredAlert): ReadonlyMap<string, number> {
     const sources = sectionOf(options.config.policy, sourcesSection);
-    const severities = detailsOf(group).flatMap((one) => (isFiring(one) ? one.severity : []));
+    const severities = detailsOf(group).flatMap((detail) =>
+      isFiring(detail) ? detail.severity : [],
+    );
     const rule = Object.hasOwn(sources, source) ? sources[source] : undefined;
     return rule ? calledFor(rule, severities) : new Map();
   }
@@ -234,24 +236,24 @@ export function alertSource(options: {
     channelId: string,
     own: readonly string[],
   ) {
-    const wishes = uncalled.map(async (one) => ({
-      ...one,
+    const wishes = uncalled.map(async (call) => ({
+      ...call,
       channelId,
-      is: await options.calls.claim({ ...one, channelId }, own),
+      is: await options.calls.claim({ ...call, channelId }, own),
     }));
     const all = await Promise.all(wishes);
-    const made = all.filter(({ is }) => is === "made");
+    const made = all.filter(({ is: claim }) => claim === "made");
     const marks = Object.fromEntries(made.map(({ key }) => [`said:${key}`, "together"]));
     if (made.length > 0) await alerts.outbox.remember(id, marks);
-    const calling = all.filter(({ is }) => is === "mine");
-    return { calling, isWaiting: all.some(({ is }) => is === "waiting") };
+    const calling = all.filter(({ is: claim }) => claim === "mine");
+    return { calling, isWaiting: all.some(({ is: claim }) => claim === "waiting") };
   }
 
   /** Whom a message calls, the keys of these calls, and what notes that it was posted. */
   function callsBy(id: string, calling: readonly (Uncalled & { channelId: string })[]) {
     const note = async () => {
       const now = await alerts.now();
-      await Promise.all(calling.map((one) => options.calls.note(one, id, now)));
+      await Promise.all(calling.map((call) => options.calls.note(call, id, now)));
     };
     return {
       whom: [...new Set(calling.map(({ who }) => who))],
@@ -267,7 +269,7 @@ export function alertSource(options: {
    */
   function callsOwed(
     { whom, keys, onSaid }: ReturnType<typeof callsBy>,
-    said: Readonly<Record<string, string>>,
+    marks: Readonly<Record<string, string>>,
     place: Owed["place"],
     views: () => Promise<readonly View[]>,
   ): Owed[] {
@@ -276,7 +278,7 @@ export function alertSource(options: {
     return [
       {
         key: first,
-        mark: said[first],
+        mark: marks[first],
         place,
         render: async () => renderCall(whom, await views()),
         covers: others,
@@ -313,10 +315,10 @@ export function alertSource(options: {
    */
   async function isToMove(alert: StoredAlert, now: number): Promise<boolean> {
     const { id, delivered, closed, state } = alert;
-    const { card, said } = delivered;
+    const { card, said: marks } = delivered;
     const own = ownChannelOf(alert);
     if (!card || own === undefined || card.channelId === own) return false;
-    const { card: mark = "" } = said;
+    const { card: mark = "" } = marks;
     const isDue = state === "firing" && now - (closed[own] ?? -Infinity) >= homeAgainMs;
     if (isDue && isSaid(mark)) return alerts.outbox.mark(id, "said:card", mark, anewMark);
     return !isDue && mark === anewMark && alerts.outbox.mark(id, "said:card", mark, card.ts);
@@ -359,16 +361,16 @@ export function alertSource(options: {
       urgency: "result" as const,
       onClosed: whenClosed(overview.id, channelId),
     };
-    const { said, card: standsAt } = delivered;
+    const { said: marks, card: standsAt } = delivered;
     const overviewCard = { ...card, place: { channelId }, render, shows };
     if (!standsAt) return { messages: [overviewCard], waitMs };
-    const uncalled = firing.flatMap((alert) => uncalledOnOverview(alert, said));
+    const uncalled = firing.flatMap((alert) => uncalledOnOverview(alert, marks));
     const own = [overview.id, ...memberIds];
     const { calling, isWaiting } = await claimed(overview.id, uncalled, channelId, own);
     const callers = firing.filter(({ id }) => calling.some(({ alert }) => alert === id));
     const thread = { channelId, threadTs: standsAt.ts };
-    const called = callsOwed(callsBy(overview.id, calling), said, thread, async () =>
-      Promise.all(callers.slice(0, mostListed).map((one) => viewOf(one, channelId, as, 0))),
+    const called = callsOwed(callsBy(overview.id, calling), marks, thread, async () =>
+      Promise.all(callers.slice(0, mostListed).map((caller) => viewOf(caller, channelId, as, 0))),
     );
     return {
       messages: [overviewCard, ...called],
@@ -382,7 +384,7 @@ export function alertSource(options: {
    */
   function uncalledOnOverview(
     alert: StoredAlert,
-    said: Readonly<Record<string, string>>,
+    marks: Readonly<Record<string, string>>,
   ): (Uncalled & { alert: string })[] {
     const { firings, urgentAt } = alert.record;
     const isFirst = firings === 1;
@@ -390,7 +392,7 @@ export function alertSource(options: {
       const keyAt = (n: number) => `${callFor(who, 1)} rank ${n}`;
       const key = isFirst ? keyAt(rank) : `${callFor(who, firings)} ${alert.id}`;
       const keys = isFirst ? range(rank, highestRank).map(keyAt) : [key];
-      const isCalled = keys.some((one) => isSaid(said[one]));
+      const isCalled = keys.some((callKey) => isSaid(marks[callKey]));
       return isCalled ? [] : [{ alert: alert.id, who, rank, key, urgentAt }];
     });
   }
@@ -423,16 +425,16 @@ export function alertSource(options: {
     const { offer = [] } = sectionOf(policy, sourcesSection)[source] ?? {};
     const all = new Set([...usual, ...offer]);
     const offered = [...all]
-      .flatMap((one) => commands.find((it) => dottedName(it) === one) ?? [])
+      .flatMap((operation) => commands.find((it) => dottedName(it) === operation) ?? [])
       .filter((command) => isRunIn({ policy, command, channelId }));
     const scope = scopeOfChannel(policy, channelId);
     const seen = options.inventory.seenIn(async () => scope);
     const remedies = options.remedies();
     const known = vms.map(async ({ label, id }, n) => {
-      const found = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
-      if (!found || !("found" in found) || found.found.id !== id) return [];
+      const match = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
+      if (!match || !("found" in match) || match.found.id !== id) return [];
       const status = n < reads ? await statusNow(id) : undefined;
-      const target = { ...targetOf(found.found), ...(status && { status }) };
+      const target = { ...targetOf(match.found), ...(status && { status }) };
       const facts =
         n < reads &&
         (await readRecentFacts(target, alert, { store, commands, remedies, scope, now }));
@@ -479,7 +481,7 @@ const range = (from: number, to: number) =>
 
 /** The shortest of these waits (ms); 0 and false are none. */
 function soonest(...waits: readonly (number | false | undefined)[]): number {
-  const all = waits.flatMap((one) => one || []);
+  const all = waits.flatMap((wait) => wait || []);
   return all.length > 0 ? Math.min(...all) : 0;
 }
 

@@ -38,13 +38,16 @@ export {
 
 /** How severe the worst alert is that fires; 0 for none. */
 const rankOf = (group: AlertGroup): number =>
-  Math.max(0, ...detailsOf(group).map((one) => (isFiring(one) ? severityRank(one.severity) : 0)));
+  Math.max(
+    0,
+    ...detailsOf(group).map((detail) => (isFiring(detail) ? severityRank(detail.severity) : 0)),
+  );
 
 function eventsOf(before: AlertGroup, after: AlertGroup): AlertEvent[] {
-  const [was, is] = [before, after].map((group) =>
-    detailsOf(group).flatMap((one) => (isFiring(one) && one.vm !== "" ? one.vm : [])),
+  const [was, firingNow] = [before, after].map((group) =>
+    detailsOf(group).flatMap((detail) => (isFiring(detail) && detail.vm !== "" ? detail.vm : [])),
   );
-  const vms = [...new Set(is)].filter((vm) => !was?.includes(vm));
+  const vms = [...new Set(firingNow)].filter((vm) => !was?.includes(vm));
   if (!fires(before)) return fires(after) ? [{ is: "fired", vms }] : [];
   if (!fires(after)) return [{ is: "ended", vms: [] }];
   return vms.length > 0 ? [{ is: "joined", vms }] : [];
@@ -160,14 +163,14 @@ export function createAlerts(redis: RedisClient, key: Keys) {
   const get = async (id: string) => parseAlert(id, await outbox.get(id));
 
   async function getMany(ids: readonly string[]): Promise<StoredAlert[]> {
-    const found = await Promise.all(ids.map(get));
-    return found.filter((alert) => alert !== undefined);
+    const alerts = await Promise.all(ids.map(get));
+    return alerts.filter((alert) => alert !== undefined);
   }
 
   /** The group, and each one that it became since by firing anew, oldest first. */
   async function getWithLater(id: string): Promise<StoredAlert[]> {
     const all: StoredAlert[] = [];
-    for (let one = await get(id); one; one = await get(idAfter(one.id))) all.push(one);
+    for (let alert = await get(id); alert; alert = await get(idAfter(alert.id))) all.push(alert);
     return all;
   }
 
@@ -201,7 +204,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
     const news = eventsOf(was, group);
     const all = [...record.events, ...news];
     const events = all.slice(-mostEvents);
-    const begins = news.filter(({ is }) => is === "fired").length;
+    const begins = news.filter(({ is: kind }) => kind === "fired").length;
     const isUrgent = begins > 0 || rankOf(group) > rankOf(was);
     return {
       ...record,
@@ -253,8 +256,8 @@ export function createAlerts(redis: RedisClient, key: Keys) {
       source,
       alert: id,
       firing: firingIn(group),
-      alerts: first(details.map((one) => one.name)),
-      on: first(details.map((one) => one.vm)),
+      alerts: first(details.map((detail) => detail.name)),
+      on: first(details.map((detail) => detail.vm)),
     };
   }
 
@@ -330,7 +333,7 @@ export function createAlerts(redis: RedisClient, key: Keys) {
         const known = before?.record.vms.length ?? 0;
         // A label keeps the VM that it meant first, for as long as the group is open.
         for (const label of new Set(detailsOf(group).map(({ vm }) => vm))) {
-          const isKnown = label === "" || vms.some((one) => one.label === label);
+          const isKnown = label === "" || vms.some((labeledVm) => labeledVm.label === label);
           const vm = isKnown ? undefined : await vmOf(label);
           if (vm) vms.push({ label, ...vm });
         }

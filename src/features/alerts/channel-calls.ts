@@ -23,11 +23,13 @@ interface Wish {
  * call. The others wait until it is made, so that nobody stays uncalled if it never is.
  */
 export function createChannelCalls(redis: RedisClient, key: Keys) {
-  const keyOf = (is: "calling" | "called", { channelId, who }: Pick<Wish, "channelId" | "who">) =>
-    key("alerts", is, channelId, who);
+  const keyOf = (
+    stage: "calling" | "called",
+    { channelId, who }: Pick<Wish, "channelId" | "who">,
+  ) => key("alerts", stage, channelId, who);
   const parse = (stored: string | null) => {
-    const [rank, by = "", at] = (stored ?? "").split(" ");
-    return stored === null ? undefined : { rank: Number(rank), by, at: Number(at) };
+    const [rank, groupId = "", at] = (stored ?? "").split(" ");
+    return stored === null ? undefined : { rank: Number(rank), by: groupId, at: Number(at) };
   };
 
   return {

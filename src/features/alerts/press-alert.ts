@@ -29,9 +29,9 @@ export const pressAlert =
     if (channelId !== (place?.channelId ?? alert.record.channelId)) throw outdated();
     // A VM that is gone and a VM that this person may not see get the same answer, so the answer
     // gives nothing away.
-    const found = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
-    if (!("found" in found) || found.found.id !== vm.id) throw outdated();
-    const target = targetOf(found.found);
+    const match = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
+    if (!("found" in match) || match.found.id !== vm.id) throw outdated();
+    const target = targetOf(match.found);
     const isConfirmed = interaction.action.endsWith(confirmedSuffix);
     const action = isConfirmed
       ? interaction.action.slice(0, -confirmedSuffix.length)

@@ -206,8 +206,8 @@ const readIncident: Read = (body, source) => {
   return readDelivery(event, body, ({ event: { occurred_at: at, data } }) => {
     const { id, title = "", incident_key, urgency } = data;
     const [service, priority] = [data.service?.summary, data.priority?.summary];
-    const given = (data.links ?? []).filter((one) => one !== undefined);
-    const links = Map.groupBy(given, (one) => /runbook/i.test(one.text ?? ""));
+    const given = (data.links ?? []).filter((incidentLink) => incidentLink !== undefined);
+    const links = Map.groupBy(given, (incidentLink) => /runbook/i.test(incidentLink.text ?? ""));
     const addresses = (isOne: boolean) => (links.get(isOne) ?? []).map(({ href }) => href);
     const alert = {
       key: shortHash(id),
@@ -240,7 +240,7 @@ const simple = z
     endsAt: optional(time),
     id: optional(words),
   })
-  .refine((one) => one.startsAt ?? (one.status === "resolved" && one.endsAt), {
+  .refine((alert) => alert.startsAt ?? (alert.status === "resolved" && alert.endsAt), {
     path: ["startsAt"],
     message: "must be there; one that is resolved can have `endsAt` instead",
   });
@@ -260,14 +260,14 @@ const readSimple: Read = (body) =>
 /** The name of an alert that may be unreadable otherwise. */
 const nameIn = (alert: unknown) => z.object({ name: words }).safeParse(alert).data?.name;
 
-function simpleAlert({ name, vm = "", ...one }: z.output<typeof simple>): Alert {
-  const { startsAt, endsAt, description, runbook, graph } = one;
+function simpleAlert({ name, vm = "", ...alert }: z.output<typeof simple>): Alert {
+  const { startsAt, endsAt, description, runbook, graph } = alert;
   const at = startsAt ?? endsAt ?? 0;
   return {
-    key: shortHash(one.id ?? `${name} ${vm}`),
+    key: shortHash(alert.id ?? `${name} ${vm}`),
     at,
-    ...(one.status === "resolved" ? { endedAt: Math.max(0, endsAt ?? 0) } : {}),
-    ...texts(name, one.summary, one.severity),
+    ...(alert.status === "resolved" ? { endedAt: Math.max(0, endsAt ?? 0) } : {}),
+    ...texts(name, alert.summary, alert.severity),
     ...extras({ description, runbook: [runbook], graph: [graph] }),
     vm: short(vm),
     since: at,

@@ -146,7 +146,7 @@ function givenIn(source: AlertSource | undefined, headers: Call["headers"], now:
   const header = (called: string) => String(headers[called.toLowerCase()] ?? "");
   if (source?.format === "pagerduty") {
     const all = header(pagerdutySignature).split(/\s*,\s*/);
-    const proofs = all.slice(0, 8).flatMap((one) => /^v1=([0-9a-f]{64})$/.exec(one)?.[1] ?? []);
+    const proofs = all.slice(0, 8).flatMap((part) => /^v1=([0-9a-f]{64})$/.exec(part)?.[1] ?? []);
     return { proofs, signs: "" };
   }
   if (source?.signed) {
@@ -164,8 +164,8 @@ function givenIn(source: AlertSource | undefined, headers: Call["headers"], now:
 
 function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventory): Meaning {
   const find = async (words: string) => {
-    const found = await inventory.findVm(words, { onlyKnown: true }).catch(() => undefined);
-    return found && "found" in found ? found.found : undefined;
+    const match = await inventory.findVm(words, { onlyKnown: true }).catch(() => undefined);
+    return match && "found" in match ? match.found : undefined;
   };
   return {
     // The label `instance` is an address with a port, so look again without the port.

@@ -56,6 +56,6 @@ export async function readRecentFacts(
 
 function namesFiringOn(vmId: string, { record: { group, vms } }: StoredAlert): readonly string[] {
   const labels = new Set(vms.flatMap(({ label, id }) => (id === vmId ? [label] : [])));
-  const firing = detailsOf(group).filter((one) => isFiring(one) && labels.has(one.vm));
+  const firing = detailsOf(group).filter((detail) => isFiring(detail) && labels.has(detail.vm));
   return [...new Set(firing.map(({ name }) => name))];
 }

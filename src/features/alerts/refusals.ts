@@ -122,7 +122,7 @@ export function createRefusals(on: {
       const rule = first && sources[first.source];
       if (!first || !rule) return well("no delivery was refused since the last one was taken");
       const { status = "", why = "", count = "" } = first.fields;
-      const what = `${counted(Number(count), "delivery", "deliveries")} of ${first.source} refused, the last one with ${status}: ${why}`;
+      const problem = `${counted(Number(count), "delivery", "deliveries")} of ${first.source} refused, the last one with ${status}: ${why}`;
       const others = firstFew(
         refused.slice(1).map(({ source }) => source),
         3,
@@ -130,7 +130,7 @@ export function createRefusals(on: {
       const also = others === "" ? "" : ` Refused, too: ${others}.`;
       const mend = `${wayOut(rule, Number(status))}${also}`;
       const since = Math.min(...refused.map(({ fields }) => Number(fields["since"])));
-      return { ...ill(what.replace(/\.$/, ""), mend), since };
+      return { ...ill(problem.replace(/\.$/, ""), mend), since };
     },
   };
 }

@@ -118,19 +118,21 @@ export function calledOf(label: string, { vms }: Pick<View, "vms">): string {
 export function headline(view: View): string {
   const shown = shownOf(view.alert);
   const where = few(shown.map(({ vm }) => calledOf(vm, view)));
-  return `${few(shown.map((one) => one.name)) || "Alert"}${where === "" ? "" : ` on ${where}`}`;
+  return `${few(shown.map((detail) => detail.name)) || "Alert"}${where === "" ? "" : ` on ${where}`}`;
 }
 
 const hasSeveralNames = (details: ReturnType<typeof shownOf>) =>
-  distinct(details.map((one) => one.name)).length > 1;
+  distinct(details.map((detail) => detail.name)).length > 1;
 
 /**
  * Distinct summaries, each after its alert's name if the message tells of several names. An alert
  * without one is named only if no other of its name has one.
  */
 export function summariesOf(details: ReturnType<typeof shownOf>, isNamed: boolean): Markdown[] {
-  const summarized = new Set(details.flatMap((one) => (one.summary === "" ? [] : one.name)));
-  const isTold = (one: ShownAlert) => one.summary !== "" || !summarized.has(one.name);
+  const summarized = new Set(
+    details.flatMap((detail) => (detail.summary === "" ? [] : detail.name)),
+  );
+  const isTold = (detail: ShownAlert) => detail.summary !== "" || !summarized.has(detail.name);
   const all = details
     .filter(isTold)
     .map(({ name: alert, summary }) => [isNamed ? alert : "", summary].filter(Boolean).join(": "));
@@ -143,9 +145,11 @@ const callOf = (called: readonly string[]) => new Markdown(mentions(called));
 
 /** Renders the message that calls people who weren't called when the first of these groups fired. */
 export function renderCall(called: readonly string[], views: readonly View[]): Message {
-  const what = md`${views.length > 1 ? `${counted(views.length, "alert group")} firing: ` : ""}${few(views.map(headline))}`;
-  const severity = few(views.flatMap(({ alert }) => shownOf(alert).map((one) => one.severity)));
-  return sentence(md`🔥 ${callOf(called)} ${what}${severity && ` · ${severity}`}`);
+  const headlines = md`${views.length > 1 ? `${counted(views.length, "alert group")} firing: ` : ""}${few(views.map(headline))}`;
+  const severity = few(
+    views.flatMap(({ alert }) => shownOf(alert).map((detail) => detail.severity)),
+  );
+  return sentence(md`🔥 ${callOf(called)} ${headlines}${severity && ` · ${severity}`}`);
 }
 
 /**
@@ -159,10 +163,10 @@ export function linksOf(details: ReturnType<typeof shownOf>): ButtonSpec[] {
   ] as const;
   const isNamed = hasSeveralNames(details);
   return kinds.flatMap(([label, kind]) => {
-    const pages = Map.groupBy(details, (one) => one[kind] ?? "");
+    const pages = Map.groupBy(details, (detail) => detail[kind] ?? "");
     pages.delete("");
-    return [...pages].slice(0, mostNames).map(([url, [one]], n) => {
-      const which = pages.size > 1 ? ` of ${(isNamed ? one?.name : one?.vm) ?? ""}` : "";
+    return [...pages].slice(0, mostNames).map(([url, [detail]], n) => {
+      const which = pages.size > 1 ? ` of ${(isNamed ? detail?.name : detail?.vm) ?? ""}` : "";
       return linkButton(`${label}${which}`, `${kind}-${n}`, url);
     });
   });
@@ -196,11 +200,11 @@ export function renderAlert(view: View, called: readonly string[] = []): Message
     ...view.presses.map((press) => pressLine(press, view)),
     isOpen && frozenWords(frozen),
   );
-  const told = md`${signOf(alert)} ${end ?? `${isOpen ? "" : "Over: "}${headline(view)}`}`;
+  const pushTitle = md`${signOf(alert)} ${end ?? `${isOpen ? "" : "Over: "}${headline(view)}`}`;
   const links = linksOf(shown);
   return card({
     title: end ? md`${signOf(alert)} ${end}` : titleLine(view, shown),
-    push: md`${told}${isOpen && first?.summary ? `: ${first.summary}` : ""}`,
+    push: md`${pushTitle}${isOpen && first?.summary ? `: ${first.summary}` : ""}`,
     lines: about,
     body: [
       // Buttons of changes are below those that only show something, because a thumb slips.
@@ -218,7 +222,7 @@ export function renderAlert(view: View, called: readonly string[] = []): Message
 
 function titleLine(view: View, shown: ReturnType<typeof shownOf>): Markdown {
   const { alert } = view;
-  const severity = few(shown.map((one) => one.severity));
+  const severity = few(shown.map((detail) => detail.severity));
   const [first] = shown;
   const isOne = alert.state === "firing" && countedOf(alert, shown) === "" && first;
   return dotted(
@@ -249,7 +253,7 @@ export function endOf(view: View): Markdown | undefined {
 }
 
 const endedAtOf = (alert: StoredAlert, shown: ReturnType<typeof shownOf>) =>
-  Math.max(0, ...shown.map((one) => one.endedAt ?? 0)) || alert.changedAt;
+  Math.max(0, ...shown.map((detail) => detail.endedAt ?? 0)) || alert.changedAt;
 
 /**
  * `; olivia had restarted it`: the last press that changed a VM shortly before the VM's alerts ended
@@ -259,19 +263,19 @@ function restartedBefore({ alert, presses, vms, helpsWithinMs }: View): string {
   const all = shownOf(alert);
   const last = presses.findLast(({ request, command }) => {
     const { id } = request.record.target;
-    const its = all.filter((one) => vms.get(one.vm)?.target.id === id);
-    const ends = its.map(({ endedAt = 0, isEndTold }) => (isEndTold ? endedAt : 0));
+    const vmDetails = all.filter((detail) => vms.get(detail.vm)?.target.id === id);
+    const ends = vmDetails.map(({ endedAt = 0, isEndTold }) => (isEndTold ? endedAt : 0));
     const [firstEnd, lastEnd] = [Math.min(...ends), Math.max(...ends)];
     const sentAt = sentAtOf(request);
     const isInTime = lastEnd - request.changedAt <= helpsWithinMs && sentAt <= firstEnd;
     // What began after the call was sent is nothing that the press could be about.
-    const isAbout = its.length > 0 && its.every(({ since }) => since <= sentAt);
+    const isAbout = vmDetails.length > 0 && vmDetails.every(({ since }) => since <= sentAt);
     return isAbout && isInTime && hasChanged({ request, command });
   });
   if (!last) return "";
   const { requester, target } = last.request.record;
-  const what = vms.size > 1 ? calledName(target) : "it";
-  return `; ${requester.name} had ${last.command.say.done.toLowerCase()} ${what}`;
+  const vmWords = vms.size > 1 ? calledName(target) : "it";
+  return `; ${requester.name} had ${last.command.say.done.toLowerCase()} ${vmWords}`;
 }
 
 /** Whether this request changed the VM in a way that may end its alerts. */
@@ -304,10 +308,10 @@ function timesLine(alert: StoredAlert, shown: ReturnType<typeof shownOf>): Markd
     return all === "" ? undefined : md`${all} firing, since ${since}`;
   }
   const endedAt = timeOn(alert, endedAtOf(alert, shown));
-  const isMissing = shown.every((one) => one.isMissing);
+  const isMissing = shown.every((detail) => detail.isMissing);
   const how = isMissing
     ? md`${alert.record.source} stopped reporting it ${atTime(endedAtOf(alert, shown), alert.createdAt)}`
-    : md`Ended ${shown.every((one) => one.isEndTold) ? "" : "by "}${endedAt}`;
+    : md`Ended ${shown.every((detail) => detail.isEndTold) ? "" : "by "}${endedAt}`;
   return md`${how}, fired ${since}${all && `, ${all}`}`;
 }
 
@@ -338,11 +342,11 @@ function unreadableLine({ record: { group, source } }: StoredAlert): Markdown | 
  */
 function missingLine(view: View, shown: ReturnType<typeof shownOf>): Markdown | undefined {
   const { record, state } = view.alert;
-  const missing = detailsOf(record.group).filter((one) => one.isMissing);
+  const missing = detailsOf(record.group).filter((detail) => detail.isMissing);
   const isSaid = state !== "firing" && shown.every(({ isMissing }) => isMissing);
   if (missing.length === 0 || isSaid || record.silence !== undefined) return undefined;
-  const names = missing.map((one) =>
-    one.vm === "" ? one.name : `${one.name} on ${calledOf(one.vm, view)}`,
+  const names = missing.map((detail) =>
+    detail.vm === "" ? detail.name : `${detail.name} on ${calledOf(detail.vm, view)}`,
   );
   return md`No longer reported: ${few(names)}.`;
 }
@@ -370,12 +374,13 @@ export function pressLine(
   if (!final)
     return md`👤 ${who} is on it: ${deedOf(record, command)}, ${timeOn(alert, record.createdAt)}`;
   const { sign, text } = outcomeOf(request, command, note);
-  const by = md`(${who}, ${timeOn(alert, changedAt)})`;
+  const requesterAndTime = md`(${who}, ${timeOn(alert, changedAt)})`;
   const firing = firingOn(record.target.id, alert);
-  if (!hasChanged({ request, command }) || firing.length === 0) return md`${sign} ${text} ${by}`;
+  if (!hasChanged({ request, command }) || firing.length === 0)
+    return md`${sign} ${text} ${requesterAndTime}`;
   const isFine = note?.but === undefined;
   const deed = new Markdown(text.value.replace(/\.$/, ""));
-  return md`${isFine ? "" : `${sign} `}${deed} ${by}. *${firingWords(request, firing, alert)}.*`;
+  return md`${isFine ? "" : `${sign} `}${deed} ${requesterAndTime}. *${firingWords(request, firing, alert)}.*`;
 }
 
 /** Whether these alerts fire after a change as before it, as far as their source has told since. */
@@ -393,7 +398,7 @@ function firingWords(
 /** The alerts of this group that fire on the VM. */
 export function firingOn(vmId: string, { record: { group, vms } }: StoredAlert): ShownAlert[] {
   const labels = new Set(vms.flatMap(({ label, id }) => (id === vmId ? [label] : [])));
-  return detailsOf(group).filter((one) => isFiring(one) && labels.has(one.vm));
+  return detailsOf(group).filter((detail) => isFiring(detail) && labels.has(detail.vm));
 }
 
 export function statusLine(
@@ -428,15 +433,15 @@ function rowsOf(view: View, labels: readonly string[]): List {
   const controlled = labels.filter((label) => view.vms.has(label)).slice(0, mostWithControls);
   const rows = controlled.flatMap((label) => {
     const vm = view.vms.get(label);
-    const theirs = shownOf(view.alert).filter((detail) => detail.vm === label);
-    const what = summariesOf(theirs, isNamed);
-    return vm ? [section(lines(statusLine(vm, view), ...what), menuOf(view, vm))] : [];
+    const details = shownOf(view.alert).filter((detail) => detail.vm === label);
+    const summaries = summariesOf(details, isNamed);
+    return vm ? [section(lines(statusLine(vm, view), ...summaries), menuOf(view, vm))] : [];
   });
   return list(rows, {
     beyond: labels.length - controlled.length,
     rest(_left, shown) {
-      const told = new Set(controlled.slice(0, shown));
-      const others = labels.filter((label) => !told.has(label));
+      const labelsShown = new Set(controlled.slice(0, shown));
+      const others = labels.filter((label) => !labelsShown.has(label));
       if (labels.length < 2 || others.length === 0) return undefined;
       const names = others.map((label) => calledOf(label, view));
       return section(md`${shown > 0 ? "Also on" : "On"} ${firstFew(names, mostInWords)}.`);
@@ -483,7 +488,9 @@ function knownBefore(
   { lastChange, advice = [] }: Vm,
   alert: StoredAlert,
 ): string[] {
-  const words = advice.flatMap((one) => (one.command === command.name ? [`${one.text}.`] : []));
+  const words = advice.flatMap((suggestion) =>
+    suggestion.command === command.name ? [`${suggestion.text}.`] : [],
+  );
   if (!lastChange) return words;
   const apartMs = lastChange.at - alert.createdAt;
   const apart = `${duration(Math.abs(apartMs))} ${apartMs < 0 ? "before" : "after"} the alert came`;
@@ -523,7 +530,9 @@ export function renderConfirm(
     md`${label} ${name(calledName(target))}? What runs there is interrupted.`,
     lastChange &&
       md`Last change with Gatehouse: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
-    ...advice.flatMap((one) => (one.command === command.name ? [md`${one.text}.`] : [])),
+    ...advice.flatMap((suggestion) =>
+      suggestion.command === command.name ? [md`${suggestion.text}.`] : [],
+    ),
   );
   const about = calledName(target);
   const button = {
@@ -546,7 +555,7 @@ export function renderEvents(
   called: readonly string[] = [],
 ): Message {
   const isOver = events.at(-1)?.is === "ended";
-  const ends = events.filter(({ is }) => is === "ended").length;
+  const ends = events.filter(({ is: kind }) => kind === "ended").length;
   const turns = ends - (isOver || events[0]?.is === "ended" ? 1 : 0);
   const flaps = turns > 0 ? ` It fired and ended ${counted(turns, "time")} in between.` : "";
   if (isOver) {
@@ -554,13 +563,13 @@ export function renderEvents(
     return sentence(md`${signOf(view.alert)} ${end}${flaps}`);
   }
   const labels = distinct(events.flatMap(({ vms }) => vms));
-  const isNew = (one: { vm: string }) => labels.length === 0 || labels.includes(one.vm);
+  const isNew = (detail: { vm: string }) => labels.length === 0 || labels.includes(detail.vm);
   const names = distinct(
     shownOf(view.alert)
       .filter(isNew)
-      .map((one) => one.name),
+      .map((detail) => detail.name),
   );
-  const [what, fire] = [few(names), names.length > 1 ? "fire" : "fires"];
+  const [alertNames, fire] = [few(names), names.length > 1 ? "fire" : "fires"];
   const where = firstFew(
     labels.map((label) => calledOf(label, view)),
     mostInWords,
@@ -569,14 +578,14 @@ export function renderEvents(
   const call = called.length > 0 && md`${callOf(called)} `;
   return sentence(
     isRestart(events)
-      ? md`🔥 ${call || ""}Fires again: ${what}${on}.${flaps}`
-      : md`🔥 ${what} ${fire}${on} too.`,
+      ? md`🔥 ${call || ""}Fires again: ${alertNames}${on}.${flaps}`
+      : md`🔥 ${alertNames} ${fire}${on} too.`,
   );
 }
 
 /** Whether these events of a thread say that the group fires again. */
 export const isRestart = (events: readonly AlertEvent[]): boolean =>
-  events.some(({ is }) => is !== "joined");
+  events.some(({ is: kind }) => kind !== "joined");
 
 /** Renders what replaces a card that stood in another channel while its own was closed. */
 export const renderMoved = (view: View, channelId: string): Message =>

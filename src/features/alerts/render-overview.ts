@@ -64,8 +64,8 @@ export function renderOverview(
       list(blocks, {
         beyond: beyond > 0 ? 1 : 0,
         rest(_left, many) {
-          const told = rows.slice(0, many).reduce((sum, row) => sum + row.groups.length, 0);
-          return md`… and ${(firing - told).toLocaleString("en-US")} more firing.`;
+          const groupsShown = rows.slice(0, many).reduce((sum, row) => sum + row.groups.length, 0);
+          return md`… and ${(firing - groupsShown).toLocaleString("en-US")} more firing.`;
         },
       }),
     ],
@@ -91,8 +91,8 @@ const firingIn = (groups: readonly StoredAlert[]) =>
 function rowText(row: OverviewRow): Markdown {
   const { view, groups } = row;
   const firing = firingIn(groups);
-  const severity = few(firing.map((one) => one.severity));
-  const since = Math.min(...firing.map((one) => one.since));
+  const severity = few(firing.map((detail) => detail.severity));
+  const since = Math.min(...firing.map((detail) => detail.since));
   const isNamed = groups.length > 1;
   const only = onlyVmOf(row);
   return lines(

@@ -75,9 +75,9 @@ export function calledFor(
 ): ReadonlyMap<string, number> {
   const named = new Map(Object.entries(notify).map(([key, ids]) => [key.toLowerCase(), ids]));
   const called = new Map<string, number>();
-  for (const one of severities)
-    for (const who of named.get(one.toLowerCase()) ?? named.get("*") ?? [])
-      called.set(who, Math.max(called.get(who) ?? 0, severityRank(one)));
+  for (const word of severities)
+    for (const who of named.get(word.toLowerCase()) ?? named.get("*") ?? [])
+      called.set(who, Math.max(called.get(who) ?? 0, severityRank(word)));
   return called;
 }
 
@@ -111,13 +111,13 @@ export const sourcesSection = defineSection({
 });
 
 function wrongOffers(sources: AlertSources, operations: readonly Operation[]): readonly Nonsense[] {
-  const among = operations.filter((one) => one.isOnVm);
+  const among = operations.filter((candidate) => candidate.isOnVm);
   const isOther = "is not about a VM, so it can't be offered";
   return Object.entries(sources).flatMap(([name, { offer }]) => {
     const path = ["sources", name, "offer"];
-    const globs = offer.flatMap((one, at) =>
-      isGlob(one)
-        ? [{ path: [...path, at], message: `(${one}) must be one command: each is a button` }]
+    const globs = offer.flatMap((command, at) =>
+      isGlob(command)
+        ? [{ path: [...path, at], message: `(${command}) must be one command: each is a button` }]
         : [],
     );
     return [...operationsAmiss(offer, path, { among, operations, isOther }), ...globs];

@@ -21,7 +21,7 @@ async function alertsOn<Alert extends FiringAlert>(
   const known = new Map(vms.map((vm) => [vm.id, vm]));
   const all = alerts.map((alert) => ({ ...alert, vm: known.get(alert.vmId ?? "") }));
   const seen = new Set(await only(Promise.resolve(all), targetThen));
-  return all.filter((one) => seen.has(one) || (seesAll && one.vmId === undefined));
+  return all.filter((alert) => seen.has(alert) || (seesAll && alert.vmId === undefined));
 }
 
 /** The VM of an alert in its project then. Without one on record, it is in its project now. */

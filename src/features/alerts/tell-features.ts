@@ -19,9 +19,9 @@ export function alertPart(on: {
   async function calledIn(channelId: string, vmId: string, label: string): Promise<string> {
     const scope = scopeOfChannel(on.config.policy, channelId);
     const seen = on.inventory.seenIn(async () => scope);
-    const found = await seen.findVm(vmId, { onlyKnown: true });
-    const isIt = "found" in found && found.found.id === vmId;
-    return isIt ? calledName(targetOf(found.found)) : label;
+    const match = await seen.findVm(vmId, { onlyKnown: true });
+    const isIt = "found" in match && match.found.id === vmId;
+    return isIt ? calledName(targetOf(match.found)) : label;
   }
 
   return {
@@ -33,7 +33,7 @@ export function alertPart(on: {
       const onVm = (await alerts.getWithLater(alertId)).flatMap((alert) => {
         const { vms, group } = alert.record;
         const labels = vms.flatMap(({ id, label }) => (id === vmId ? [label] : []));
-        const details = detailsOf(group).filter((one) => labels.includes(one.vm));
+        const details = detailsOf(group).filter((detail) => labels.includes(detail.vm));
         return labels.length > 0 ? [{ alert, label: labels[0] ?? "", details }] : [];
       });
       const newest = onVm.at(-1);
@@ -42,19 +42,19 @@ export function alertPart(on: {
       const place = await alerts.placeOf(alert);
       return {
         vm: await calledIn(place?.channelId ?? alert.record.channelId, vmId, label),
-        alerts: onVm.flatMap((one) =>
-          one.details.map((detail) => ({
+        alerts: onVm.flatMap((firing) =>
+          firing.details.map((detail) => ({
             name: detail.name,
             since: detail.since,
             heardAt: detail.heardAt,
             isLeftOut: detail.isLeftOut,
             endedAt: detail.isEndTold ? detail.endedAt : undefined,
-            state: stateOf(detail, one.alert),
+            state: stateOf(detail, firing.alert),
           })),
         ),
         place,
         source: alert.record.source,
-        changedAt: Math.max(...onVm.map((one) => newsAt(one.alert))),
+        changedAt: Math.max(...onVm.map((firing) => newsAt(firing.alert))),
         links: linksOf(details),
       };
     },
@@ -69,9 +69,9 @@ export const newsAt = ({ changedAt, record }: StoredAlert): number =>
   Math.max(changedAt, record.group.told?.heardAt ?? 0);
 
 function stateOf(
-  one: { endedAt: number | undefined; isMissing: boolean },
+  detail: { endedAt: number | undefined; isMissing: boolean },
   { record: { silence } }: StoredAlert,
 ): AlertOnVm["state"] {
-  if (silence !== undefined || one.isMissing) return "unheard";
-  return isFiring(one) ? "firing" : "ended";
+  if (silence !== undefined || detail.isMissing) return "unheard";
+  return isFiring(detail) ? "firing" : "ended";
 }

@@ -123,8 +123,8 @@ async function sinceVerified(
   const recent = await recentRequests({ targetId: vmId, most: 20 }, journal);
   const changes = changesSince(verifiedAt ?? 0, recent, commands).map(
     ({ request: { record, state, changedAt }, command: { say } }) => {
-      const what = state === "done" ? say.done : `${say.verb} (${stateWords(state)})`;
-      return md`• ${what} ${at(changedAt)} by ${record.requester.name}, request ${name(record.id)}`;
+      const deed = state === "done" ? say.done : `${say.verb} (${stateWords(state)})`;
+      return md`• ${deed} ${at(changedAt)} by ${record.requester.name}, request ${name(record.id)}`;
     },
   );
   const since = verifiedAt

@@ -96,7 +96,7 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Drift
     if (pins.length === 0 && approved.size === 0 && known.size === 0) return undefined;
     const vms = await options.inventory.vms();
     const globs = pins.flatMap(({ targets }) => targets).map(compileGlob);
-    const isNamed = (one: string) => globs.some((matches) => matches(one));
+    const isNamed = (vmName: string) => globs.some((matches) => matches(vmName));
     const isPinned = (vm: KnownVm) => approved.has(vm.id) || namesOf(vm).some(isNamed);
     const judged = await judgeEach(
       vms.filter((vm) => isPinned(vm) || (known.get(vm.id)?.mark ?? "") !== ""),
@@ -109,7 +109,7 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Drift
       compare: (before) => compareLacks(before, ofPinned, { pinned, placeOf, now: now() }),
       async remembered() {
         const seen = await records.readRecords(vms.map(({ id }) => id));
-        const kept = [...seen].flatMap(([id, one]) => (isRemembered(one, now()) ? [id] : []));
+        const kept = [...seen].flatMap(([id, record]) => (isRemembered(record, now()) ? [id] : []));
         await records.keepOnly(new Set([...pinned, ...kept]));
       },
     };
@@ -168,25 +168,25 @@ async function judgeEach(pinned: readonly KnownVm[], options: DriftProbeOptions)
  * Never rejects.
  */
 export function rememberVerdicts(
-  by: Pick<DriftProbeOptions, "records" | "log" | "now"> &
+  options: Pick<DriftProbeOptions, "records" | "log" | "now"> &
     TellOptions & { inventory: Pick<Inventory, "findVm"> },
 ): (vm: Pick<NamedVm, "id">, appraisal: Appraisal) => Promise<void> {
   return async ({ id }, appraisal) => {
     try {
-      const known = await by.inventory.findVm(id, { onlyKnown: true });
+      const known = await options.inventory.findVm(id, { onlyKnown: true });
       if (!("found" in known) || known.found.id !== id) return;
-      const one = { vm: known.found, appraisal };
-      const place = by.alarms.placeOf(one.vm);
+      const judged = { vm: known.found, appraisal };
+      const place = options.alarms.placeOf(judged.vm);
       await runProbe({
-        records: by.records,
+        records: options.records,
         observe: async () => ({
           ids: [id],
-          compare: (before) => compareDrift(before.get(id), one, place, by.now()),
+          compare: (before) => compareDrift(before.get(id), judged, place, options.now()),
         }),
-        tell: (changes: readonly DriftChange[]) => tell(changes, by),
+        tell: (changes: readonly DriftChange[]) => tell(changes, options),
       });
     } catch (error) {
-      by.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
+      options.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
     }
   };
 }
@@ -308,7 +308,7 @@ export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
   const more = verdict === "failed" ? [...reasons.slice(1), difference] : [];
   return card({
     title: driftWords(vm, appraisal),
-    lines: more.map((one) => one !== undefined && md`• ${one}`),
+    lines: more.map((line) => line !== undefined && md`• ${line}`),
     ways: [attestVm(vm), showVm(vm)],
   });
 }
@@ -320,9 +320,9 @@ export function renderDrift(vm: KnownVm, appraisal: Appraisal): Message {
 export function compareLacks(
   before: ReadonlyMap<string, DriftRecord>,
   judged: readonly Judged[],
-  by: { pinned: ReadonlySet<string>; placeOf: Alarms["placeOf"]; now: number },
+  options: { pinned: ReadonlySet<string>; placeOf: Alarms["placeOf"]; now: number },
 ): { after: Map<string, DriftRecord>; changes: DriftChange[] } {
-  const { pinned, placeOf, now } = by;
+  const { pinned, placeOf, now } = options;
   const were = lackingIn(before.values(), placeOf);
   const after = new Map([...before].filter(([id]) => pinned.has(id)));
   for (const { vm, appraisal } of judged) {
@@ -336,8 +336,8 @@ export function compareLacks(
     after.set(vm.id, { ...record, lacks });
   }
   const are = lackingIn(after.values(), placeOf);
-  const missingNow = [...are].filter(([key, one]) => isMissing(one) && !were.has(key));
-  const resolved = [...were].filter(([key, one]) => isMissing(one) && !are.has(key));
+  const missingNow = [...are].filter(([key, lacking]) => isMissing(lacking) && !were.has(key));
+  const resolved = [...were].filter(([key, lacking]) => isMissing(lacking) && !are.has(key));
   const changes = [
     ...missingNow.map(([, lacking]) => renderLacking(lacking)),
     ...resolved.map(([, lacking]) => renderResolved(lacking)),
@@ -351,8 +351,8 @@ function lacksIn(appraisal: Appraisal, now: number): Omit<Lack, "since">[] {
   const isOpen = verdict !== "failed" && gateRefusal(appraisal) !== undefined;
   const way = wayOut(appraisal);
   const missing = isOpen
-    ? reasons.map((what, index) => ({
-        what,
+    ? reasons.map((reason, index) => ({
+        what: reason,
         ...(way === undefined ? {} : { way }),
         ...(isExpiry(appraisal.codes[index]) ? { isExpired: true } : {}),
       }))
@@ -370,8 +370,8 @@ const withoutTeam = "access";
  * The ID of an alarm. It contains the day, so a process that dies between posting and recording
  * doesn't repeat it.
  */
-function idOf({ what, since, place }: Lacking): string {
-  const named = place === withoutTeam ? what : `${what} ${place}`;
+function idOf({ what: reason, since, place }: Lacking): string {
+  const named = place === withoutTeam ? reason : `${reason} ${place}`;
   return `unverified-${hashOf(named)}-${dayOf(since)}`;
 }
 
@@ -401,8 +401,8 @@ function renderLacking(lacking: Lacking): DriftChange {
 }
 
 function renderResolved(lacking: Lacking): DriftChange {
-  const { what, place } = lacking;
+  const { what: reason, place } = lacking;
   const whose = place === withoutTeam ? "" : ` of ${place.replaceAll("teams.", "the team ")}`;
-  const alarm = sentence(md`🟢 Resolved for all pinned VMs${whose}: ${what}.`);
+  const alarm = sentence(md`🟢 Resolved for all pinned VMs${whose}: ${reason}.`);
   return { id: `${idOf(lacking)}-over`, place, alarm };
 }

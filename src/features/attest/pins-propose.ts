@@ -74,7 +74,7 @@ export const pinsPropose = defineCommand({
         return { is: "no", why: { text: `the pin of ${vm.name} already has these values` } };
       if (before.from === "gatehouse.yml") {
         const text = `the pin of ${vm.name} stands in gatehouse.yml${before.line ?? ""}: only the file changes it`;
-        const those = before.values.map((one) => `\`${short(one)}\``).join(", ");
+        const those = before.values.map((value) => `\`${short(value)}\``).join(", ");
         const hint = `Replace ${those} there by what it measures now: \`${values}\``;
         return { is: "no", why: { text, hint } };
       }

@@ -23,7 +23,7 @@ export const pins = defineCommand({
     const values = (pin: string) =>
       pin
         .split(",")
-        .map((one) => short(one))
+        .map((value) => short(value))
         .join(" ");
     const rows = [
       ...accepted.map((pin) => [
@@ -76,10 +76,10 @@ function seenVm({ id, name: called, projectId, projectName }: NamedVm): SeenTarg
 }
 
 function whoseWord(
-  { is, request, by }: Pick<AcceptedPin, "is" | "request" | "by">,
+  { is: kind, request, by: requester }: Pick<AcceptedPin, "is" | "request" | "by">,
   isInFile: boolean,
 ): string {
-  if (is === "forged") return "🚨 not kept by Gatehouse: counts for nothing";
-  if (is === "waits") return `${by}, ${request}; waits to be sealed, counts then`;
-  return `${by}, ${request}${isInFile ? "; gatehouse.yml wins" : ""}`;
+  if (kind === "forged") return "🚨 not kept by Gatehouse: counts for nothing";
+  if (kind === "waits") return `${requester}, ${request}; waits to be sealed, counts then`;
+  return `${requester}, ${request}${isInFile ? "; gatehouse.yml wins" : ""}`;
 }

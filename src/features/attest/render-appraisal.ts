@@ -158,7 +158,7 @@ export function renderFleet(
   });
   const head = md`*Attestation of ${plain(words, 100)}*: ${counts.join(", ")}`;
   const waits = waitsIn(sorted);
-  const told = toldOf(sorted);
+  const rowsWithLines = toldOf(sorted);
   const cells = sorted.map((row) => [
     `${signs[rankOf(row)]} ${row.vm.name}`,
     rankOf(row),
@@ -167,7 +167,7 @@ export function renderFleet(
     row.appraisal ? shortMeasurement(row.appraisal) : "",
   ]);
   const above = [section(head), ...(waits.length > 0 ? [section(lines(...waits))] : [])];
-  const lineRows = told.map((row) =>
+  const lineRows = rowsWithLines.map((row) =>
     section(md`${signs[rankOf(row)]} *${row.vm.name}*: ${whyOf(row)}`),
   );
   const below = (hasTable: boolean, seen: number) => [
@@ -198,17 +198,19 @@ const maxWaits = 5;
 /** The VMs that wait for the same update of their hosts, in one line for each update; most first. */
 function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
   const waits = rows.flatMap(({ vm, appraisal }) =>
-    [...Map.groupBy(appraisal?.result.short ?? [], ({ by }) => by)].map(([by, parts]) => ({
-      name: vm.name,
-      what: `${by} (${[...new Set(parts.map(neededWords))].join(", ")})`,
-    })),
+    [...Map.groupBy(appraisal?.result.short ?? [], ({ by: updateTarget }) => updateTarget)].map(
+      ([updateTarget, parts]) => ({
+        name: vm.name,
+        what: `${updateTarget} (${[...new Set(parts.map(neededWords))].join(", ")})`,
+      }),
+    ),
   );
-  return [...Map.groupBy(waits, ({ what }) => what)]
+  return [...Map.groupBy(waits, ({ what: update }) => update)]
     .toSorted(([, a], [, b]) => b.length - a.length)
     .slice(0, maxWaits)
-    .map(([what, all]) => {
-      const names = all.map((one) => one.name);
-      return md`⬆️ *Waiting for ${what}*: ${firstFew(names, 3)}`;
+    .map(([update, all]) => {
+      const names = all.map((wait) => wait.name);
+      return md`⬆️ *Waiting for ${update}*: ${firstFew(names, 3)}`;
     });
 }
 

@@ -68,15 +68,15 @@ function driftLines(records: readonly DriftRecord[], now: number): Line[] {
  */
 function unverifiedLines(records: readonly DriftRecord[], now: number): Line[] {
   return [...lackingIn(records).values()].map((lacking) => {
-    const { what, endsAt, since, isNextLevel, vms } = lacking;
+    const { what: reason, endsAt, since, isNextLevel, vms } = lacking;
     const daysLeft = endsAt === undefined ? 0 : (endsAt - now) / dayMs;
     const stage = warnDays.filter((days) => daysLeft <= days).length;
     const text = isNextLevel
-      ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${what}.`
+      ? md`⏳ Once Intel's next level counts, ${vmsOf(lacking)} will fail (${vmNamesIn(lacking)}): ${reason}.`
       : endsAt === undefined
-        ? md`❔ ${vmsOf(lacking)} unverifiable since ${timeNear(since, now)} (${vmNamesIn(lacking)}): ${what}.`
-        : md`⏳ ${what} expires ${dayAndTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
-    const key = `${what}:${endsAt ?? since}:${stage}`;
+        ? md`❔ ${vmsOf(lacking)} unverifiable since ${timeNear(since, now)} (${vmNamesIn(lacking)}): ${reason}.`
+        : md`⏳ ${reason} expires ${dayAndTime(endsAt)}; after that, ${vmsOf(lacking)} can't be verified (${vmNamesIn(lacking)}).`;
+    const key = `${reason}:${endsAt ?? since}:${stage}`;
     return { key, text, button: attestFirst(vms) };
   });
 }

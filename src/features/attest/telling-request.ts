@@ -20,17 +20,17 @@ const mostRead = 20;
  * journal decides this, never what the compute service says. Undefined also when Redis can't say.
  */
 export const findTellingRequest =
-  (by: {
+  (options: {
     store: Pick<Journal, "recentIds" | "getMany" | "now">;
     changes: readonly ChangeCommand[];
   }) =>
   async ({ id }: { id: string }): Promise<StoredRequest | undefined> => {
     const explaining = new Set<string>(
-      requestable(by.changes).filter(changesMeasurement).map(nameOf),
+      requestable(options.changes).filter(changesMeasurement).map(nameOf),
     );
     try {
-      const now = await by.store.now();
-      const recent = await recentRequests({ targetId: id, most: mostRead }, by.store);
+      const now = await options.store.now();
+      const recent = await recentRequests({ targetId: id, most: mostRead }, options.store);
       return recent.find(
         (request) => explaining.has(request.record.command) && isToldSoon(request, now),
       );

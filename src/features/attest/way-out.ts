@@ -40,7 +40,7 @@ function nextStepOf({ result, isPinnable }: Appraisal): string {
   if (reasons.every(({ code }) => code === "debug"))
     return "Stop the VM, and have it started without debugging";
   const update = "Whoever runs the host must update it";
-  if (short.length > 0 && verification.problems.every((one) => one.short))
+  if (short.length > 0 && verification.problems.every((problem) => problem.short))
     return verification.is !== "authentic"
       ? `${update}: no policy can accept this level`
       : `${update}. What to accept until then is under \`attestation.appraisal\` in gatehouse.yml`;

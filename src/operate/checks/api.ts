@@ -17,11 +17,11 @@ export async function judgeApi(
   const { role, api, host = "::", policy } = config;
   if (role === "worker") return undefined;
   if (!api) return [offFinding(policy)];
-  const found = lookAtPort(
+  const portState = lookAtPort(
     { port: api.port, host, path: "/" },
     ({ headers }) => headers["content-type"] === "application/problem+json",
   );
-  const port = judgePort("API_PORT", api.port, await found);
+  const port = judgePort("API_PORT", api.port, await portState);
   const secrets = secretFindings(policy, (variable) => config.callerSecret(variable).problem);
   return [port, ...secrets, ...judgePolicy(policy), ...(await callFindings(config))];
 }
@@ -53,8 +53,8 @@ const callFindings = (config: Config): Promise<readonly Finding[]> =>
 export function offFinding(policy: Policy): Finding {
   const callers = [...callersIn(policy).map(({ name }) => name), ...Object.keys(policy.services)];
   if (callers.length === 0) return well("off");
-  const what = `off here, and gatehouse.yml names ${firstFew(callers, mostNamed)}`;
-  return note(what, "Set API_PORT where they should come in.");
+  const problem = `off here, and gatehouse.yml names ${firstFew(callers, mostNamed)}`;
+  return note(problem, "Set API_PORT where they should come in.");
 }
 
 /** Says who called last, and when. The keys of `calls` are `<route> <caller>`. */
@@ -63,10 +63,12 @@ export function callsInWords(
   calls: ReadonlyMap<string, number>,
   now: number,
 ): string {
-  const last = (what: string, name: string, caller: string) => {
-    const times = [...calls].flatMap(([by, at]) => (by.endsWith(` ${caller}`) ? [at] : []));
-    if (times.length === 0) return `no ${what} yet from ${name}`;
-    return `last ${what} from ${name} ${duration(now - Math.max(...times))} ago`;
+  const last = (noun: string, name: string, caller: string) => {
+    const times = [...calls].flatMap(([routeAndCaller, at]) =>
+      routeAndCaller.endsWith(` ${caller}`) ? [at] : [],
+    );
+    if (times.length === 0) return `no ${noun} yet from ${name}`;
+    return `last ${noun} from ${name} ${duration(now - Math.max(...times))} ago`;
   };
   const all = [
     ...callersIn(policy).map(({ brings, name, caller }) => last(brings, name, caller)),

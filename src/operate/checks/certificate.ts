@@ -156,7 +156,7 @@ function chainAbove(certificate: DetailedPeerCertificate): readonly DetailedPeer
     all.push(above);
     above = above.issuerCertificate;
   }
-  return all.filter((one) => one !== certificate);
+  return all.filter((authority) => authority !== certificate);
 }
 
 async function openTunnel(proxy: string, host: string, port: number, signal: AbortSignal) {
@@ -218,27 +218,27 @@ export function judgeCertificate(
     : variables;
   const { host, subject, issuer, names, validFrom, validTo, expiredAbove, flaw, code } = facts;
   const days = daysUntil(validTo, now);
-  const what = `certificate${facts.isOfProxy ? " of the proxy" : ""}: ${subject}, from ${issuer}`;
+  const summary = `certificate${facts.isOfProxy ? " of the proxy" : ""}: ${subject}, from ${issuer}`;
   const left = `${days} days left`;
   if (validTo < now)
     return ill(
-      `${what}, expired ${daysAgo(validTo, now)}`,
+      `${summary}, expired ${daysAgo(validTo, now)}`,
       `${host} needs a new certificate; no setting here helps.`,
     );
   if (expiredAbove.length > 0 && flaw !== undefined)
     return ill(
-      `${what}: ${expiredAbove.join(", ")} above it has expired`,
+      `${summary}: ${expiredAbove.join(", ")} above it has expired`,
       `${host} needs a new certificate, or must send the renewed one above it.`,
     );
   if (flaw === "not-yet" || validFrom > now)
     return ill(
-      `${what}, valid from ${date(validFrom)} on`,
+      `${summary}, valid from ${date(validFrom)} on`,
       "Let NTP set the clock of this machine, or wait for that day.",
     );
   if (flaw === "wrong-host") {
     const named = names.length === 0 ? "no host" : names.slice(0, 5).join(", ");
     return ill(
-      `${what}: it is for ${named}, and not for ${host}`,
+      `${summary}: it is for ${named}, and not for ${host}`,
       `Put the name that the certificate has into ${address}, or give ${host} a certificate of its own.`,
     );
   }
@@ -249,7 +249,7 @@ export function judgeCertificate(
         ? `${variable} lacks it: add the certificate of "${issuer}" (PEM) to that file`
         : `Put the certificate of "${issuer}" (PEM) into a file, and name the file in ${variable}`;
     return ill(
-      `${what}, ${left}; "${issuer}" isn't trusted here (${code})`,
+      `${summary}, ${left}; "${issuer}" isn't trusted here (${code})`,
       subject === issuer
         ? `${missing}.`
         : `${missing}. If it is a public authority, ${host} doesn't send the certificates between it and its own.`,
@@ -257,16 +257,16 @@ export function judgeCertificate(
   }
   if (flaw !== undefined)
     return ill(
-      `${what}, ${left}; not accepted (${code})`,
+      `${summary}, ${left}; not accepted (${code})`,
       `${host} needs another certificate; no setting here helps.`,
     );
-  if (days < fewDays) return ill(`${what}, ${left}`, `Have it renewed: ${soon}.`);
-  return well(`${what}, ${left}`);
+  if (days < fewDays) return ill(`${summary}, ${left}`, `Have it renewed: ${soon}.`);
+  return well(`${summary}, ${left}`);
 }
 
 /** When the first of these certificates (PEM) expires. Undefined when there are none. */
 export function earliestEnd(pem = ""): number | undefined {
-  const ends = certificatesIn(pem).map((one) => Date.parse(one?.validTo ?? ""));
+  const ends = certificatesIn(pem).map((certificate) => Date.parse(certificate?.validTo ?? ""));
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
@@ -278,6 +278,8 @@ export function judgeOwnCertificate(
 ): readonly Finding[] {
   if (validTo === undefined) return [];
   const days = daysUntil(validTo, now);
-  const what = `${variable}: ${days < 0 ? "has expired" : `${days} days left`}`;
-  return [days < fewDays ? ill(what, "Put a new certificate and its key there.") : well(what)];
+  const validity = `${variable}: ${days < 0 ? "has expired" : `${days} days left`}`;
+  return [
+    days < fewDays ? ill(validity, "Put a new certificate and its key there.") : well(validity),
+  ];
 }

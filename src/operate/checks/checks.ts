@@ -80,13 +80,15 @@ async function callsProblem(
   const counts = Object.entries(failed).toSorted(([, a], [, b]) => b - a);
   const sum = counts.reduce((total, [, count]) => total + count, 0);
   if (sum === 0 || 2 * sum < calls) return undefined;
-  const how = counts.map(([what, count]) => `${what}: ${count}`).join(", ");
+  const how = counts.map(([failure, count]) => `${failure}: ${count}`).join(", ");
   return `${sum} of ${counted(calls, "call")} of the last minute failed (${how})`;
 }
 
 /** `1 of 2 gateways`: how many processes of a role have stopped reporting. */
 function missingInWords(known: readonly KnownProcess[], role: "gateway" | "worker") {
-  const all = known.filter((one) => one.role === role || one.role === "all");
+  const all = known.filter(
+    (knownProcess) => knownProcess.role === role || knownProcess.role === "all",
+  );
   const missing = all.filter(({ isMissing }) => isMissing);
   if (missing.length === 0) return [];
   return [`${missing.length} of ${counted(all.length, role)}`];
@@ -97,15 +99,19 @@ function judgeProcesses(known: readonly KnownProcess[]): Finding {
   const roles = ["gateway", "worker"] as const;
   if (missing.length === 0) {
     const counts = roles.map((role) =>
-      counted(known.filter((one) => one.role === role || one.role === "all").length, role),
+      counted(
+        known.filter((knownProcess) => knownProcess.role === role || knownProcess.role === "all")
+          .length,
+        role,
+      ),
     );
     return well(counts.join(", "));
   }
   const which = roles.flatMap((role) => missingInWords(known, role)).join(" and ");
-  const what = `${which} stopped without a word`;
+  const problem = `${which} stopped without a word`;
   const places = [...new Set(missing.map(({ host }) => host))];
   return {
-    ...ill(what, "Read its log, and start it again."),
+    ...ill(problem, "Read its log, and start it again."),
     advice: `It ran on ${firstFew(places, 5)}.`,
     since: Math.min(...missing.map(({ at }) => at)),
   };
@@ -201,15 +207,17 @@ export const checks: readonly Check[] = [
         return { ...trouble(doubt), advice: kept.sentence };
       }
       const problems = await on.storageProblemsNow();
-      const told = (stops: boolean) =>
-        problems.filter((one) => one.stops === stops).map(({ sentence }) => sentence);
-      const [stopping, others] = [told(true), told(false)];
-      const found = await readMemory(on.redis);
-      const memory = found && judgeMemory(found);
+      const problemSentences = (stops: boolean) =>
+        problems
+          .filter((storageProblem) => storageProblem.stops === stops)
+          .map(({ sentence }) => sentence);
+      const [stopping, others] = [problemSentences(true), problemSentences(false)];
+      const usage = await readMemory(on.redis);
+      const memory = usage && judgeMemory(usage);
       const isNearlyFull = memory?.isNearlyFull === true;
       const full = isNearlyFull ? [memory.words] : [];
-      const said = ["answers, writes to disk", ...stopping, ...full].join("; ");
-      const finding = stopping.length > 0 || isNearlyFull ? trouble(said) : well(said);
+      const summary = ["answers, writes to disk", ...stopping, ...full].join("; ");
+      const finding = stopping.length > 0 || isNearlyFull ? trouble(summary) : well(summary);
       const sayings = others.length === 0 ? [] : [others.join("; ")];
       const advice = [...sayings, ...(isNearlyFull ? [memoryMend] : [])].join(". ");
       return advice === "" ? finding : { ...finding, advice };
@@ -302,11 +310,13 @@ export const checks: readonly Check[] = [
         return ill(callerProblems.join("; "), "Until then Gatehouse refuses what it sends.");
       const untold = (await Promise.all(untoldOf(on).map((list) => list()))).flat();
       if (untold.length > 0) {
-        const counts = [...Map.groupBy(untold, ({ words: [one] }) => one).values()].map((some) => {
-          const from = firstFew([...new Set(some.map(({ by }) => by))], 3);
-          const [one = "", more] = some[0]?.words ?? [];
-          return `${counted(some.length, one, more)} of ${from}`;
-        });
+        const counts = [...Map.groupBy(untold, ({ words: [noun] }) => noun).values()].map(
+          (some) => {
+            const from = firstFew([...new Set(some.map(({ by: cause }) => cause))], 3);
+            const [noun = "", more] = some[0]?.words ?? [];
+            return `${counted(some.length, noun, more)} of ${from}`;
+          },
+        );
         return ill(
           `${counts.join(" and ")} can be shown in no channel`,
           "Invite Gatehouse to the channel, or name another one in gatehouse.yml; `policy check` says where they go.",
@@ -338,8 +348,8 @@ export const checks: readonly Check[] = [
       const steps = waiting + delayed;
       if (workers === 0)
         return ill(`no worker is running, and ${requests}`, "Start a worker, or read its log.");
-      const what = `${counted(workers, "worker")}, ${requests}, ${counted(steps, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
-      return unsaid < 100 ? well(what) : trouble(what);
+      const summary = `${counted(workers, "worker")}, ${requests}, ${counted(steps, "job")} waiting, ${counted(unsaid, "message")} to deliver`;
+      return unsaid < 100 ? well(summary) : trouble(summary);
     },
   },
   {
@@ -439,7 +449,7 @@ export function createStatus(on: Running) {
         name,
         forPeople: find,
       }));
-      const found = [...checks, ...ofFeatures, ofVersion].map(async ({ name, forPeople }) => {
+      const answers = [...checks, ...ofFeatures, ofVersion].map(async ({ name, forPeople }) => {
         const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) => {
           if (redisTrouble(error) === undefined) return trouble(messageOf(error));
           unknown.push(name);
@@ -447,13 +457,13 @@ export function createStatus(on: Running) {
         });
         return finding && { name, finding };
       });
-      const lines = (await Promise.all(found)).filter((line) => line !== undefined);
-      return lines.map(({ name, finding: { is, what, mend, advice, since } }) => {
+      const lines = (await Promise.all(answers)).filter((line) => line !== undefined);
+      return lines.map(({ name, finding: { is: kind, what: result, mend, advice, since } }) => {
         const isOfRedis = name === "Redis" && unknown.length > 0;
         // Checks that need Redis would each report the same problem, so they are only listed here.
         const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";
-        const detail = (mend === undefined ? what : `${what}. ${mend}`) + rest;
-        return { name, ok: is !== "ill", detail, advice, since };
+        const detail = (mend === undefined ? result : `${result}. ${mend}`) + rest;
+        return { name, ok: kind !== "ill", detail, advice, since };
       });
     },
     redisProblem: () => redisProblem(on.redis, on.key),

@@ -156,8 +156,8 @@ export function judgeDirectory(facts: DirectoryFacts): readonly Finding[] {
       ),
     ];
   if (problem !== undefined) {
-    const what = `DATA_DIR: ${folder} can't be ${done} (${problem})${whose}`;
-    return [ill(what, asSentence(wayOut(problem, user)))];
+    const problemWords = `DATA_DIR: ${folder} can't be ${done} (${problem})${whose}`;
+    return [ill(problemWords, asSentence(wayOut(problem, user)))];
   }
   const free = `${Math.floor(freeBytes / 1024 / 1024)} MiB free`;
   return [
@@ -206,27 +206,36 @@ export function judgeFolder(facts: FolderFacts | undefined): readonly Finding[] 
   const { folder, user, isFilled, isEmpty, problem, problemOfFilling } = facts;
   const place = "attestation.endorsements";
   const isAway = problem === "ENOENT";
-  const found = (finding: typeof ill, what: string, fix: string) => [
-    finding(`${place}: ${what}`, fix, place.split(".")),
+  const folderFindings = (finding: typeof ill, state: string, fix: string) => [
+    finding(`${place}: ${state}`, fix, place.split(".")),
   ];
   const nothing = "no VM can be verified";
   if (problem !== undefined && !isAway) {
     const isForbidden = problem === "EACCES";
     const fix = isForbidden ? `let user ${user} read it, and what is in it` : wayOut(problem, user);
-    return found(ill, `${folder} can't be read (${problem}): ${nothing}`, asSentence(fix));
+    return folderFindings(ill, `${folder} can't be read (${problem}): ${nothing}`, asSentence(fix));
   }
   if (!isFilled && isAway)
-    return found(ill, `${folder} isn't there: ${nothing}`, asSentence(`make it and ${fill}`));
-  if (!isFilled && isEmpty) return found(note, `${folder} is empty: ${nothing}`, asSentence(fill));
+    return folderFindings(
+      ill,
+      `${folder} isn't there: ${nothing}`,
+      asSentence(`make it and ${fill}`),
+    );
+  if (!isFilled && isEmpty)
+    return folderFindings(note, `${folder} is empty: ${nothing}`, asSentence(fill));
   if (problemOfFilling !== undefined) {
     const why = `(${problemOfFilling})`;
     const fix = asSentence(wayOut(problemOfFilling, user));
     return isAway
-      ? found(ill, `${folder} isn't there, and attestation.refresh can't make it ${why}`, fix)
-      : found(note, `attestation.refresh can't fill ${folder} from here ${why}`, fix);
+      ? folderFindings(
+          ill,
+          `${folder} isn't there, and attestation.refresh can't make it ${why}`,
+          fix,
+        )
+      : folderFindings(note, `attestation.refresh can't fill ${folder} from here ${why}`, fix);
   }
   const later = "attestation.refresh makes it when the first evidence comes.";
   return isAway
-    ? found(note, `${folder} isn't there yet`, later)
+    ? folderFindings(note, `${folder} isn't there yet`, later)
     : [well(`${place}: ${folder} can be read`)];
 }

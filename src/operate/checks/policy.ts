@@ -34,9 +34,9 @@ export async function lookAtPolicy({
   };
   const us = await ask("auth.test");
   const isAsked = us.word === "ok";
-  const lookUp = async <T>(ids: readonly string[], one: (id: string) => Promise<T>) =>
+  const lookUp = async <T>(ids: readonly string[], lookUpId: (id: string) => Promise<T>) =>
     new Map(
-      await Promise.all((isAsked ? ids : []).map(async (id) => [id, await one(id)] as const)),
+      await Promise.all((isAsked ? ids : []).map(async (id) => [id, await lookUpId(id)] as const)),
     );
   const entries = everyoneLookedUp(policy);
   const named = entries.filter(isGroup);
@@ -46,7 +46,7 @@ export async function lookAtPolicy({
   const listed = listAt(list?.data, "usergroups").filter((group) => !at(group, "date_delete"));
   const groups = await lookUp(named, async (id) => {
     if (list?.word !== "ok") return list?.word;
-    const group = listed.find((one) => textAt(one, "id") === id);
+    const group = listed.find((candidate) => textAt(candidate, "id") === id);
     return group === undefined ? "no_such_subteam" : textsAt(group, "users");
   });
   const approvers = votersNamed(policy).flatMap((id) => groups.get(id) ?? []);
@@ -123,7 +123,7 @@ export function judgePolicy(facts: PolicyFacts, missingAt?: string): readonly Fi
 
 /** Judges what the policy alone says, without Slack. */
 export const judgeRules = (policy: Policy): readonly Finding[] =>
-  policyWarnings(policy).map(({ path, what, mend }) => note(what, mend, path));
+  policyWarnings(policy).map(({ path, what: problem, mend }) => note(problem, mend, path));
 
 /**
  * Judges whether what the policy names exists in Slack, and whether enough people could approve.
@@ -183,18 +183,18 @@ const meanings: Readonly<Record<string, readonly [what: string, mend: string]>> 
 /** The problems, or one line when there are none. */
 function idFindings(
   kind: "group " | "channel " | "",
-  found: readonly (readonly [id: string, said: string | readonly string[] | undefined])[],
+  answers: readonly (readonly [id: string, said: string | readonly string[] | undefined])[],
   allWell: string,
 ): readonly Finding[] {
-  const wrong = found.flatMap(([id, said]) => {
-    if (said === "ok" || said === "member" || (typeof said === "object" && said.length > 0))
+  const wrong = answers.flatMap(([id, answer]) => {
+    if (answer === "ok" || answer === "member" || (typeof answer === "object" && answer.length > 0))
       return [];
-    const word = typeof said === "object" ? "empty" : said;
+    const word = typeof answer === "object" ? "empty" : answer;
     const meaning = meanings[`${kind}${word}`];
     if (!meaning) return note(`${kind}${id}: Slack says ${word ?? "nothing"}`, seeSlack, id);
     return ill(`${kind}${id}${meaning[0]}`, meaning[1], id);
   });
-  return wrong.length > 0 || found.length === 0 ? wrong : [well(allWell)];
+  return wrong.length > 0 || answers.length === 0 ? wrong : [well(allWell)];
 }
 
 /**
@@ -208,14 +208,14 @@ function alarmFindings({ policy, groups, auditReaders }: PolicyFacts): readonly 
     const about = ["teams", team];
     if (policy.audit === undefined) return note(`${start} are told nowhere`, mend, about);
     const others = auditReaders.filter((id) => {
-      const theirs = [...groups].filter(([, all]) => Array.isArray(all) && all.includes(id));
-      const ids = theirs.map(([group]) => group);
+      const memberships = [...groups].filter(([, all]) => Array.isArray(all) && all.includes(id));
+      const ids = memberships.map(([group]) => group);
       const person = { id, teamId: ours, name: id, kind: "member", groups: ids } as const;
       return !placesSeen(policy, person, ours).includes(`teams.${team}`);
     });
     if (others.length === 0) return [];
-    const what = `${start} go to the audit channel, which ${others.length} read who can't see what it has: ${firstFew(others, 5)}`;
-    return note(what, mend, about);
+    const problem = `${start} go to the audit channel, which ${others.length} read who can't see what it has: ${firstFew(others, 5)}`;
+    return note(problem, mend, about);
   });
 }
 
@@ -233,16 +233,16 @@ function approverFinding(facts: PolicyFacts): Finding {
     return note("approvers: can't be counted", seeSlack);
   const able = ableAmong([...users, ...groups], facts);
   const most = mostRequired(facts.policy.approvals);
-  const what = `approvers: ${able.length} (${firstFew(able, 5)})`;
+  const summary = `approvers: ${able.length} (${firstFew(able, 5)})`;
   if (able.length < most)
     return ill(
-      `${able.length === 0 ? "approvers: nobody" : what}, and a rule needs ${most}`,
+      `${able.length === 0 ? "approvers: nobody" : summary}, and a rule needs ${most}`,
       "Add people or groups to access.approve, or destructive commands can't run.",
     );
-  if (able.length > most) return well(what);
+  if (able.length > most) return well(summary);
   const mend =
     "No one can approve their own request: with one away, some requests can't be approved.";
-  return note(what, mend);
+  return note(summary, mend);
 }
 
 /** Everyone whose approval some rule or team requires. */

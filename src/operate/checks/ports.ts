@@ -50,18 +50,18 @@ async function whetherFree(port: number, host: string) {
 export function judgePort(
   variable: string,
   port: number,
-  found: Awaited<ReturnType<typeof lookAtPort>>,
+  state: Awaited<ReturnType<typeof lookAtPort>>,
 ) {
   if (port === 0) return well(`${variable} 0: any free port`);
   const name = variable === "API_PORT" ? `port ${port}` : `${variable} ${port}`;
-  if (found === "free" || found === "Gatehouse")
-    return well(`${name}: ${found === "free" ? "free" : "Gatehouse answers"}`);
-  if (found === "forbidden")
+  if (state === "free" || state === "Gatehouse")
+    return well(`${name}: ${state === "free" ? "free" : "Gatehouse answers"}`);
+  if (state === "forbidden")
     return ill(
       `${name}: this user can't open ports below 1024`,
       `Set ${variable} to a higher port, or grant CAP_NET_BIND_SERVICE.`,
     );
-  if (found === "elsewhere")
+  if (state === "elsewhere")
     return ill(
       `${name}: this machine doesn't have that address`,
       "Name an address of this machine, or :: for all of them.",
@@ -82,11 +82,11 @@ export async function judgePorts({
       /^application\/json; charset=utf-8$/.test(headers["content-type"] ?? "") &&
       headers["x-content-type-options"] === "nosniff",
   );
-  const found = [judgePort("OPS_PORT", ops.port, await probes)];
-  if (slack.receive?.mode !== "http") return found;
+  const findings = [judgePort("OPS_PORT", ops.port, await probes)];
+  if (slack.receive?.mode !== "http") return findings;
   const deliveries = lookAtPort(
     { port, host, path: "/slack/events" },
     ({ statusCode, headers }) => statusCode === 405 && headers.allow === "POST",
   );
-  return [...found, judgePort("PORT", port, await deliveries)];
+  return [...findings, judgePort("PORT", port, await deliveries)];
 }

@@ -181,10 +181,10 @@ const writeMends = {
 
 function writeFinding(error: unknown): Finding {
   if (error === undefined) return well("its user may write Gatehouse's keys");
-  const said = redisTrouble(error);
+  const problem = redisTrouble(error);
   const mend = writeMends[writeRefusal(error) ?? "other"];
-  if (said === undefined) return ill(`it refuses to write: ${messageOf(error)}`, mend);
-  return ill(writeRefusal(error) === undefined ? said : `${said} and refuses to write`, mend);
+  if (problem === undefined) return ill(`it refuses to write: ${messageOf(error)}`, mend);
+  return ill(writeRefusal(error) === undefined ? problem : `${problem} and refuses to write`, mend);
 }
 
 export function judgeRedis(facts: RedisFacts): readonly Finding[] {

@@ -31,12 +31,12 @@ export function judgeFiles({ files, policyFile, callerProblems }: Config): reado
     ...(policyFile.missingAt === undefined ? [["GATEHOUSE_CONFIG", policyFile.path] as const] : []),
   ];
   const open = all.flatMap(([variable, file]) => {
-    const what = whoeverMayReplace(file);
-    if (what === undefined) return [];
-    const mend = `Take that from others: chmod o-w ${what === "it" ? file : path.dirname(file)}`;
+    const replaceable = whoeverMayReplace(file);
+    if (replaceable === undefined) return [];
+    const mend = `Take that from others: chmod o-w ${replaceable === "it" ? file : path.dirname(file)}`;
     return [
       ill(
-        `${variable}: everyone on this machine may write ${what === "it" ? file : `into the folder of ${file}`}`,
+        `${variable}: everyone on this machine may write ${replaceable === "it" ? file : `into the folder of ${file}`}`,
         `${mend}.`,
       ),
     ];

@@ -102,28 +102,28 @@ export function judgeService(facts: ServiceFacts): readonly Finding[] {
 function readFinding({ host, proxy, read }: ServiceFacts): Finding {
   const where = proxy === undefined ? host : `${host}, through the proxy ${proxy}`;
   if ("projects" in read) {
-    const found = `${where}: the key may read projects (${read.ms.toFixed(0)} ms)`;
+    const summary = `${where}: the key may read projects (${read.ms.toFixed(0)} ms)`;
     return read.projects > 0
-      ? well(found)
-      : note(`${found}, and there is none`, "Does the key belong to the right team?");
+      ? well(summary)
+      : note(`${summary}, and there is none`, "Does the key belong to the right team?");
   }
   const { status = 0, reason = "other", message } = read;
   if (reason === "proxy-login") return proxyFinding(407, where);
-  const [what, mend] = refusals[status] ?? [message, mends[reason]];
-  return ill(`${where}: ${what}`, mend ?? "Check COMPUTE_API_URL, and the service itself.");
+  const [problem, mend] = refusals[status] ?? [message, mends[reason]];
+  return ill(`${where}: ${problem}`, mend ?? "Check COMPUTE_API_URL, and the service itself.");
 }
 
 /** Judges the service's certificate, and the one that Gatehouse presents. */
 function certificateFindings(facts: ServiceFacts): readonly Finding[] {
   const { certificate, ownValidTo, now } = facts;
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   if (certificate !== undefined) {
     const { authorities: hasAuthorities, isStrict } = facts;
     const only = isStrict ? "COMPUTE_CA_FILE" : undefined;
     const variables = { address: "COMPUTE_API_URL", only, hasAuthorities };
     const soon = "once it expires, all changes freeze";
-    found.push(judgeCertificate(certificate, variables, now, soon));
+    findings.push(judgeCertificate(certificate, variables, now, soon));
   }
-  found.push(...judgeOwnCertificate("COMPUTE_CLIENT_CERT_FILE", ownValidTo, now));
-  return found;
+  findings.push(...judgeOwnCertificate("COMPUTE_CLIENT_CERT_FILE", ownValidTo, now));
+  return findings;
 }

@@ -127,11 +127,11 @@ export function judgeSlack(facts: SlackFacts): readonly Finding[] {
     const { certificate, hasAuthorities, now } = facts;
     if (certificate?.flaw !== undefined) {
       const variables = { address: "SLACK_API_URL", hasAuthorities };
-      const { what, mend = "" } = judgeCertificate(certificate, variables, now, "");
+      const { what: problem, mend = "" } = judgeCertificate(certificate, variables, now, "");
       const inspected = certificate.isOfProxy
         ? mend
         : `${mend} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;
-      return [ill(`Slack can't be reached: ${what}`, inspected)];
+      return [ill(`Slack can't be reached: ${problem}`, inspected)];
     }
     const mend =
       "Check SLACK_API_URL, DNS, and whether this machine reaches Slack directly or needs HTTPS_PROXY.";
@@ -152,26 +152,26 @@ function botFindings(bot: WebAnswer): readonly Finding[] {
     return [ill("SLACK_BOT_TOKEN: it is a person's token, not the bot's", mend)];
   }
   const [user, team] = [textAt(data, "user"), textAt(data, "team")];
-  const found = well(`bot token: @${user} in ${team} (${textAt(data, "team_id")})`);
+  const tokenFinding = well(`bot token: @${user} in ${team} (${textAt(data, "team_id")})`);
   const scopes = textsAt(data, "response_metadata", "scopes");
   if (scopes.length === 0) {
-    const what = "scopes: Slack doesn't say which the token has";
-    return [found, note(what, "Compare with manifest.yml.")];
+    const problem = "scopes: Slack doesn't say which the token has";
+    return [tokenFinding, note(problem, "Compare with manifest.yml.")];
   }
   const missing = botScopes.filter((scope) => !scopes.includes(scope));
-  if (missing.length === 0) return [found, well("scopes: all that manifest.yml asks for")];
+  if (missing.length === 0) return [tokenFinding, well("scopes: all that manifest.yml asks for")];
   const mend = "Paste manifest.yml into the app's settings (App Manifest), and install it again.";
-  return [found, ill(`scopes: ${missing.join(", ")} missing`, mend)];
+  return [tokenFinding, ill(`scopes: ${missing.join(", ")} missing`, mend)];
 }
 
 function appFindings(facts: SlackFacts): readonly Finding[] {
   const { app, appId, appIdOfToken, mode } = facts;
   if (app === undefined && mode !== "http") return [];
   if (app === undefined) {
-    const what = "HTTP: the first delivery shows whether SLACK_SIGNING_SECRET is right";
+    const summary = "HTTP: the first delivery shows whether SLACK_SIGNING_SECRET is right";
     return [
       note(
-        what,
+        summary,
         'After the start, gatehouse_refused_deliveries_total must not grow: reason "signature" is the secret, "timestamp" a clock.',
       ),
     ];
@@ -194,6 +194,6 @@ function clockFinding({ date, now }: SlackFacts): readonly Finding[] {
   if (Number.isNaN(date)) return [];
   const offMs = now - date;
   if (!isOffSlack(offMs)) return [well("clock: within a minute of this machine's")];
-  const what = `clock: this machine's is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs > 0 ? "ahead" : "behind"}`;
-  return [ill(what, "Let NTP set the clock of this machine.")];
+  const problem = `clock: this machine's is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs > 0 ? "ahead" : "behind"}`;
+  return [ill(problem, "Let NTP set the clock of this machine.")];
 }

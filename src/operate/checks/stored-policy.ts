@@ -14,8 +14,8 @@ export function judgeStoredPolicy(config: Config): Promise<readonly Finding[]> {
   const shown = { certificate: () => config.redisCertificate };
   return withRedis(config.redisUrl, shown, async (redis, key) => {
     const stored = await readStoredPolicy(redis, key);
-    const theirs = stored && file.parse(stored.text);
-    return [storedFinding(file.current, { stored, theirs }, file.shown)];
+    const textInForce = stored && file.parse(stored.text);
+    return [storedFinding(file.current, { stored, theirs: textInForce }, file.shown)];
   }).catch(() => []);
 }
 
@@ -24,12 +24,12 @@ export function storedFinding(own: PolicyText, current: InForce, shown: string):
   const { stored } = current;
   if (stored === undefined)
     return well("in force: none yet; the first process to start brings this one");
-  const theirs = policyName(stored.rules, stored.version);
+  const nameInForce = policyName(stored.rules, stored.version);
   const claim = claimOf(own, current);
-  if (claim === "same") return well(`in force: version ${theirs}, which this file has`);
+  if (claim === "same") return well(`in force: version ${nameInForce}, which this file has`);
   if (claim === "replaces")
     return note(
-      `in force: version ${theirs}; this file differs`,
+      `in force: version ${nameInForce}; this file differs`,
       "The next process that starts with it, or rereads it, puts it in force.",
     );
   const why = whyOut(own.policy, stored, shown) ?? `${shown} isn't the policy in force`;
