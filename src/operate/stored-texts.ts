@@ -1,4 +1,4 @@
-import { scanKeys } from "../redis/expiries.ts";
+import { scanKeys } from "../redis/scan-keys.ts";
 import { defineScript, type Keys, type RedisClient } from "../redis/redis.ts";
 
 type Redact = (text: string) => string;

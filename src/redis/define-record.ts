@@ -9,7 +9,7 @@ export interface UnreadableValue {
   record: string;
   /** The key in Redis, with the field of a hash, or the ID where the key follows from it. */
   key: string;
-  /** What is wrong and where in the value. It never contains the value. */
+  /** The place in the value and what is wrong there. It never contains the value. */
   problem: string;
 }
 
