@@ -114,13 +114,13 @@ export const examples: readonly Example[] = [
   {
     name: "a result",
     reader: "requester",
-    make: (about) => renderNotice("result", done(about, { command: "vm restart" }), restart),
+    make: (about) => renderResult(done(about, { command: "vm restart" }), restart),
     push: "✅ Restarted db-1 in 34 s.",
   },
   {
     name: "a result in its thread",
     make: (about) =>
-      renderNotice("result", done(about, { command: "vm restart" }), restart, { above: "card" }),
+      renderResult(done(about, { command: "vm restart" }), restart, undefined, { above: "card" }),
   },
   {
     name: "an unknown outcome",
@@ -137,7 +137,7 @@ export const examples: readonly Example[] = [
   {
     name: "a no",
     reader: "requester",
-    make: (about) => renderNotice("result", denied(about), stop),
+    make: (about) => renderResult(denied(about), stop),
     push: "❌ Stop of db-1 was denied by amir: “bad migration”.",
   },
   {

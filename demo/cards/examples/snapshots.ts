@@ -1,7 +1,7 @@
 import { claimNews } from "../../../src/features/snapshots/keep-snapshots.ts";
 import { list } from "../../../src/commands/vm/list.ts";
 import { renderCard } from "../../../src/core/cards/render-card.ts";
-import { renderNotice } from "../../../src/core/cards/render-result.ts";
+import { renderResult } from "../../../src/core/cards/render-result.ts";
 import { snapshots } from "../../../src/features/snapshots/list-snapshots.ts";
 import { restore } from "../../../src/features/snapshots/restore.ts";
 import { snapshot } from "../../../src/features/snapshots/snapshot.ts";
@@ -51,11 +51,7 @@ export const examples: readonly Example[] = [
     name: "a result that can't be confirmed",
     reader: "requester",
     make: (about) =>
-      renderNotice(
-        "result",
-        done(about, { command: "vm snapshot", input: { name: "nightly" } }),
-        snapshot,
-      ),
+      renderResult(done(about, { command: "vm snapshot", input: { name: "nightly" } }), snapshot),
     push: "⚠️ Snapshot of db-1 as nightly was accepted by the compute service; nothing more can be confirmed.",
   },
   { name: "/vm snapshots", make: answers("some") },

@@ -51,26 +51,24 @@ import { approvalsIn } from "../permit/votes.ts";
  */
 export type Above = "card" | "several" | undefined;
 
-/** Facts for a message in a thread, beside its request. */
-interface ThreadFacts {
-  note?: AfterNote | undefined;
-  /** Sentences about what isn't over with its end. */
+/** Facts for a result, beside its request. */
+interface ResultFacts {
+  /** Whether the requester is mentioned. By default where they made the request. */
+  isMentioned?: boolean;
+  /** Sentences of the facts that outlast its end. */
   goesOn?: readonly Markdown[];
   above?: Above;
   /** Commands from which the message may name another one. */
   commands?: readonly Command[] | undefined;
 }
 
-/** Renders a message of the request's thread. `key` is one of `noticesDue`. */
+/** Renders a message of the request's thread. `key` is one of `noticesDue`, except `result`. */
 export function renderNotice(
   key: string,
   request: StoredRequest,
   command: ChangeCommand,
-  known: ThreadFacts = {},
+  { above }: { above?: Above } = {},
 ): Message {
-  const { note, ...beside } = known;
-  const { above } = beside;
-  if (key === "result") return renderResult(request, command, note, beside);
   const { record, stage } = request;
   if (key === "half-way") {
     const until = when(record.approval?.expiresAt ?? 0, "{time}");
@@ -127,12 +125,7 @@ export function renderResult(
   request: StoredRequest,
   command: ChangeCommand,
   note?: AfterNote,
-  {
-    isMentioned,
-    above,
-    goesOn = [],
-    commands = [],
-  }: { isMentioned?: boolean } & Omit<ThreadFacts, "note"> = {},
+  { isMentioned, above, goesOn = [], commands = [] }: ResultFacts = {},
 ): Message {
   const { record, stage, state } = request;
   const { sign, text } = outcomeOf(request, command, note);

@@ -99,7 +99,7 @@ export function requestSource(options: {
     /** Finds the IDs of requests that wait for approval and whose cards tell about this target. */
     askingAbout(target: Target): Promise<readonly string[]>;
   };
-  /** Tells what isn't over with the end of a request. */
+  /** Reads the facts that outlast the end of a request. */
   factsAfter(request: StoredRequest): Promise<readonly Fact[]>;
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;

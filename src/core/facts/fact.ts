@@ -110,7 +110,7 @@ export interface FactSource {
   name: string;
   /** Reads only. Rejects when it can't say. */
   read(query: FactQuery): Promise<readonly Fact[]>;
-  /** What isn't over with the end of this request, so that its result says it, too. */
+  /** Facts that outlast the end of this request. Its result tells them, too. */
   readAfter?(request: StoredRequest, now: number): Promise<readonly Fact[]>;
 }
 

@@ -49,8 +49,8 @@ export type FactsAbout = (
 ) => Promise<readonly Fact[]>;
 
 /**
- * What isn't over with the end of a request. Its result is read by those who see its target. What can't be read is left
- * out, because no result waits for it.
+ * Reads the facts that outlast the end of a request, for its result, whose readers see its target. A source that can't
+ * be read is left out, because no result waits for it.
  */
 export async function factsAfter(
   request: StoredRequest,

@@ -20,7 +20,7 @@ import type { StoredRequest } from "../../../src/core/request/stored-request.ts"
 import { asPost } from "../../../src/messages/card.ts";
 import { when } from "../../../src/messages/markdown.ts";
 import { renderCard, withResult } from "../../../src/core/cards/render-card.ts";
-import { renderNotice, renderResult } from "../../../src/core/cards/render-result.ts";
+import { renderResult } from "../../../src/core/cards/render-result.ts";
 import { buttonsOf, shownText } from "../../commands/shown-text.ts";
 import { type Rest, called, stageOf, storedIn, vmTarget } from "../asking.ts";
 
@@ -205,7 +205,7 @@ const below = (
   request: StoredRequest,
   command: Parameters<typeof renderResult>[1],
   above: "card" | "several" = "card",
-) => shownText(renderNotice("result", request, command, { above }));
+) => shownText(renderResult(request, command, undefined, { above }));
 
 describe("the card and the result of a request that was decided", () => {
   it("say who denied it and why, and offer only to request it again", () => {
@@ -296,7 +296,7 @@ describe("the card and the result of a request that was decided", () => {
     const votes = [vote("amir"), vote("ada")];
     const done = stored({ votes }, stageOf("done", called({ sentAt: at })));
     expect(words(renderCard(done, restore))).toContain(", approved by amir, ada");
-    expect(words(renderNotice("result", done, restore, { above: "card" }))).not.toMatch(
+    expect(words(renderResult(done, restore, undefined, { above: "card" }))).not.toMatch(
       /approved/i,
     );
   });
@@ -415,7 +415,7 @@ describe("a result says what changed", () => {
     expect(below(restored, restore, "several")).toBe(
       `✅ <@U0OLIVIA> ${settled} ${proof}\n${undoes}`,
     );
-    expect(asPost(renderNotice("result", restored, restore, { above: "card" })).text).toBe(
+    expect(asPost(renderResult(restored, restore, undefined, { above: "card" })).text).toBe(
       "✅ Undid the restore of db-1 in 5 s.",
     );
     const whole = withResult(renderResult(restored, restore), renderCard(restored, restore));
