@@ -60,15 +60,15 @@ export interface Feature {
 
 /** What a started feature contributes to its process, with its own state in closures. */
 export interface RunningFeature {
-  /** What it does when something happens in this process. */
+  /** Handlers of what happens in this process. */
   on?: Partial<FeatureHooks>;
-  /** What it knows now of targets. Whatever tells of a target shows it. */
+  /** Source of facts about targets. Every message about a target shows them. */
   facts?: FactSource;
   /** The events that it tells from its own audit records. */
   events?: EventSource;
   /**
-   * What it provides to its own commands, to the core, and to other features, under typed keys:
-   * services, and parts of what others show.
+   * Services under typed keys for its own commands, the core, and other features,
+   * and parts of what others show.
    */
   provides?: readonly Provided[];
   /**
@@ -80,11 +80,11 @@ export interface RunningFeature {
   forms?: Readonly<Record<string, FormHandler>>;
   /** Loaders of options, keyed by the name that an argument's `picker` gives. */
   pickers?: Readonly<Record<string, Picker>>;
-  /** What it adds to the API for programs. */
+  /** Routes and tools of the feature in the API for programs. */
   api?: ApiAdditions;
   /** Sources of messages that it owes to Slack. Each process delivers them. */
   messages?: readonly Source[];
-  /** Its other work on pending IDs. */
+  /** Work on pending IDs beside messages. */
   work?: {
     inProcesses?: readonly PendingWork[];
     /** In addition to the steps of requests. */
@@ -114,7 +114,7 @@ export interface ApiAdditions {
   tools?: readonly AgentTool[];
 }
 
-/** What a process tells its features, and what it tells of each. Only these are hooks. */
+/** Events that a process tells its features, each with its facts. There are no other hooks. */
 export interface Happenings {
   /**
    * A request was made. Told again for a duplicate of it, and not at all when the process dies in
@@ -200,7 +200,7 @@ export interface Layers {
   namesOf(ids: readonly string[]): Promise<NameOf>;
   /** Resolves the name of a person by their user ID. */
   personName(userId: string): Promise<string>;
-  /** What all features of this process provide, once each was started. */
+  /** Services that the features of this process provide, once each was started. */
   services: Services;
   /** Resolves a project's present name by its ID; undefined when it isn't known. */
   projectName(id: string): Promise<string | undefined>;

@@ -68,7 +68,7 @@ export function freezeNewsWork(on: {
           news?.is === "frozen"
             ? freezeNews(news, ender, await whoEnds())
             : news && thawNews(news.by, news.ended);
-        // Of news that can't be read, messages still show whether changes are frozen.
+        // News that can't be read is dropped: messages still show whether changes are frozen.
         if (message) await on.tellStopped(`freeze-${id}`, message);
         await on.changed();
         await forget(announcement);

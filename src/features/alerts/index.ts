@@ -77,7 +77,7 @@ export const alerts = defineFeature({
     async function noteAttempt(made: MadeRequest): Promise<void> {
       const { id, origin, command, target, createdAt } = made;
       if (origin.kind === "alert") return groups.note(origin.alert, id);
-      // Whoever changes a VM that an alert names tries to end it, wherever they ask for that.
+      // A change of a VM that an alert names is an attempt to end it, wherever it was asked for.
       const change = on.commands.find(({ name }) => name === command);
       if (!change || !isChange(change) || !isRemedy(change)) return;
       for (const alert of await part.firingOn(target.id, createdAt)) await groups.note(alert, id);
