@@ -6,6 +6,7 @@ import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
 import { type PrivateRedis, privateRedis } from "../support/with-redis.ts";
 import { until } from "../support/until.ts";
+import { isOffered } from "../support/is-offered.ts";
 
 /** What `/gatehouse status` answers Ada now, line by line. */
 async function statusLines(world: TestWorld): Promise<readonly string[]> {
@@ -198,8 +199,10 @@ describe("a Redis that doesn't take writes", () => {
         /^⚠️ Redis: answers, writes to disk.*; memory: \d+ MiB of \d+ MiB used; .*Raise maxmemory/,
       ),
     );
-    await world.olivia.types("ops", "/gatehouse digest now");
-    await hears(world.olivia, "ops", /Redis is nearly full \(memory: \d+ MiB of \d+ MiB used\)/);
+    if (isOffered("gatehouse digest")) {
+      await world.olivia.types("ops", "/gatehouse digest now");
+      await hears(world.olivia, "ops", /Redis is nearly full \(memory: \d+ MiB of \d+ MiB used\)/);
+    }
     await world.client.config("SET", "maxmemory", 0);
     expect((await statusLines(world)).find((line) => line.includes("Redis:"))).not.toMatch(
       /memory/,

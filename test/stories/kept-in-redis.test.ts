@@ -9,6 +9,7 @@ import { alertmanagerBody, send, sources, startAlertWorld } from "../features/al
 import { rollouts } from "../features/rollouts/rollout-world.ts";
 import { testPolicy } from "../support/start-world.ts";
 import { hears } from "./words.ts";
+import { isOffered } from "../support/is-offered.ts";
 
 interface Row {
   what: string;
@@ -71,8 +72,10 @@ describe("what is in Redis", () => {
     await world.olivia.types("ops", "/gatehouse subscribe");
     await rollouts(world.olivia, "/vm restart payments/web-1 db-1");
     await hears(world.olivia, "ops", /Restarted 2 VMs/);
-    await world.olivia.types("ops", "/gatehouse digest now");
-    await hears(world.vera, "ops", /train-7 in ml (?:is|has been) in ERROR/);
+    if (isOffered("gatehouse digest")) {
+      await world.olivia.types("ops", "/gatehouse digest now");
+      await hears(world.vera, "ops", /train-7 in ml (?:is|has been) in ERROR/);
+    }
     await send(world, "prometheus", alertmanagerBody([{}]));
     const alert = await hears(world.olivia, "ops", /HighCpu on web-2/);
     await world.olivia.presses("Start", { in: alert.ts });

@@ -6,6 +6,9 @@ import { fire, sources, startAlertWorld } from "../features/alerts/sending.ts";
 import { testTiming, type TestWorld } from "../support/start-world.ts";
 import { until } from "../support/until.ts";
 import { hears, wordsOf } from "./words.ts";
+import { isOffered } from "../support/is-offered.ts";
+
+const digest = "/gatehouse digest";
 
 /** Olivia's team has the VM with its past; Amir's team gets it. */
 const policy = `access: { view: [], operate: [], administer: ["U0ADA"] }
@@ -77,12 +80,13 @@ describe("a VM that moved to another team's project", () => {
     for (const [text, words] of [
       ["/gatehouse why ledger-2", /ledger-2/],
       ["/gatehouse night", /since/],
-      ["/gatehouse digest handover", /Handover/],
-      ["/gatehouse digest now", /Digest/],
+      [`${digest} handover`, /Handover/],
+      [`${digest} now`, /Digest/],
       ["/gatehouse pins", /pin/i],
       ["/gatehouse jobs", /requests/],
       ["/vm show ledger-2", /ledger-2/],
     ] as const) {
+      if (text.startsWith(digest) && !isOffered("gatehouse digest")) continue;
       const told = await answerTo(amir, "status", text, words);
       expect(told, text).not.toMatch(past);
       expect(told, text).not.toMatch(/went to ERROR|image 4\.3/);
@@ -102,9 +106,10 @@ describe("a VM that moved to another team's project", () => {
     expect(night).toMatch(/🔥 HighCpu on ledger-2 fires/);
     expect(night).toMatch(/olivia restarted ledger-2/);
     expect(night).toMatch(/ledger-2 went to ERROR/);
-    expect(await answerTo(olivia, "ops", "/gatehouse digest handover", /Handover/)).toMatch(
-      /🔥 HighCpu has been firing on ledger-2/,
-    );
+    if (isOffered("gatehouse digest"))
+      expect(await answerTo(olivia, "ops", `${digest} handover`, /Handover/)).toMatch(
+        /🔥 HighCpu has been firing on ledger-2/,
+      );
     expect(await answerTo(olivia, "ops", "/gatehouse pins", /pin/i)).toContain("ledger-2");
     expect(await homeOf(olivia)).toMatch(/HighCpu/);
     const ours = wordsOf(await hears(olivia, "ops", /HighCpu on ledger-2/));

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { SeenMessage } from "../../sandbox/slack/seen.ts";
 import { startWorld, type TestWorld, testTiming } from "../support/start-world.ts";
 import { hears, wordsOf } from "./words.ts";
 
@@ -66,28 +65,5 @@ describe("what another team has", () => {
     expect(wordsOf(await hears(world.ada, "ops", /1 in gatehouse\.yml/))).toContain(
       "payments/ gpu-",
     );
-  });
-
-  it("is told in its channel as those decide who see it, in digests, subscriptions, and snoozes alike", async () => {
-    await world.amir.types("status", "/gatehouse digest on 09:00 UTC");
-    await hears(world.amir, "status", /A digest is posted in/);
-    const no = /You can't run \/gatehouse \w+ here: you can't see everything/;
-    for (const words of ["digest off", "digest on 10:00", "digest now", "digest", "subscribe *"]) {
-      await world.olivia.types("status", `/gatehouse ${words}`);
-      const command = words.split(" ")[0] ?? "";
-      await hears(world.olivia, "status", new RegExp(`You can't run /gatehouse ${command} here`));
-    }
-    expect(await world.client.hlen(world.key("digest-schedules"))).toBe(1);
-    world.compute.edit.findVm("web-2").status = "ERROR";
-    await world.amir.types("status", "/gatehouse digest now");
-    const digest = await hears(world.amir, "status", /web-2 in payments (?:is|has been) in ERROR/);
-    const line = (said: SeenMessage) =>
-      said.blocks.find((block) => JSON.stringify(block).includes("*web-2*"))?.block_id ?? "";
-    await world.olivia.chooses(line(digest), "Snooze 4 h for everyone here", { in: digest.ts });
-    await hears(world.olivia, "status", no);
-    expect(await world.client.zcard(world.key("digest-snoozes", "C02STATUS"))).toBe(0);
-    // A hand-over shows each what they see
-    await world.olivia.types("status", "/gatehouse digest handover");
-    expect(wordsOf(await hears(world.olivia, "status", /Handover/))).not.toContain("web-2");
   });
 });

@@ -79,14 +79,6 @@ describe("a message that Slack refuses", () => {
     expect(wordsOf(said)).not.toMatch(/\/invite|can't post/);
   });
 
-  it("is refused with its own reason where its text is refused too", async () => {
-    world.slack.weather.add({ method: "chat.postMessage", kind: "error", error: "invalid_blocks" });
-    await world.olivia.types("ops", "/gatehouse digest now");
-    const why = await hears(world.olivia, "ops", /was not posted/);
-    expect(wordsOf(why)).toContain("invalid_blocks");
-    expect(wordsOf(why)).not.toContain("/invite");
-  });
-
   it("shows on the Home tab what a chart says", async () => {
     const home = () => wordsIn(world.olivia.sees().home?.blocks ?? []).join("\n");
     await world.olivia.opensHome();

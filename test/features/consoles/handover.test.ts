@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { features } from "../../../src/features/index.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
+import { isOffered } from "../../support/is-offered.ts";
 import { startWorld, type TestWorld } from "../../support/start-world.ts";
 
 let world: TestWorld;
@@ -9,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe("a handover", () => {
+describe.runIf(isOffered("gatehouse digest"))("a handover", () => {
   it("lists the consoles that are open, by whom and until when", async () => {
     const { olivia } = world;
     await olivia.types("ops", "/gatehouse handover");
