@@ -5,6 +5,7 @@ import { commands, features, policyTerms } from "../src/features/index.ts";
 import { version } from "../src/config/version.ts";
 import { isChange, verbsOf } from "../src/registry/define.ts";
 import { rootsOf } from "../src/registry/help.ts";
+import { renderExamplePolicy } from "./example-policy.ts";
 import { renderManifest, withTable } from "./manifest.ts";
 import { renderPolicyJsonSchema } from "./policy-json-schema.ts";
 import { renderRights } from "./rights-table.ts";
@@ -22,6 +23,7 @@ const files = [
     path: "docs/rights.md",
     make: (now: string | undefined) => (now === undefined ? undefined : renderRights(commands)),
   },
+  { path: "gatehouse.example.yml", make: () => renderExamplePolicy(policyTerms) },
   { path: "gatehouse.schema.json", make: () => renderPolicyJsonSchema(policyTerms) },
   {
     path: "src/cli/change-words.json",

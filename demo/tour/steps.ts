@@ -1,6 +1,7 @@
 import { askedSteps } from "./asked.ts";
 import { burstSteps, rolloutSteps } from "./rollout.ts";
-import { attestationSteps, digestSteps } from "./attestation.ts";
+import { attestationSteps } from "./attestation.ts";
+import { digestSteps } from "./digests.ts";
 import { guardedSteps, secretStep } from "./guarded.ts";
 import { programSteps } from "./programs.ts";
 import { leadSteps, otherTeamSteps } from "./teams.ts";

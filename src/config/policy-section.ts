@@ -27,6 +27,8 @@ export interface Nonsense {
 export interface PolicySection<Schema extends z.ZodType = z.ZodType> {
   /** The section's key at the top of the file. */
   name: string;
+  /** Lines of gatehouse.example.yml, which `npm run derive` puts together. */
+  example?: string;
   /** Accepts `undefined`, for a file without the section. */
   schema: Schema;
   /** The schema of the same key in each team, if teams have it. It accepts `undefined`, too. */

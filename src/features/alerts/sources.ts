@@ -84,6 +84,12 @@ export function calledFor(
 /** The section `sources` of gatehouse.yml. */
 export const sourcesSection = defineSection({
   name: "sources",
+  example: `# sources: # of alerts, to API_PORT (docs/operate.md); each has its secret in SOURCE_SECRET_<NAME>
+#   prometheus:
+#     format: alertmanager
+#     offer: [vm.snapshot] # buttons beside Show, Metrics, Restart, and Start
+#     notify: { critical: ["S01ONCALL"] } # mentioned when alerts of this severity fire; "*": all others
+`,
   schema: z.record(teamName, source).default({}),
   nonsenseIn: (sources, operations) => [
     ...wrongOffers(sources, operations),

@@ -42,6 +42,9 @@ const digestsOfTeam = (team: object): readonly Omit<DigestRule, "channel">[] =>
 /** The section `digests` of gatehouse.yml. */
 export const digestsSection = defineSection({
   name: "digests",
+  example: `digests:
+  - { channel: C02STATUS, at: "09:00", timezone: Europe/Paris, days: mon-fri }
+`,
   schema: digests,
   inTeams: ofTeam,
   nonsenseIn: (_digests, _operations, teams) =>
