@@ -8,12 +8,13 @@ it("a result that joined its card in one message, and is found again after its a
   const { weather } = world.slack;
   const method = "chat.postMessage";
   // The card waits until the result is there, and both are one message
-  weather.add({ method, kind: "error", error: "missing_scope", times: 1 });
+  const letPost = weather.add({ method, kind: "error", error: "missing_scope" });
   await world.olivia.types("ops", "/vm restart web-2");
   const states = async () =>
     (await world.store.getMany(await world.store.recentIds({}, 5))).map(({ state }) => state);
   await until(states).toEqual(["done"]);
   weather.add({ method, kind: "lost-after", times: 1 });
+  letPost();
   const { messages } = await world.olivia
     .until(() => world.olivia.seesChannel("ops").messages.length > 0)
     .then(() => world.olivia.seesChannel("ops"));
