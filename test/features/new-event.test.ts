@@ -5,6 +5,7 @@ import { features } from "../../src/features/index.ts";
 import { md, name } from "../../src/messages/markdown.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld } from "../support/start-world.ts";
+import { isOffered } from "../support/is-offered.ts";
 
 /** What a feature has to bring for a new kind of event. */
 const parcels = defineFeature({
@@ -38,6 +39,7 @@ it("a new kind of event is in the night, digests, and handovers without a line a
     ["/gatehouse digest now", /^Digest/],
     ["/gatehouse handover", /^Handover/],
   ] as const) {
+    if (!isOffered(command.includes("night") ? "gatehouse night" : "gatehouse digest")) continue;
     await olivia.types("ops", command);
     const words = wordsOf(await hears(olivia, "ops", title));
     expect(words).toMatch(/ UTC 📦 A parcel for web-2 came\.$/m);
