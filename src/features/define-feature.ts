@@ -62,7 +62,7 @@ export interface Feature {
 export interface RunningFeature {
   /** Handlers of what happens in this process. */
   on?: Partial<FeatureHooks>;
-  /** Source of facts about targets. Every message about a target shows them. */
+  /** Source of facts about targets. What tells of a target chooses among them by severity. */
   facts?: FactSource;
   /** The events that it tells from its own audit records. */
   events?: EventSource;

@@ -22,7 +22,10 @@ import { rollouts } from "./rollouts/index.ts";
 import { snapshots } from "./snapshots/index.ts";
 import { subscriptions } from "./subscriptions/index.ts";
 
-/** All features. Removing a line removes the whole feature. */
+/**
+ * All features. A process without a line runs without that feature. CONTRIBUTING.md says how to
+ * remove one for good.
+ */
 export const features: readonly Feature[] = [
   attestation,
   rollouts,

@@ -30,8 +30,8 @@ type Words = "status" | "standstill" | "attestationNote";
 type Told = "tell" | "announce" | "answerNotices";
 
 /**
- * Starts a gateway, which receives from Slack and answers people. Workers, not gateways, make
- * changes at the compute service.
+ * Starts a gateway, which receives from Slack and answers people. Workers, not gateways, change VMs
+ * and projects. A gateway opens consoles, whose address only the person who pressed may read.
  */
 export async function startGateway(
   options: {

@@ -151,11 +151,9 @@ async function change(
   const permit = await authorizeTargets(asking, about, gateway, { asksNobody });
   if (interaction.kind === "mention")
     return reply.privately(pressToGoOn(command, input, target, gateway.commands));
-  // The stored status decides nothing: it may be old, and the VM may run by now.
+  // Asked about every VM, because a stored status may be old: a stopped VM may run by now.
   const interrupts = command.class === "disrupt";
   const asksOnce = interrupts && isToConfirm(gateway.policy, target) && !isConfirmed(interaction);
-  const cautionNow = async () =>
-    command.on === "vm" ? command.caution?.(input, target, gateway) : undefined;
   // The button of a pin names only the VM; its form asks for the reason.
   const asksWhy = isPin(command) && interaction.kind === "button" && input["why"] === undefined;
   if (hasForm(command) || asksOnce || asksWhy || isEmergency) {
@@ -169,14 +167,15 @@ async function change(
     if (act.origin) throw tooSlow();
     return reply.privately(pressToGoOn(command, input, target, gateway.commands));
   }
-  const caution = await cautionNow();
+  const { caution } = invocation.command.on === "vm" ? invocation.command : {};
+  const warning = await caution?.(input, target, gateway);
   const made = { ...place, origin: originOf(act), ...(reason === undefined ? {} : { reason }) };
   const submitted = await submitChange(permit, made, act);
   if (!submitted.isNew) return;
   // Replace the ephemeral message that had the button, because its buttons are used up.
   const requested = md`✓ ${invocation.command.say.verb} ${name(calledName(target))}: requested. Its message will show the result.`;
   if (interaction.kind === "button") await reply.replace(say(requested));
-  if (caution) await reply.privately(say(caution));
+  if (warning) await reply.privately(say(warning));
 }
 
 /**

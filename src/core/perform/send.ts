@@ -41,7 +41,7 @@ interface Open {
 type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
 
 /**
- * The only code that changes anything: claim, durability, ledger, window, send, in this order and once per attempt. A stop
+ * The only code that changes a VM or a project: claim, durability, ledger, window, send, in this order and once per attempt. A stop
  * before the send returns the request to `authorized`; an unclear outcome is reconciled by reads, never sent again here.
  */
 export async function claimAndSend(
