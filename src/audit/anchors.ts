@@ -3,7 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 import { privateFile, privateFolder } from "../regular-file.ts";
 import { parseJson } from "../text/parse-json.ts";
-import { isHash } from "./trail.ts";
+import { isHash } from "./seal.ts";
 
 /** A head of the chain that is kept outside Redis. The chain must still contain it. */
 export interface Anchor {

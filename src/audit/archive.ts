@@ -1,11 +1,13 @@
 import { UserError } from "../errors.ts";
 import { defineScript, redisTimeLua } from "../redis/redis.ts";
 import type { SigningKey } from "./signing-key.ts";
-import { type Cut, type Seal, type Trail, createTrail, cutRecord, cutText } from "./trail.ts";
+import { type Cut, cutRecord, cutText } from "./cut.ts";
+import type { Seal } from "./seal.ts";
+import { sealPages } from "./walk.ts";
+import { Trail } from "./trail.ts";
 
 /** Requests are kept for 90 days, and what is told about them cites their records. */
 const leastAgeMs = 90 * 86_400_000;
-const page = 1000;
 
 /**
  * Moves the beginning of the trail and records that, in one step.
@@ -25,7 +27,7 @@ type On = Pick<Trail, "redis" | "key">;
  * always stays. Throws a UserError when nothing is that old, and when the time is too near.
  */
 export async function lastSealBefore({ redis, key }: On, before: number): Promise<Seal> {
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   if ((await trail.now()) - before < leastAgeMs)
     throw new UserError(
       "The records of the last 90 days can't be archived, because requests still cite them",
@@ -51,7 +53,7 @@ export async function cutTrail(
     why,
   }: { last: Seal; signingKey: SigningKey; who: string; why: string },
 ): Promise<void> {
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const point = { seq, hash, id, at: await trail.now() };
   const { publicKey } = signingKey;
   const signature = signingKey.sign(cutText(key.namespace, point));
@@ -68,8 +70,8 @@ export async function cutTrail(
  */
 async function removeUpTo(trail: Trail, cut: Cut): Promise<void> {
   const { redis, names } = trail;
-  for (;;) {
-    const seals = (await trail.seals(1, page)).filter(({ seq }) => seq <= cut.seq);
+  for await (const page of sealPages(trail, 1)) {
+    const seals = page.filter(({ seq }) => seq <= cut.seq);
     const last = seals.at(-1);
     if (!last) break;
     await redis.xtrim(names.records, "MINID", idAfter(last.id));

@@ -6,15 +6,9 @@ import { parseJson } from "../text/parse-json.ts";
 import { fingerprint, isSignature } from "../text/signed-text.ts";
 import { signHead } from "./sealer.ts";
 import type { SigningKey } from "./signing-key.ts";
-import {
-  type Seal,
-  type Trail,
-  createTrail,
-  hashOf,
-  isHash,
-  isSealedBy,
-  isStreamId,
-} from "./trail.ts";
+import { type Seal, hashOf, isHash, isSealedBy, isStreamId } from "./seal.ts";
+import { Trail } from "./trail.ts";
+import { sealsOf } from "./walk.ts";
 import { type OnVerified, type TrailVerdict, range } from "./verify.ts";
 
 const excerptFormat = "gatehouse-audit-excerpt-1";
@@ -100,12 +94,10 @@ export async function exportExcerpt({
   about: string;
   acts: readonly Act[];
 }): Promise<AuditExcerpt | undefined> {
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   if (signingKey && !(await hasSigned(trail, signingKey))) return undefined;
   const ids = [...new Set(acts.flatMap(({ records }) => records))];
-  const sealed = new Map(
-    (await trail.sealsOf(ids)).map((sealedRecord) => [sealedRecord.seal.id, sealedRecord]),
-  );
+  const sealed = await sealsOf(trail, ids);
   const records = new Map<string, ExcerptRecord>();
   for (const id of ids) {
     const sealedRecord = sealed.get(id);

@@ -5,16 +5,12 @@ import { parseJson } from "../text/parse-json.ts";
 import { isSignature } from "../text/signed-text.ts";
 import type { Anchor } from "./anchors.ts";
 import type { SigningKey } from "./signing-key.ts";
-import {
-  type Seal,
-  type Trail,
-  type TrailStep,
-  checkpointShape,
-  createTrail,
-  cutShape,
-  startOf,
-} from "./trail.ts";
-import { type OnVerified, type TrailVerdict, checkWalk } from "./verify.ts";
+import type { Seal } from "./seal.ts";
+import { Trail } from "./trail.ts";
+import { type TrailStep, walk } from "./walk.ts";
+import { checkpointShape } from "./checkpoint.ts";
+import { cutShape, startOf } from "./cut.ts";
+import { type OnVerified, type TrailVerdict, TrailCheck } from "./verify.ts";
 
 const exportFormat = "gatehouse-audit-export-1";
 
@@ -121,7 +117,7 @@ export async function exportAudit({
   signingKey?: SigningKey | undefined;
   page?: number;
 }): Promise<OpenExport> {
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const cut = await trail.cut();
   const start = startOf(cut);
   const last = (await trail.head()) ?? start;
@@ -144,7 +140,7 @@ export async function exportAudit({
   };
   let written = 0;
   async function* records(): AsyncGenerator<readonly ExportedRecord[]> {
-    for await (const steps of trail.walk(page)) {
+    for await (const steps of walk(trail, page)) {
       const sealed = steps.flatMap(exported);
       const some = sealed.filter(({ seq }) => seq <= last.seq);
       written += some.length;
@@ -298,15 +294,7 @@ async function verifyOpened(
 ): Promise<TrailVerdict> {
   const around = file?.around;
   const sum = startDigest(around ?? {});
-  let last = startOf(around?.archived);
-  async function* steps(): AsyncGenerator<readonly TrailStep[]> {
-    for await (const records of file?.pages() ?? []) {
-      for (const record of records) sum.add(record);
-      last = records.at(-1) ?? last;
-      yield records.map(stepOf);
-    }
-  }
-  const verdict = await checkWalk(steps(), {
+  const check = new TrailCheck({
     chain: around?.chain ?? "",
     cut: around?.archived,
     anchors: around ? anchors : [],
@@ -315,6 +303,13 @@ async function verifyOpened(
     now: 0,
     onVerified,
   });
+  let last = startOf(around?.archived);
+  for await (const records of file?.pages() ?? []) {
+    for (const record of records) sum.add(record);
+    last = records.at(-1) ?? last;
+    check.visit(records.map(stepOf));
+  }
+  const verdict = check.verdict();
   const says = around
     ? faultOf(around, last, sum.end())
     : "this isn't an audit export, or it is damaged";

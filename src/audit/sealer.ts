@@ -4,17 +4,11 @@ import type { Log } from "../log/log.ts";
 import { type Keys, type RedisClient, defineScript } from "../redis/redis.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { openAnchors } from "./anchors.ts";
-import { type SigningKey, openSigningKey, signedText } from "./signing-key.ts";
-import {
-  type TrailEntry,
-  type GapMarker,
-  type Seal,
-  type Trail,
-  createTrail,
-  genesis,
-  hashOf,
-  saltedHash,
-} from "./trail.ts";
+import { checkpointText } from "./checkpoint.ts";
+import { type SigningKey, openSigningKey } from "./signing-key.ts";
+import { type Seal, type TrailEntry, genesis, hashOf, saltedHash } from "./seal.ts";
+import type { GapMarker } from "./markers.ts";
+import { Trail } from "./trail.ts";
 
 interface SealerOptions {
   redis: RedisClient;
@@ -67,7 +61,7 @@ function onDisk<T>(act: () => T): T {
 export function startSealer(options: SealerOptions): { close(): Promise<void> } {
   const { redis, key, log, dataDir, everyMs = 500, stuckAfterMs = 30_000 } = options;
   const { anchorEveryMs = 60_000 } = options;
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const anchors = openAnchors(dataDir, key.namespace);
   const leaseMs = Math.max(1, Math.round(everyMs * 0.7));
   let signingKey: SigningKey | undefined;
@@ -255,7 +249,7 @@ export async function signHead(
   { seq, hash }: Pick<Seal, "seq" | "hash">,
 ): Promise<boolean> {
   const at = await trail.now();
-  const signature = key.sign(signedText(trail.key.namespace, { seq, hash, at }));
+  const signature = key.sign(checkpointText(trail.key.namespace, { seq, hash, at }));
   const fields = ["hash", hash, "at", String(at), "publicKey", key.publicKey];
   try {
     await trail.redis.xadd(trail.names.checkpoints, `${seq}-0`, ...fields, "signature", signature);

@@ -16,7 +16,6 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { privateFile, privateFolder } from "../regular-file.ts";
-import type { Checkpoint } from "./trail.ts";
 
 export type SigningKey = ReturnType<typeof openSigningKey>;
 
@@ -57,8 +56,4 @@ function makeKey(file: string): void {
   } finally {
     rmSync(beside, { force: true });
   }
-}
-
-export function signedText(chain: string, point: Pick<Checkpoint, "seq" | "hash" | "at">): string {
-  return `gatehouse-audit-checkpoint ${chain} ${point.seq} ${point.hash} ${point.at}`;
 }

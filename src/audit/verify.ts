@@ -1,26 +1,21 @@
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import { fingerprint, isSignature } from "../text/signed-text.ts";
 import type { Anchor } from "./anchors.ts";
-import { signedText } from "./signing-key.ts";
+import { type Checkpoint, checkpointText } from "./checkpoint.ts";
+import { type Cut, cutText, startOf } from "./cut.ts";
 import {
-  type Checkpoint,
-  type Cut,
-  type TrailEntry,
-  type Loss,
-  type RecordedMarker,
   type Seal,
-  type TrailStep,
+  type TrailEntry,
   compareIds,
-  createTrail,
-  cutText,
   hashOf,
   isHash,
   isSealedBy,
   isStreamId,
   payloadOf,
-  readMarker,
-  startOf,
-} from "./trail.ts";
+} from "./seal.ts";
+import { type Loss, type RecordedMarker, readMarker } from "./markers.ts";
+import { type TrailStep, walk } from "./walk.ts";
+import { Trail } from "./trail.ts";
 
 type ProblemKind =
   | "changed" // The record (or its time) isn't what was sealed.
@@ -97,14 +92,14 @@ export async function verifyAudit(options: {
   onVerified?: OnVerified;
 }): Promise<TrailVerdict> {
   const { redis, key, anchors = [] } = options;
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const [{ given }, lastId, now, cut] = await Promise.all([
     trail.end(),
     trail.lastRecordId(),
     trail.now(),
     trail.cut(),
   ]);
-  return await checkWalk(trail.walk(options.page), {
+  const check = new TrailCheck({
     chain: key.namespace,
     cut,
     anchors,
@@ -113,6 +108,8 @@ export async function verifyAudit(options: {
     now,
     onVerified: options.onVerified,
   });
+  for await (const page of walk(trail, options.page)) check.visit(page);
+  return check.verdict();
 }
 
 /** The facts with which the chain is compared. */
@@ -135,204 +132,238 @@ interface ExpectedChain {
 export type OnVerified = (seal: Seal, isErased: boolean) => void;
 
 /**
- * Follows the chain and finds what is wrong with it. Memory grows only with missing records. After
- * the first break nothing more can be verified; later records are read only for what they explain.
+ * Visits the pages of a walk, follows the chain, and finds what is wrong with it. Memory grows only
+ * with missing and redacted records. After the first break nothing more can be verified; later
+ * records are read only for what they explain.
  */
-export async function checkWalk(
-  pages: AsyncIterable<readonly TrailStep[]> | Iterable<readonly TrailStep[]>,
-  known: ExpectedChain,
-): Promise<TrailVerdict> {
-  const { chain, given, cut } = known;
-  const problems: Problem[] = [];
-  const missing = new Map<number, string>();
+export class TrailCheck {
+  readonly #expected: ExpectedChain;
+  /** Heads known from elsewhere, by number. */
+  readonly #points: ReadonlyMap<number, readonly (Anchor | Checkpoint)[]>;
+  readonly #problems: Problem[] = [];
+  readonly #missing = new Map<number, string>();
   /** Records from which a person was removed, each until a later record vouches for what is left. */
-  const redacted = new Map<number, { id: string; payload: string; isProven: boolean }>();
-  const markers: RecordedMarker[] = [];
-  const keys = new Set<string>();
-  const start = startOf(cut);
-  // Heads of archived records stay on disks and in channels. Only the archive has their seals.
-  const points: readonly (Anchor | Checkpoint)[] = [...known.anchors, ...known.checkpoints].filter(
-    (point) => point.seq >= start.seq,
-  );
-  const pointsAt = Map.groupBy(points, (point) => point.seq);
-  let { seq, hash } = start;
-  let sealed = 0;
-  let erased = 0;
-  let compared = 0;
-  let comparedTo = 0;
-  let signedTo = 0;
-  let oldest: TrailEntry | undefined;
-  let waiting = 0;
-  let lastId = "0-0";
-  let isStopped = false;
+  readonly #redacted = new Map<number, { id: string; payload: string; isProven: boolean }>();
+  readonly #lossMarkers: RecordedMarker[] = [];
+  readonly #keys = new Set<string>();
+  /** The last seal that was verified. */
+  #last: Pick<Seal, "seq" | "hash">;
+  #sealed = 0;
+  #erased = 0;
+  #compared = 0;
+  #comparedTo = 0;
+  #signedTo = 0;
+  /** The first of the records that no seal follows, and their number. */
+  #oldestWaiting: TrailEntry | undefined;
+  #waiting = 0;
+  #lastId = "0-0";
+  #isStopped = false;
 
-  function stop(kind: ProblemKind, at: number, says: string, id?: string): void {
-    problems.push(bad(kind, at, says, id));
-    isStopped = true;
+  constructor(expected: ExpectedChain) {
+    const { cut, anchors, checkpoints } = expected;
+    this.#expected = expected;
+    this.#last = startOf(cut);
+    // Heads of archived records stay on disks and in channels. Only the archive has their seals.
+    const { seq: start } = this.#last;
+    const points = [...anchors, ...checkpoints].filter(({ seq }) => seq >= start);
+    this.#points = Map.groupBy(points, ({ seq }) => seq);
+    if (cut) this.#beginAfter(cut);
+  }
+
+  visit(page: readonly TrailStep[]): void {
+    for (const step of page) {
+      const { seal, entry } = step;
+      if (seal && !this.#isStopped) {
+        this.#followSeal(seal);
+        if (!this.#isStopped) this.#checkRecord(seal, step, page);
+        if (!this.#isStopped)
+          this.#expected.onVerified?.(seal, entry === undefined || entry.salt !== undefined);
+      } else if (entry) {
+        this.#explain(entry.record);
+      }
+      // A record that no seal follows waits to be sealed.
+      this.#oldestWaiting = seal ? undefined : (this.#oldestWaiting ?? entry);
+      this.#waiting = seal ? 0 : this.#waiting + 1;
+      const id = entry?.id ?? seal?.id ?? "";
+      if (isStreamId(id)) this.#lastId = id;
+    }
+  }
+
+  /** The verdict, once every page was visited. */
+  verdict(): TrailVerdict {
+    this.#problems.push(...this.#unexplained(), ...this.#problemsAtEnd());
+    const { left, recorded } = sortOut(this.#problems, this.#lossMarkers);
+    const [problem] = left;
+    const { now, cut } = this.#expected;
+    const oldest = this.#oldestWaiting;
+    const oldestMs = oldest ? Math.max(0, now - Number(oldest.at)) : 0;
+    const isUnsure = this.#sealed === 0 || oldestMs > waitsTooLongMs;
+    return {
+      is: problem ? "broken" : isUnsure ? "unsure" : "intact",
+      ...(problem ? { problem } : {}),
+      problems: left,
+      recorded,
+      sealed: this.#sealed,
+      ...(this.#last.seq > 0 ? { head: this.#last } : {}),
+      ...(cut ? { archived: { seq: cut.seq, at: cut.at, key: fingerprint(cut.publicKey) } } : {}),
+      erased: this.#erased,
+      redacted: this.#redacted.size,
+      unsealed: { count: this.#waiting, oldestMs },
+      anchors: this.#compared,
+      signed: { seq: this.#signedTo, keys: [...this.#keys] },
+    };
+  }
+
+  #stop(kind: ProblemKind, at: number, says: string, id?: string): void {
+    this.#problems.push(bad(kind, at, says, id));
+    this.#isStopped = true;
   }
 
   /** Checks the signed cut after which the trail begins. */
-  function beginAt(begin: Cut): void {
-    if (!isSignature(cutText(chain, begin), begin.publicKey, begin.signature))
-      return stop("signature", begin.seq, "the signature of what was archived is wrong", begin.id);
-    meetsPoints(begin);
+  #beginAfter(cut: Cut): void {
+    if (!isSignature(cutText(this.#expected.chain, cut), cut.publicKey, cut.signature))
+      return this.#stop(
+        "signature",
+        cut.seq,
+        "the signature of what was archived is wrong",
+        cut.id,
+      );
+    this.#compareWithPoints(cut);
   }
 
-  function follow(seal: Seal): void {
-    if (oldest) {
+  #followSeal(seal: Seal): void {
+    const { seq, hash } = this.#last;
+    if (this.#oldestWaiting) {
       const says = `an unsealed record comes before record ${seal.seq}`;
-      return stop("inserted", seal.seq, says, oldest.id);
+      return this.#stop("inserted", seal.seq, says, this.#oldestWaiting.id);
     }
     const expected = seq + 1;
     if (seal.seq < expected) {
-      return stop("inserted", seal.seq, `seal ${seal.seq} comes after seal ${seq}`, seal.id);
+      return this.#stop("inserted", seal.seq, `seal ${seal.seq} comes after seal ${seq}`, seal.id);
     }
     const follows = isHash(seal.payload) && hashOf(hash, seal) === seal.hash;
     if (seal.seq > expected) {
       // The sealer skips numbers only after a loss, and its next seal then follows the last one
       // left.
-      if (!follows) return stop("removed", expected, "the seal is missing");
-      problems.push(lost("gap", { from: expected, to: seal.seq - 1 }, "were lost"));
+      if (!follows) return this.#stop("removed", expected, "the seal is missing");
+      this.#problems.push(lost("gap", { from: expected, to: seal.seq - 1 }, "were lost"));
     } else if (!follows) {
-      return stop("seal", seal.seq, "the seal doesn't follow from the one before", seal.id);
+      const says = "the seal doesn't follow from the one before";
+      return this.#stop("seal", seal.seq, says, seal.id);
     }
-    seq = seal.seq;
-    hash = seal.hash;
-    meetsPoints(seal);
-    if (!isStopped) sealed++;
+    this.#last = { seq: seal.seq, hash: seal.hash };
+    this.#compareWithPoints(seal);
+    if (!this.#isStopped) this.#sealed++;
   }
 
   /** Compares a seal with the heads known from elsewhere. */
-  function meetsPoints(seal: Pick<Seal, "seq" | "hash" | "id">): void {
-    for (const point of pointsAt.get(seal.seq) ?? []) {
+  #compareWithPoints(seal: Pick<Seal, "seq" | "hash" | "id">): void {
+    const { chain } = this.#expected;
+    for (const point of this.#points.get(seal.seq) ?? []) {
       const isSigned = "signature" in point;
-      if (isSigned && !isSignature(signedText(chain, point), point.publicKey, point.signature)) {
-        return stop("signature", seal.seq, "the checkpoint's signature is wrong", seal.id);
+      if (
+        isSigned &&
+        !isSignature(checkpointText(chain, point), point.publicKey, point.signature)
+      ) {
+        return this.#stop("signature", seal.seq, "the checkpoint's signature is wrong", seal.id);
       }
       const differs = point.hash !== seal.hash;
       if (differs && isSigned) {
-        return stop("replaced", seal.seq, "the seal is not the one that was signed", seal.id);
+        return this.#stop("replaced", seal.seq, "the seal is not the one that was signed", seal.id);
       }
       if (differs) {
         // The rest is still a chain, and a record in it may confirm the loss.
-        const loss = { from: comparedTo + 1, to: seal.seq, head: headOf(point) };
+        const loss = { from: this.#comparedTo + 1, to: seal.seq, head: headOf(point) };
         const says = "the seal is not the one that was anchored elsewhere";
-        problems.push({ ...bad("replaced", seal.seq, says, seal.id), loss });
+        this.#problems.push({ ...bad("replaced", seal.seq, says, seal.id), loss });
       } else if (isSigned) {
-        signedTo = seal.seq;
-        keys.add(fingerprint(point.publicKey));
+        this.#signedTo = seal.seq;
+        this.#keys.add(fingerprint(point.publicKey));
       } else {
-        compared++;
-        comparedTo = seal.seq;
+        this.#compared++;
+        this.#comparedTo = seal.seq;
       }
     }
   }
 
-  /** Checks a seal's record. `nearby` are the other steps of its page. */
-  function content(seal: Seal, { entry, salt }: TrailStep, nearby: readonly TrailStep[]): void {
+  /** Checks a seal's record. `nearby` are the steps of its page. */
+  #checkRecord(seal: Seal, { entry, salt }: TrailStep, nearby: readonly TrailStep[]): void {
     if (!entry) {
-      missing.set(seal.seq, seal.id);
+      this.#missing.set(seal.seq, seal.id);
     } else if (entry.salt !== undefined && entry.at === seal.at) {
-      redacted.set(seal.seq, { id: seal.id, payload: payloadOf(entry), isProven: false });
-      explain(entry.record);
+      this.#redacted.set(seal.seq, { id: seal.id, payload: payloadOf(entry), isProven: false });
+      this.#explain(entry.record);
     } else if (isSealedBy(entry, seal, salt)) {
-      explain(entry.record);
+      this.#explain(entry.record);
     } else {
       const home = nearby.find((other) => other.seal !== seal && isAt(entry, other));
       if (home) {
         const says = `the record is the one that was sealed as record ${home.seal?.seq}`;
-        return stop("swapped", seal.seq, says, seal.id);
+        return this.#stop("swapped", seal.seq, says, seal.id);
       }
-      stop("changed", seal.seq, "the record is not the one that was sealed", seal.id);
+      this.#stop("changed", seal.seq, "the record is not the one that was sealed", seal.id);
     }
   }
 
-  function explain(record: string): void {
+  /** Takes over what a record says about other records. */
+  #explain(record: string): void {
     const marker = readMarker(record);
     if (marker?.what === "audit-erased") {
       for (const gone of marker.erased) {
-        if (missing.get(gone.seq) !== gone.id) continue;
-        missing.delete(gone.seq);
-        erased++;
+        if (this.#missing.get(gone.seq) !== gone.id) continue;
+        this.#missing.delete(gone.seq);
+        this.#erased++;
       }
     }
     if (marker?.what === "audit-redacted") {
-      for (const { seq: number, id, payload } of marker.redacted) {
-        const left = redacted.get(number);
+      for (const { seq, id, payload } of marker.redacted) {
+        const left = this.#redacted.get(seq);
         // The last one counts: somebody else may have been removed since.
         if (left?.id === id) left.isProven = left.payload === payload;
       }
     }
-    if (marker?.what === "audit-gap-recorded") markers.push(marker);
+    if (marker?.what === "audit-gap-recorded") this.#lossMarkers.push(marker);
     if (marker?.what !== "audit-gap") return;
     const from = marker.after + 1;
     const fate = marker.found === "cut" ? "were lost" : "were replaced";
     const loss = { from, to: Math.max(from, marker.next - 1) };
-    problems.unshift(lost("gap", loss, `${fate}, according to the trail itself`));
+    this.#problems.unshift(lost("gap", loss, `${fate}, according to the trail itself`));
   }
 
-  /** Reports what is missing, once everything was read. */
-  function end(): void {
-    for (const [at, id] of missing) {
-      const says = "the record is missing, and no record says that it was erased";
-      problems.push(bad("removed", at, says, id));
-    }
-    for (const [at, { id, isProven }] of redacted) {
+  /** Records that are missing or changed, and that no later record explains. */
+  #unexplained(): readonly Problem[] {
+    const missing = [...this.#missing].map(([seq, id]) =>
+      bad("removed", seq, "the record is missing, and no record says that it was erased", id),
+    );
+    const changed = [...this.#redacted].flatMap(([seq, { id, isProven }]) => {
       const says = "the record is not the one that was sealed, and no record vouches for it";
-      if (!isProven) problems.push(bad("changed", at, says, id));
-    }
-    const ends = (most: number) =>
+      return isProven ? [] : [bad("changed", seq, says, id)];
+    });
+    return [...missing, ...changed];
+  }
+
+  /** What is missing after the last seal. */
+  #problemsAtEnd(): readonly Problem[] {
+    const { seq } = this.#last;
+    const { given } = this.#expected;
+    const problems: Problem[] = [];
+    const endsBefore = (most: number) =>
       bad("truncated", seq + 1, `the chain ends here, but it once reached record ${most}`);
-    const beyond = isStopped ? [] : points.filter((point) => point.seq > seq);
+    const beyond = this.#isStopped
+      ? []
+      : [...this.#points.values()].flat().filter((point) => point.seq > seq);
     for (const point of beyond.toSorted((a, b) => b.seq - a.seq)) {
       const loss = { from: seq + 1, to: point.seq, head: headOf(point) };
-      problems.push({ ...ends(point.seq), ...("signature" in point ? {} : { loss }) });
+      problems.push({ ...endsBefore(point.seq), ...("signature" in point ? {} : { loss }) });
     }
-    if (!isStopped && given.seq > seq) problems.push(ends(given.seq));
-    const isGone = given.id !== undefined && compareIds(given.id, lastId) > 0;
+    if (!this.#isStopped && given.seq > seq) problems.push(endsBefore(given.seq));
+    const isGone = given.id !== undefined && compareIds(given.id, this.#lastId) > 0;
     if (isGone && beyond.length === 0 && given.seq <= seq) {
       const says = "a record was removed before it was sealed";
       problems.push(bad("removed", seq + 1, says, given.id));
     }
+    return problems;
   }
-
-  if (cut) beginAt(cut);
-  for await (const page of pages) {
-    for (const step of page) {
-      const { seal, entry } = step;
-      if (seal && !isStopped) {
-        follow(seal);
-        if (!isStopped) content(seal, step, page);
-        if (!isStopped) known.onVerified?.(seal, entry === undefined || entry.salt !== undefined);
-      } else if (entry) {
-        explain(entry.record);
-      }
-      // A record that no seal follows waits to be sealed.
-      oldest = seal ? undefined : (oldest ?? entry);
-      waiting = seal ? 0 : waiting + 1;
-      const id = entry?.id ?? seal?.id ?? "";
-      if (isStreamId(id)) lastId = id;
-    }
-  }
-  end();
-  const { left, recorded } = sortOut(problems, markers);
-  const [problem] = left;
-  const oldestMs = oldest ? Math.max(0, known.now - Number(oldest.at)) : 0;
-  const isUnsure = sealed === 0 || oldestMs > waitsTooLongMs;
-  return {
-    is: problem ? "broken" : isUnsure ? "unsure" : "intact",
-    ...(problem ? { problem } : {}),
-    problems: left,
-    recorded,
-    sealed,
-    ...(seq > 0 ? { head: { seq, hash } } : {}),
-    ...(cut ? { archived: { seq: cut.seq, at: cut.at, key: fingerprint(cut.publicKey) } } : {}),
-    erased,
-    redacted: redacted.size,
-    unsealed: { count: waiting, oldestMs },
-    anchors: compared,
-    signed: { seq: signedTo, keys: [...keys] },
-  };
 }
 
 /** Whether the record was sealed in this place. */

@@ -13,7 +13,7 @@ import { type ExcerptVerdict, excerptLines, isExcerpt, verifyExcerpt } from "../
 import { exportAudit, isExportStart, verifyExport, verifyExportLines } from "../audit/export.ts";
 import { verdictLines } from "../audit/render.ts";
 import { findSigningKey } from "../audit/signing-key.ts";
-import { type Trail, createTrail } from "../audit/trail.ts";
+import { Trail } from "../audit/trail.ts";
 import { type OnVerified, type TrailVerdict, verifyAudit } from "../audit/verify.ts";
 
 export const auditUsage = `usage: node gatehouse.mjs audit <what>
@@ -105,7 +105,7 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
     if (!redisUrl) throw new UserError("REDIS_URL is missing", "set it to the address of Redis");
     const how = { namespace, certificate: () => access.redisCertificate };
     return withRedis(redisUrl, how, async (redis, key) => {
-      const trail = createTrail(redis, key);
+      const trail = new Trail(redis, key);
       if (verb === "export") return toFile(trail, rest[0], { ...terminal, dataDir });
       if (verb === "head") return head(trail, { write, complain });
       if (verb === "archive") return archive(trail, rest[0], values, { ...terminal, dataDir });
@@ -114,7 +114,8 @@ export function runAudit(words: readonly string[], terminal: AuditTerminal): Pro
       const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
       const verify = (onVerified?: OnVerified) =>
         verifyAudit({
-          ...trail,
+          redis,
+          key,
           anchors: [...kept, ...anchors],
           ...(onVerified && { onVerified }),
         });
@@ -185,7 +186,7 @@ async function toFile(
   { write, dataDir }: Pick<AuditTerminal, "write"> & Pick<AuditAccess, "dataDir">,
 ): Promise<number> {
   const signingKey = dataDir ? findSigningKey(dataDir) : undefined;
-  const exported = await exportAudit({ ...trail, signingKey });
+  const exported = await exportAudit({ redis: trail.redis, key: trail.key, signingKey });
   const { from, to, text } = exported;
   await trail.append({ what: "audit-export", who: "terminal", from, to });
   if (file === undefined) for await (const part of text) write(part);
@@ -215,7 +216,7 @@ async function archive(
       "run it with the DATA_DIR of a gateway",
     );
   const last = await lastSealBefore(trail, at);
-  const exported = await exportAudit({ ...trail, signingKey });
+  const exported = await exportAudit({ redis: trail.redis, key: trail.key, signingKey });
   await writeFile(file, exported.text, { ...privateFile, flag: "wx", flush: true });
   const kept = dataDir ? openAnchors(dataDir, trail.key.namespace).all : [];
   let isInFile = false;
@@ -251,7 +252,7 @@ async function erase(
   { write }: AuditTerminal,
 ): Promise<number> {
   if (ids.length === 0 || !who || !why) throw new UsageError("Name the records, --who, and --why");
-  const { erased } = await eraseRecords({ ...trail, ids, who, why });
+  const { erased } = await eraseRecords({ redis: trail.redis, key: trail.key, ids, who, why });
   write(`${erased} erased. Redis forgets them on disk at its next BGREWRITEAOF or BGSAVE.\n`);
   return 0;
 }

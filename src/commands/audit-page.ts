@@ -1,5 +1,5 @@
 import { recordedText } from "../audit/render.ts";
-import { type AuditEntry, type AuditFilter, actIdIn, readAudit } from "../audit/trail.ts";
+import { type AuditEntry, type AuditFilter, actIdIn, readAudit } from "../audit/read-audit.ts";
 import { aboutRequest } from "../core/cards/asking.ts";
 import { actIdOf, tellAct, tellGone, tellRollout } from "../core/cards/tell-act.ts";
 import { type Called, tellRecord, tellStep } from "../core/cards/tell-record.ts";

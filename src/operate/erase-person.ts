@@ -1,7 +1,7 @@
 import { createPseudonymizer } from "../audit/pseudonym.ts";
 import { newestNaming, redactTrail } from "../audit/redact.ts";
 import { readStoredPolicy } from "../audit/stored-policy.ts";
-import { createTrail } from "../audit/trail.ts";
+import { Trail } from "../audit/trail.ts";
 import { UserError } from "../errors.ts";
 import { batches } from "../redis/batches.ts";
 import { counted } from "../messages/markdown.ts";
@@ -47,8 +47,9 @@ export async function erasePerson(
   erasure: Erasure,
 ): Promise<{ pseudonym: string; records: number; keys: number } | undefined> {
   const { redis, key, person, names = [], who, why, at = async () => undefined } = erasure;
-  const progressKey = key("audit", "erasing");
-  const begun = await readProgress(redis, progressKey);
+  const trail = new Trail(redis, key);
+  const { erasing } = trail.names;
+  const begun = await readProgress(redis, erasing);
   if (begun && begun.person !== person)
     throw new UserError(
       `The erasure of ${begun.person} was interrupted`,
@@ -69,16 +70,15 @@ export async function erasePerson(
     }
     return keys;
   };
-  const trail = createTrail(redis, key);
 
   let naming = await keysNaming();
   await refuseActive(erasure, { naming, unnamed });
   if (!begun && naming.length === 0 && !(await newestNaming(trail, unnamed))) return undefined;
 
-  const pseudonym = begun?.pseudonym ?? (await begin(erasure, progressKey));
+  const pseudonym = begun?.pseudonym ?? (await begin(erasure, erasing));
   await at("begun");
   const redact = createPseudonymizer({ person, pseudonym, names });
-  await redactTrail(trail, { redact, who, why, person: pseudonym, progress: progressKey });
+  await redactTrail(trail, { redact, who, why, person: pseudonym });
   await at("trail");
   const erased = new Set<string>();
   for (let pass = 0; pass < mostPasses && naming.length > 0; pass += 1) {
@@ -95,21 +95,21 @@ export async function erasePerson(
       "run the command again in a minute",
     );
   // Meanwhile a process may have recorded something about the person.
-  await redactTrail(trail, { redact, who, why, person: pseudonym, progress: progressKey });
-  const records = (await readProgress(redis, progressKey))?.records ?? 0;
+  await redactTrail(trail, { redact, who, why, person: pseudonym });
+  const records = (await readProgress(redis, erasing))?.records ?? 0;
   const keys = erased.size;
   const record = { what: "person-erased", who, why, person: pseudonym, records, keys };
   await redis
     .multi()
     .xadd(key("audit"), "*", "at", await redisNow(redis), "record", JSON.stringify(record))
-    .del(progressKey)
+    .del(erasing)
     .exec();
   return { pseudonym, records, keys };
 }
 
-async function begin({ redis, key, person }: Erasure, progressKey: string): Promise<string> {
+async function begin({ redis, key, person }: Erasure, erasing: string): Promise<string> {
   const pseudonym = `erased-${await redis.incr(key("audit", "erased-people"))}`;
-  await redis.hset(progressKey, { person, pseudonym, records: 0 });
+  await redis.hset(erasing, { person, pseudonym, records: 0 });
   return pseudonym;
 }
 

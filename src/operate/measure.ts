@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises";
-import { createTrail } from "../audit/trail.ts";
+import { Trail } from "../audit/trail.ts";
 import { certificatesIn } from "../config/compute-tls.ts";
 import type { Config } from "../config/config.ts";
 import type { QueueDepth } from "../queue/queues.ts";
@@ -83,7 +83,7 @@ export function createMeasure(
   }
 
   async function measureTrail(now: number): Promise<void> {
-    const trail = createTrail(redis, key);
+    const trail = new Trail(redis, key);
     const head = await trail.head();
     const [unsealed] = await trail.records({ after: head?.id, most: 1 });
     shared.auditRecords.reset();

@@ -1,7 +1,7 @@
 import { createAppraiser, createEvidenceRegister } from "../attestation/appraiser.ts";
 import { type PinTrail, createAcceptedPins } from "../attestation/pins.ts";
 import { createRefresher } from "../attestation/refresher.ts";
-import { createTrail } from "../audit/trail.ts";
+import { Trail } from "../audit/trail.ts";
 import type { Compute } from "../fleet/compute/compute.ts";
 import type { Config } from "../config/config.ts";
 import type { Log } from "../log/log.ts";
@@ -31,9 +31,9 @@ export function openAppraiser(on: {
     addresses && folder !== undefined
       ? opened(createRefresher({ folder, addresses, roots, log, now: Date.now }))
       : undefined;
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const pinTrail: PinTrail = {
-    find: trail.find,
+    find: (id) => trail.find(id),
     async alarm(name, record) {
       if (await trail.appendOnce(name, record)) log.error("pin.forged", record);
     },

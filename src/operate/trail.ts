@@ -1,6 +1,6 @@
 import { renderHead } from "../audit/render.ts";
 import { startSealer } from "../audit/sealer.ts";
-import { createTrail } from "../audit/trail.ts";
+import { Trail } from "../audit/trail.ts";
 import type { Services } from "./services.ts";
 
 /**
@@ -34,7 +34,7 @@ export async function announceHead(
   { redis, key, log, announce }: Pick<Services, "redis" | "key" | "log" | "announce">,
   channelId: string | undefined,
 ): Promise<void> {
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   if (channelId === undefined) return;
   const head = await trail.head();
   if (!head) return;

@@ -1,4 +1,4 @@
-import { createTrail } from "../audit/trail.ts";
+import { Trail } from "../audit/trail.ts";
 import { diagnosis } from "../commands/diagnosis.ts";
 import { createAlarms } from "../monitor/alarms.ts";
 import { createMonitor } from "../monitor/monitor.ts";
@@ -44,7 +44,7 @@ export async function startWorkerSchedules(
       ...watching,
       commands: requestable(on.commands),
       records: createStatusRecords(redis, key),
-      trail: createTrail(redis, key),
+      trail: new Trail(redis, key),
       readEveryMs: timing.inventoryRefreshMs,
       hasWhy: diagnosis.ifAny(on) !== undefined,
       // Cards that wait for approval must say that the status has changed.

@@ -12,7 +12,8 @@ import {
 } from "../../src/audit/excerpt.ts";
 import { type AuditExport, verifyExport } from "../../src/audit/export.ts";
 import { findSigningKey, openSigningKey } from "../../src/audit/signing-key.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
+import { sealsOf } from "../../src/audit/walk.ts";
 import { type OnVerified, verifyAudit } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, exportedFile, rewriteStream, sealAll, testFolder } from "./trail-of.ts";
@@ -202,12 +203,12 @@ describe("the seals of some records", () => {
   it("are found in order with the hash before each, over gaps and pages", async () => {
     await using trail = await someTrail();
     const { redis, key, ids } = trail;
-    const created = createTrail(redis, key);
+    const created = new Trail(redis, key);
     const wanted = [ids[11], ids[0], ids[6], "9-0"].flatMap((id) => id ?? []);
-    const found = await created.sealsOf(wanted, 3);
+    const found = [...(await sealsOf(created, wanted, 3)).values()];
     expect(found.map(({ seal }) => seal.seq)).toEqual([1, 7, 12]);
     expect(found[1]?.before).toBe((await created.seal(6))?.hash);
-    expect(await created.sealsOf([])).toEqual([]);
+    expect((await sealsOf(created, [])).size).toBe(0);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readAudit } from "../../src/audit/trail.ts";
+import { readAudit } from "../../src/audit/read-audit.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append } from "./trail-of.ts";
 

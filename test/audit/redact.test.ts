@@ -3,7 +3,7 @@ import { eraseRecords } from "../../src/audit/erase.ts";
 import { verifyExport } from "../../src/audit/export.ts";
 import { createPseudonymizer } from "../../src/audit/pseudonym.ts";
 import { redactTrail } from "../../src/audit/redact.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, exportedText, rewriteStream, sealAll, testFolder } from "./trail-of.ts";
@@ -17,12 +17,11 @@ async function threePeople(count = 30) {
   const { redis, key } = world;
   const ids = await append(world, count);
   await sealAll(world, folder.path);
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const redactionOf = (person: string, pseudonym: string) => ({
     ...act,
     person: pseudonym,
     redact: createPseudonymizer({ person, pseudonym, names: [] }),
-    progress: key("audit", "erasing"),
   });
   return {
     ...world,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { openAnchors } from "../../src/audit/anchors.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "./trail-of.ts";
@@ -28,8 +28,8 @@ describe("the sealer", () => {
       const program = join(import.meta.dirname, "seal-for-ever.ts");
       const child = spawn(process.execPath, [program, world.url, key.namespace, folder.path]);
       await once(child.stdout, "data");
-      const before = (await createTrail(redis, key).head())?.seq ?? 0;
-      await until(async () => (await createTrail(redis, key).head())?.seq ?? 0).toBeGreaterThan(
+      const before = (await new Trail(redis, key).head())?.seq ?? 0;
+      await until(async () => (await new Trail(redis, key).head())?.seq ?? 0).toBeGreaterThan(
         before,
       );
       child.kill("SIGKILL");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { openAnchors } from "../../src/audit/anchors.ts";
 import { sealBehind, startSealer } from "../../src/audit/sealer.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { silentLog } from "../../src/log/log.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
@@ -88,7 +88,7 @@ describe("the sealer", () => {
     await using world = await testRedis();
     await using other = await testRedis();
     await append(world, 9);
-    const [fast, slow] = [other, world].map(({ redis }) => createTrail(redis, world.key));
+    const [fast, slow] = [other, world].map(({ redis }) => new Trail(redis, world.key));
     if (!fast || !slow) throw new Error("two trails");
     const entries = await slow.records({ most: 9 });
     const head = await sealBehind(fast, undefined, 1, entries.slice(0, 5));

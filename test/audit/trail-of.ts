@@ -5,7 +5,7 @@ import { silentLog } from "../../src/log/log.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
 import { type AuditExport, exportAudit } from "../../src/audit/export.ts";
 import { startSealer } from "../../src/audit/sealer.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { until } from "../support/until.ts";
 
 /** A folder that goes away with the test. */
@@ -57,7 +57,7 @@ export async function sealAll({ redis, key }: World, dataDir: string): Promise<v
 
 /** Resolves once all that is in the trail now is sealed, by any process. */
 export async function sealed({ redis, key }: World): Promise<void> {
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const [newest] = await trail.recordsBefore(undefined, 1);
   await until(async () => newest && (await trail.find(newest.id))?.is).toBe(newest && "sealed");
 }

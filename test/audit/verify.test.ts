@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openAnchors } from "../../src/audit/anchors.ts";
-import { createTrail, hashOf, saltedHash } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
+import { hashOf, saltedHash } from "../../src/audit/seal.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, rewriteStream, sealAll, testFolder } from "./trail-of.ts";
@@ -133,7 +134,7 @@ describe("the audit trail", () => {
     await using trail = await sealedTrail(30);
     const { key, world } = trail;
     await trail.redis.del(key("audit", "checkpoints"));
-    const salts = await createTrail(trail.redis, key).salts([
+    const salts = await new Trail(trail.redis, key).salts([
       { seq: 1, id: "", at: "", payload: "", hash: "" },
     ]);
     const forged = new Map<string, string>();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { buildWorld, type World } from "../../demo/world.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { createKeys } from "../../src/redis/redis.ts";
 import { allHealthy, engineProblem, type Shipped, unpackShipped } from "../support/shipped.ts";
 import type { Figure, Measured } from "./figure.ts";
@@ -147,7 +147,7 @@ export async function measureShippedYear(): Promise<readonly Figure[]> {
     ]);
   await fillYear({ redis, key, id, changesADay });
   await up(shipped, world);
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   while ((await trail.records({ after: (await trail.head())?.id, most: 1 })).length > 0)
     await sleep(1_000);
   const figures: Figure[] = [];

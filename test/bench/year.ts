@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { buildWorld, type World } from "../../demo/world.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { type Keys, createKeys, fromPairs } from "../../src/redis/redis.ts";
 import type { Figure } from "./figure.ts";
 import { startGatehouse, startProgram } from "./process.ts";
@@ -48,7 +48,7 @@ export async function measureYear(): Promise<readonly Figure[]> {
     (line) => (line.includes('"process.started"') ? true : undefined),
   );
   await world.slack.connected();
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   while ((await trail.records({ after: (await trail.head())?.id, most: 1 })).length > 0)
     await sleep(1_000);
   const ada = world.slack.person("U0ADA");

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { runAudit } from "../../src/cli/audit.ts";
 import { exportExcerpt } from "../../src/audit/excerpt.ts";
 import { findSigningKey } from "../../src/audit/signing-key.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { testRedis } from "../support/with-redis.ts";
 import { append, sealAll, testFolder } from "../audit/trail-of.ts";
 
@@ -77,7 +77,7 @@ describe("audit in a terminal", () => {
       said: `4 records written to ${file}\n`,
     });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    const [last] = await createTrail(at.world.redis, at.world.key).recordsBefore(undefined, 1);
+    const [last] = await new Trail(at.world.redis, at.world.key).recordsBefore(undefined, 1);
     expect(last?.record).toBe('{"what":"audit-export","who":"terminal","from":1,"to":4}');
     let said = "";
     const alone = { access: noRedis, write: (text: string) => void (said += text) };

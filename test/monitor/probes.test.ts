@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import { createStatusRecords } from "../../src/monitor/status-records.ts";
 import type { InventoryState, KnownVm } from "../../src/fleet/inventory/inventory.ts";
 import { runProbe } from "../../src/monitor/monitor.ts";
@@ -24,7 +24,7 @@ async function startStatuses(sentTo: (id: string) => Sent | undefined = () => un
       key: redis.key,
       ...telling,
       records,
-      trail: createTrail(redis.redis, redis.key),
+      trail: new Trail(redis.redis, redis.key),
       readEveryMs: 60_000,
       now: Date.now,
       store: sentFor(sentTo),

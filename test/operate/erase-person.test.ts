@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createTrail, parseRecord } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
+import { parseRecord } from "../../src/audit/read-audit.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { erasePerson } from "../../src/operate/erase-person.ts";
 import { append, sealAll, testFolder } from "../audit/trail-of.ts";
@@ -90,7 +91,7 @@ describe("a person who is erased", () => {
     await at.seal();
     await at.erase({ person: "U00" });
     await at.seal();
-    const records = (await createTrail(at.redis, at.key).recordsBefore(undefined, 20)).map(
+    const records = (await new Trail(at.redis, at.key).recordsBefore(undefined, 20)).map(
       parseRecord,
     );
     expect(records.filter(({ what }) => what === "person-erased")).toEqual([

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ConfigError } from "../../src/config/config-error.ts";
-import { readAudit } from "../../src/audit/trail.ts";
+import { readAudit } from "../../src/audit/read-audit.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { startWorld, type TestWorld, type TestWorldOptions } from "../support/start-world.ts";
 import { until } from "../support/until.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { describe, expect, it } from "vitest";
-import { cutRecord } from "../../src/audit/trail.ts";
+import { cutRecord } from "../../src/audit/cut.ts";
 import { pinRecord } from "../../src/attestation/pins.ts";
 import { freezeNewsRecord, freezeRecord } from "../../src/core/request/freeze.ts";
 import { stepRecord } from "../../src/core/request/history.ts";

@@ -4,7 +4,7 @@ import {
   createAppraiser,
   createEvidenceRegister,
 } from "../../src/attestation/appraiser.ts";
-import { createTrail } from "../../src/audit/trail.ts";
+import { Trail } from "../../src/audit/trail.ts";
 import type { Compute } from "../../src/fleet/compute/compute.ts";
 import type { Policy } from "../../src/config/policy-file.ts";
 import type { Keys, RedisClient } from "../../src/redis/redis.ts";
@@ -17,7 +17,7 @@ export const sandboxAppraiser = (by: {
   redis: RedisClient;
   key: Keys;
 }): Appraiser => {
-  const trail = createTrail(by.redis, by.key);
+  const trail = new Trail(by.redis, by.key);
   return createAppraiser({
     compute: by.compute,
     config: by,
@@ -26,7 +26,7 @@ export const sandboxAppraiser = (by: {
       redis: by.redis,
       key: by.key,
       trail: {
-        find: trail.find,
+        find: (id) => trail.find(id),
         alarm: async (name, record) => void (await trail.appendOnce(name, record)),
       },
       secret: () => "xoxb-test",

@@ -1,5 +1,5 @@
 import { recordedText } from "../../audit/render.ts";
-import { type AuditEntry, actIdIn } from "../../audit/trail.ts";
+import { type AuditEntry, actIdIn } from "../../audit/read-audit.ts";
 import { Markdown, listed, md, name } from "../../messages/markdown.ts";
 import { type ChangeCommand, calledName, nounOf } from "../../registry/define.ts";
 import { undoneBy } from "../request/origin.ts";

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../../audit/trail.ts";
+import type { AuditEntry } from "../../audit/read-audit.ts";
 import type { ButtonSpec } from "../../messages/buttons.ts";
 import type { Markdown } from "../../messages/markdown.ts";
 import { recordedVm, tellRecord } from "../cards/tell-record.ts";

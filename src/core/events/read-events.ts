@@ -1,4 +1,5 @@
-import { compareIds, readAudit } from "../../audit/trail.ts";
+import { compareIds } from "../../audit/seal.ts";
+import { readAudit } from "../../audit/read-audit.ts";
 import { recordedText } from "../../audit/render.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";

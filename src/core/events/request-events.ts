@@ -1,5 +1,5 @@
 import { recordedText } from "../../audit/render.ts";
-import type { AuditEntry } from "../../audit/trail.ts";
+import type { AuditEntry } from "../../audit/read-audit.ts";
 import { md, when } from "../../messages/markdown.ts";
 import { batches } from "../../redis/batches.ts";
 import { showRequest } from "../../registry/command-buttons.ts";

@@ -7,7 +7,9 @@ import {
 } from "../../redis/redis.ts";
 import { shortFingerprint } from "../permit/fingerprint.ts";
 import type { VoteOutcome, VoteProblem, Vote } from "../permit/votes.ts";
-import { createTrail, parseRecord } from "../../audit/trail.ts";
+import { Trail } from "../../audit/trail.ts";
+import { recordPages } from "../../audit/walk.ts";
+import { parseRecord } from "../../audit/read-audit.ts";
 import { type Pending, pendingList } from "../../redis/pending.ts";
 import { hasNoStep, hasStep, keepStep, owesMessages } from "./scripts.ts";
 import { stepText } from "./history.ts";
@@ -81,7 +83,7 @@ ${owesMessages("KEYS[3]", "ARGV[1]")}
 return 1
 `;
 
-const page = 200;
+const pageSize = 200;
 /**
  * Pages of the trail that are searched at most: a vote and its record are written by one script, so
  * the record can't be far away.
@@ -96,20 +98,21 @@ export function createBallot(
   key: Keys,
   { outbox, steps }: Record<"outbox" | "steps", Pick<Pending, "wake">>,
 ) {
-  const trail = createTrail(redis, key);
+  const trail = new Trail(redis, key);
   const runVote = defineScript(redis, "gatehouseVote", voteScript);
   const runReason = defineScript(redis, "gatehouseReason", reasonScript);
 
   async function isInTrail({ record }: StoredRequest, vote: Vote): Promise<boolean> {
     const digest = shortFingerprint(record.approval?.digest ?? "");
     const wanted = { request: record.id, who: vote.voterId, vote: "approve", digest };
-    let after: string | undefined = `${Math.max(record.createdAt, vote.at) - clockSlackMs}`;
-    for (let pages = 0; pages < maxPages && after !== undefined; pages += 1) {
-      const entries = await trail.records({ after, most: page });
-      const isWanted = (candidate: Readonly<Record<string, unknown>>) =>
-        Object.entries(wanted).every(([field, value]) => candidate[field] === value);
-      if (entries.map(parseRecord).some(isWanted)) return true;
-      after = entries.length < page ? undefined : entries.at(-1)?.id;
+    const isWanted = (candidate: Readonly<Record<string, unknown>>) =>
+      Object.entries(wanted).every(([field, value]) => candidate[field] === value);
+    const from = `${Math.max(record.createdAt, vote.at) - clockSlackMs}`;
+    let pages = 0;
+    for await (const page of recordPages(trail, from, pageSize)) {
+      if (page.map(parseRecord).some(isWanted)) return true;
+      pages += 1;
+      if (pages === maxPages) break;
     }
     return false;
   }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { createTrail } from "../../audit/trail.ts";
+import { type AuditRecord, Trail } from "../../audit/trail.ts";
 import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createPending } from "../../redis/pending.ts";
 import {
@@ -173,10 +173,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
   const newsKey = key("freeze", "news");
   const actKey = (kind: "freeze" | "thaw", act = "") => key("used", kind, act);
 
-  /**
-   * Adds an audit record of something that moves no request: a refusal, a read of the audit itself.
-   */
-  const { append: note, appendOnce: noteOnce } = createTrail(redis, key);
+  const trail = new Trail(redis, key);
 
   /**
    * Reads the freeze that stands, as text; undefined when none does. `found` is the one that this
@@ -192,7 +189,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
     before: string;
     next?: Freeze;
     act: string | undefined;
-    record: { what: "freeze" | "thaw"; who: string } & Readonly<Record<string, unknown>>;
+    record: { what: "freeze" | "thaw"; who: string } & AuditRecord;
     news: FreezeNews;
     sends?: readonly string[];
   }): Promise<boolean> {
@@ -221,8 +218,11 @@ export function createFreeze(redis: RedisClient, key: Keys) {
   }
 
   return {
-    note,
-    noteOnce,
+    /**
+     * Adds an audit record of something that moves no request: a refusal, a read of the audit itself.
+     */
+    note: (record: AuditRecord) => trail.append(record),
+    noteOnce: (name: string, record: AuditRecord) => trail.appendOnce(name, record),
 
     async freezeState(): Promise<Freeze | undefined> {
       const text = await redis.get(key("freeze"));

@@ -1,5 +1,5 @@
 import { recordedText } from "../../audit/render.ts";
-import type { AuditEntry } from "../../audit/trail.ts";
+import type { AuditEntry } from "../../audit/read-audit.ts";
 import type { SeenTarget } from "../../core/permit/sight.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { type Markdown, counted, dayAndTime, listed, md, name } from "../../messages/markdown.ts";

@@ -10,7 +10,7 @@ import {
   reportFile,
 } from "./render-appraisal.ts";
 import { openSigningKey } from "../../audit/signing-key.ts";
-import { createTrail } from "../../audit/trail.ts";
+import { Trail } from "../../audit/trail.ts";
 import { UserError, messageOf } from "../../errors.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { sentence } from "../../messages/card.ts";
@@ -141,7 +141,7 @@ async function evidenceFile(
   rows: Parameters<typeof bundleOf>[0],
   { now, trail: { redis, key, dataDir } }: ReadContext,
 ): Promise<NonNullable<Answer["file"]>> {
-  const head = await createTrail(redis, key).head();
+  const head = await new Trail(redis, key).head();
   const signing: Signing = {
     signer: openSigningKey(dataDir),
     auditHead: head && { seq: head.seq, hash: head.hash },

@@ -1,4 +1,4 @@
-import { createTrail } from "../../audit/trail.ts";
+import { Trail } from "../../audit/trail.ts";
 import { createMonitor } from "../../monitor/monitor.ts";
 import { defineFeature } from "../define-feature.ts";
 import { digestPartsOf } from "../digest-part.ts";
@@ -40,7 +40,7 @@ export const attestation = defineFeature({
       ...on,
       records,
       alarms: createAlarms(on),
-      trail: createTrail(on.redis, on.key),
+      trail: new Trail(on.redis, on.key),
       tellingRequest: findTellingRequest(on),
     };
     const probe = driftProbe({

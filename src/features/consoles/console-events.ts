@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../../audit/trail.ts";
+import type { AuditEntry } from "../../audit/read-audit.ts";
 import { dayAndTime, md, name } from "../../messages/markdown.ts";
 import {
   type Event,

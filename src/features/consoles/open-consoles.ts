@@ -1,4 +1,4 @@
-import { readAudit } from "../../audit/trail.ts";
+import { readAudit } from "../../audit/read-audit.ts";
 import type { Fact, FactSource } from "../../core/facts/fact.ts";
 import { md, mention, name, when } from "../../messages/markdown.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";

@@ -1,4 +1,4 @@
-import { type AuditEntry, actIdIn } from "../../audit/trail.ts";
+import { type AuditEntry, actIdIn } from "../../audit/read-audit.ts";
 import { tellRollout } from "../../core/cards/tell-act.ts";
 import type { Sight } from "../../core/permit/sight.ts";
 import type { Journal } from "../../core/request/journal.ts";

@@ -18,7 +18,7 @@ import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-comp
 import { sandboxAppraiser } from "../../support/appraiser.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { withAppraisalsTold } from "../../../src/attestation/appraiser.ts";
-import { createTrail } from "../../../src/audit/trail.ts";
+import { Trail } from "../../../src/audit/trail.ts";
 import { createDriftRecords, dayMs, lackingIn } from "../../../src/monitor/drift-records.ts";
 import { createTeller } from "../../monitor/teller.ts";
 import { knownVm } from "../../../demo/cards/requests.ts";
@@ -38,7 +38,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
   let explains: StoredRequest | undefined;
   let passedMs = 0;
   const now = () => Date.now() + passedMs;
-  const trail = createTrail(redis.redis, redis.key);
+  const trail = new Trail(redis.redis, redis.key);
   const telling = { ...teller, trail, tellingRequest: async () => explains };
   /** What the audit trail has, oldest first. */
   const recorded = async () => {

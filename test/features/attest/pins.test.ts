@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { launchMeasurement } from "../../../sandbox/compute/records.ts";
 import { ledgerImage, seedLedger } from "../../../sandbox/compute/seed.ts";
 import { short } from "../../../src/attestation/pins.ts";
-import { createTrail } from "../../../src/audit/trail.ts";
+import { Trail } from "../../../src/audit/trail.ts";
 import { auditOf } from "../../core/asking.ts";
 import { startWorld, testPolicy } from "../../support/start-world.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
@@ -22,7 +22,7 @@ const { olivia, amir, store, client, key } = world;
 
 const kept = async (vm: string) => (await client.hget(key("pins"), vm)) ?? "";
 const sent = () => world.compute.writes().length;
-const trail = createTrail(client, key);
+const trail = new Trail(client, key);
 
 /** Resolves once the record with this ID stands in the sealed chain. */
 const sealed = (entry: string) => until(async () => (await trail.find(entry))?.is).toBe("sealed");

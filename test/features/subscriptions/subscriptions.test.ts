@@ -1,4 +1,4 @@
-import { createTrail } from "../../../src/audit/trail.ts";
+import { Trail } from "../../../src/audit/trail.ts";
 import { sentFor } from "../../support/sent-for.ts";
 import { describe, expect, it } from "vitest";
 import { commands } from "../../../src/features/index.ts";
@@ -139,7 +139,7 @@ describe("VMs that go to ERROR and come out of it", () => {
             records: dies
               ? { ...records, writeRecords: () => Promise.reject(new Error("killed")) }
               : records,
-            trail: createTrail(here.redis, here.key),
+            trail: new Trail(here.redis, here.key),
             alarms: here.alarms,
             follow: here.subscriptions.follow,
             store: sentFor((id) =>
