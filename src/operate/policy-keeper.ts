@@ -11,45 +11,28 @@ import { ConfigError } from "../config/config-error.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
-import { repeatHere } from "../redis/repeat.ts";
-import type { Journal } from "../core/request/journal.ts";
+import { type Repeated, repeatHere } from "../redis/repeat.ts";
 import { policyKeptNews } from "../core/cards/policy-news.ts";
 import type { Announce } from "../core/deliver/notices.ts";
 import type { People } from "../slack/people/people.ts";
 import {
   type Claim,
   type InForce,
-  adoptPolicy,
-  claimOf,
   hasRulesOf,
-  hasServicesOf,
   isInForce,
   policyName,
   whyOut,
 } from "./adopt-policy.ts";
+import { type OfferOptions, offerPolicy, readInForce } from "./offer-policy.ts";
+import { PolicyStanding, ownPolicyName } from "./policy-standing.ts";
 
-interface KeeperOptions {
+interface KeeperOptions extends Omit<OfferOptions, "file"> {
   config: Config;
-  redis: RedisClient;
-  key: Keys;
   log: Log;
   telemetry: Telemetry;
-  store: Journal;
   people: Pick<People, "forget">;
   announce: Announce;
-  wakeNotice(id: string): void;
-  /** Failpoint. */
-  at: ((point: "policy-adopted", version: string) => Promise<void>) | undefined;
 }
-
-/**
- * How long a replaced process may go on, because files reach processes one after the other: 15 s
- * with the usual heartbeat.
- */
-const graceInBeats = 5;
-const maxNamed = 10;
-const maxRead = 1000;
 
 /**
  * Handles a process without a policy file, which has no policy to offer. It may start only if no
@@ -76,222 +59,171 @@ export async function refuseMissing(
  * the process runs counts here once it is in force; a refused one leaves the former file in place.
  * A process whose rules aren't in force changes nothing (`standstill`).
  */
-export async function keepPolicy(on: KeeperOptions) {
-  const { config, redis, key, log, telemetry } = on;
-  const { policyFile: file } = config;
-  const beatMs = config.policy.timing.heartbeatMs;
-  const listeners: (() => void)[] = [];
-  let current: InForce = { stored: undefined, theirs: undefined };
+export async function keepPolicy(on: KeeperOptions): Promise<PolicyKeeper> {
+  const keeper = new PolicyKeeper(on);
+  await keeper.start();
+  return keeper;
+}
+
+export class PolicyKeeper {
+  readonly #on: KeeperOptions;
+  readonly #standing: PolicyStanding;
+  readonly #listeners: (() => void)[] = [];
+  #inForce: InForce = { stored: undefined, theirs: undefined };
   /** A text that was loaded but not offered yet, because Redis was unavailable. */
-  let loaded: PolicyText | undefined;
-  /** When the rules of this process were last seen to be in force. Undefined if they never were. */
-  let lastInForceAt: number | undefined;
-  let isOut = false;
-  let isToldStill = false;
-  let groupChanges: number | undefined;
+  #loaded: PolicyText | undefined;
+  #groupChanges: number | undefined;
   /** The problems of the file about which the audit channel was last told. */
-  let toldProblems: readonly string[] = [];
+  #announcedProblems: readonly string[] = [];
+  #repeated: Repeated | undefined;
+  #lastTurn = Promise.resolve();
 
-  const isMissing = () => file.missingAt !== undefined;
-  const ownName = () => policyName(config.policyVersion, file.asWritten.version);
-
-  async function readCurrent(): Promise<void> {
-    const stored = await readStoredPolicy(redis, key);
-    current = { stored, theirs: stored && file.parse(stored.text) };
+  constructor(on: KeeperOptions) {
+    this.#on = on;
+    this.#standing = new PolicyStanding(on);
   }
 
-  /** Puts a text in force, if it may be. */
-  async function offer(own: PolicyText): Promise<Claim> {
-    for (;;) {
-      await readCurrent();
-      const claim = claimOf(own, current);
-      if (claim !== "replaces") return claim;
-      const { stored, theirs: textInForce } = current;
-      const isOther = stored !== undefined && !hasRulesOf(current, own);
-      const waiting = isOther ? await waitingUnderOthers(own.policyVersion) : [];
-      const adopted = await adoptPolicy(redis, key, own, {
-        before: current,
-        canceled: waiting.slice(0, maxNamed),
-        canceledCount: waiting.length,
-        // A change of the audit channel is also announced in the former one.
-        channels: [file.asWritten, textInForce?.policy, own.policy].map(
-          (policy) => policy?.audit?.channel,
-        ),
-        wakeNotice: on.wakeNotice,
-      });
-      if (!adopted) continue;
-      current = { stored: adopted, theirs: own };
-      if (stored !== undefined) await on.at?.("policy-adopted", adopted.rules);
-      return claim;
+  async start(): Promise<void> {
+    const { redis, key, log, config } = this.#on;
+    const { policyFile: file } = config;
+    // Anything that this process caches about people from now on is younger than this count.
+    this.#groupChanges = (await readPolicySigns(redis, key)).groupChanges;
+    if (!this.#isMissing) {
+      const claim = await this.#offer(file.current);
+      const why = whyOut(file.asWritten, this.#inForce.stored, file.shown);
+      if (claim === "refused") log.warn("policy.refused", { version: ownPolicyName(config), why });
+      this.#standing.compareWith(this.#inForce);
     }
+    const { heartbeatMs } = config.policy.timing;
+    this.#repeated = repeatHere("policy", heartbeatMs, () => this.#inTurn(() => this.#keep()), log);
   }
 
-  /**
-   * IDs of drafts and of authorized requests that weren't sent; none of them will run. They are
-   * listed while they still wait.
-   */
-  async function waitingUnderOthers(rules: string): Promise<readonly string[]> {
-    const open = await on.store.getMany(await on.store.recentIds({ open: true }, maxRead));
-    return open
-      .filter(({ state }) => state === "draft" || state === "authorized")
-      .filter(({ record }) => record.policyVersion !== rules)
-      .map(({ record }) => record.id);
+  /** Why this process may change nothing now, in words. Undefined while it may. */
+  readonly standstill = (): string | undefined => this.#standing.standstill();
+
+  /** Rereads the file. Never rejects. */
+  readonly reload = (): Promise<void> => this.#inTurn(() => this.#load());
+
+  /** Registers a listener for when other rules have come into force here. */
+  onChanged(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
-  /** Compares the file of this process with the policy in force. */
-  function compare(): void {
-    const { stored } = current;
-    const own = file.current;
-    // When Redis was emptied, or was never given a policy, nobody has replaced anything.
-    if (isInForce(own, current) || (stored === undefined && !isOut)) {
-      if (stored !== undefined && !isMissing()) file.goBy(stored.rules);
-      if (isOut) log.info("policy.current-again", { version: ownName() });
-      isOut = isToldStill = false;
-      lastInForceAt = performance.now();
-    } else if (!isOut && stored !== undefined) {
-      isOut = true;
-      log.warn("policy.superseded", {
-        version: ownName(),
-        current: policyName(stored.rules, stored.version),
-        ...(!hasServicesOf(current, own) && { services: "other ones are in force" }),
-      });
-    }
-    const still = standstill();
-    telemetry.policyInfo.reset();
-    telemetry.policyInfo.set({ version: config.policyVersion }, 1);
-    telemetry.policySuperseded.set(still === undefined ? 0 : 1);
-    if (still === undefined || isToldStill) return;
-    isToldStill = true;
-    log.error("policy.standstill", { why: still });
+  async close(): Promise<void> {
+    await this.#repeated?.close();
   }
 
-  /**
-   * Why this process may change nothing now, in words. Undefined while its rules are in force, or
-   * were until a moment ago.
-   */
-  function standstill(): string | undefined {
-    if (!isOut) return undefined;
-    const outMs = performance.now() - (lastInForceAt ?? -Infinity);
-    if (outMs < graceInBeats * beatMs) return undefined;
-    const { stored } = current;
-    const wasInForce = lastInForceAt !== undefined;
-    const out = wasInForce || isMissing() ? undefined : whyOut(file.asWritten, stored, file.shown);
-    if (out !== undefined) return out;
-    const problem = withPlaceAlone(
-      file.problems[0] ?? `its policy file ${isMissing() ? "is missing" : "isn't that one"}`,
-    );
-    return stored?.rules === config.policyVersion && !hasServicesOf(current, file.current)
-      ? `the services in gatehouse.yml were replaced, and this process doesn't have the new ones: ${problem}`
-      : `version ${stored ? policyName(stored.rules, stored.version) : ""} of the policy replaced ${ownName()}, and this process doesn't have it: ${problem}`;
+  get #isMissing(): boolean {
+    return this.#on.config.policyFile.missingAt !== undefined;
   }
 
-  /** Reads the file, and offers its content. */
-  async function load(isWanted?: (text: PolicyText) => boolean): Promise<void> {
-    const news = file.reread(isWanted);
-    if (news?.is === "read") loaded = news.text;
-    else {
-      // A text that was loaded before may no longer be in the file.
-      if (!isWanted) loaded = undefined;
-      noteKept(news);
-    }
-    await settle();
-  }
-
-  function noteKept(news: PolicyNews | undefined): void {
-    telemetry.policyUnusable.set(file.problems.length > 0 ? 1 : 0);
-    if (news?.is !== "kept") return;
-    telemetry.policyReloads.inc({ outcome: "kept" });
-    log.warn("policy.kept", { version: ownName(), problems: news.problems });
-  }
-
-  /** Offers what was loaded, and reports what can't be used. Both may have to wait for Redis. */
-  async function settle(): Promise<void> {
-    if (loaded !== undefined) {
-      const claim = await offer(loaded);
-      const out = whyOut(loaded.policy, current.stored, file.shown);
-      if (claim === "refused" && out !== undefined) noteKept(file.keep([out]));
-      else take(loaded);
-      loaded = undefined;
-      compare();
-    }
-    const { problems } = file;
-    if (problems.length === 0 || problems === toldProblems) return;
-    const print = hash("sha256", problems.join("\n")).slice(0, 12);
-    const message = policyKeptNews(ownName(), problems);
-    const channelId = config.policy.audit?.channel;
-    const id = `policy-kept-${current.stored?.number ?? 0}-${print}`;
-    if (channelId !== undefined) await on.announce({ id, channelId, message });
-    toldProblems = problems;
-  }
-
-  function take(text: PolicyText): void {
-    const { policyVersion: before, policy: former } = file.current;
-    const changes = changesBetween(former, text.policy).map(changeInWords);
-    file.take(text, hasRulesOf(current, text) ? current.stored?.rules : undefined);
-    noteKept(undefined);
-    telemetry.policyReloads.inc({ outcome: "changed" });
-    log.info("policy.changed", { before, version: ownName(), changes });
-    for (const listener of listeners) listener();
-  }
-
-  async function keep(): Promise<void> {
-    if (config.watchesPolicy && file.isReplaced()) await load();
-    await settle();
-    const signs = await readPolicySigns(redis, key);
-    if (groupChanges !== undefined && groupChanges !== signs.groupChanges) {
-      on.people.forget();
-      log.info("people.groups-changed", {});
-    }
-    groupChanges = signs.groupChanges;
-    const isNews = signs.number !== (current.stored?.number ?? 0);
-    if (isNews) await readCurrent();
-    // Redis was emptied, or has forgotten a higher version. A process whose policy was in force
-    // stores it again.
-    const { version = 0 } = file.asWritten;
-    const isForgotten = current.stored === undefined || version > (current.stored.version ?? 0);
-    if (isForgotten && !isOut && !isMissing()) await offer(file.current);
-    // When other processes have reread their file, this process's file may have been replaced, too.
-    const { text: storedText } = current.stored ?? {};
-    const isWanted = (text: PolicyText) =>
-      text.text === storedText || (!isInForce(file.current, current) && isInForce(text, current));
-    if (isOut || (isNews && !isMissing())) await load(isWanted);
-    compare();
-  }
-
-  const later = (error: unknown) => log.warn("policy.later", { why: messageOf(error) });
-  // Anything that this process caches about people from now on is younger than this count.
-  ({ groupChanges } = await readPolicySigns(redis, key));
-  if (!isMissing()) {
-    const claim = await offer(file.current);
-    const why = whyOut(file.asWritten, current.stored, file.shown);
-    if (claim === "refused") log.warn("policy.refused", { version: ownName(), why });
-    compare();
-  }
-
-  let turn = Promise.resolve();
   /**
    * Runs actions one after the other, because a signal may come while the file is being looked at.
    */
-  function inTurn(act: () => Promise<void>): Promise<void> {
-    turn = turn.then(act).catch(later);
-    return turn;
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    this.#lastTurn = this.#lastTurn
+      .then(act)
+      .catch((error: unknown) => this.#on.log.warn("policy.later", { why: messageOf(error) }));
+    return this.#lastTurn;
   }
-  const repeated = repeatHere("policy", beatMs, () => inTurn(keep), log);
-  return {
-    standstill,
-    /** Rereads the file. Never rejects. */
-    reload: () => inTurn(() => load()),
-    /** Registers a listener for when other rules have come into force here. */
-    onChanged: (listener: () => void) => void listeners.push(listener),
-    close: () => repeated.close(),
-  };
-}
 
-/**
- * Keeps only the place, like `gatehouse.yml line 3`. The rest may name something that not everybody
- * may see, and is in the log.
- */
-export function withPlaceAlone(problem: string): string {
-  const [place = "", ...rest] = problem.split(": ");
-  return rest.length > 0 ? `${place} can't be used` : problem;
+  async #offer(own: PolicyText): Promise<Claim> {
+    const { claim, inForce } = await offerPolicy(own, {
+      ...this.#on,
+      file: this.#on.config.policyFile,
+    });
+    this.#inForce = inForce;
+    return claim;
+  }
+
+  /** One heartbeat. */
+  async #keep(): Promise<void> {
+    const { config, redis, key, log, people } = this.#on;
+    const { policyFile: file } = config;
+    if (config.watchesPolicy && file.isReplaced()) await this.#load();
+    await this.#settle();
+    const signs = await readPolicySigns(redis, key);
+    if (this.#groupChanges !== undefined && this.#groupChanges !== signs.groupChanges) {
+      people.forget();
+      log.info("people.groups-changed", {});
+    }
+    this.#groupChanges = signs.groupChanges;
+    const isNews = signs.number !== (this.#inForce.stored?.number ?? 0);
+    if (isNews) this.#inForce = await readInForce({ redis, key, file });
+    // Redis was emptied, or has forgotten a higher version. A process whose policy was in force
+    // stores it again.
+    const { stored } = this.#inForce;
+    const { version = 0 } = file.asWritten;
+    const isForgotten = stored === undefined || version > (stored.version ?? 0);
+    if (isForgotten && !this.#standing.isOut && !this.#isMissing) await this.#offer(file.current);
+    // When other processes have reread their file, this process's file may have been replaced, too.
+    const inForce = this.#inForce;
+    const isWanted = (text: PolicyText) =>
+      text.text === inForce.stored?.text ||
+      (!isInForce(file.current, inForce) && isInForce(text, inForce));
+    if (this.#standing.isOut || (isNews && !this.#isMissing)) await this.#load(isWanted);
+    this.#standing.compareWith(this.#inForce);
+  }
+
+  /** Reads the file, and offers its content. */
+  async #load(isWanted?: (text: PolicyText) => boolean): Promise<void> {
+    const news = this.#on.config.policyFile.reread(isWanted);
+    if (news?.is === "read") this.#loaded = news.text;
+    else {
+      // A text that was loaded before may no longer be in the file.
+      if (!isWanted) this.#loaded = undefined;
+      this.#noteKept(news);
+    }
+    await this.#settle();
+  }
+
+  /** Offers what was loaded, and reports what can't be used. Both may have to wait for Redis. */
+  async #settle(): Promise<void> {
+    const { policyFile: file } = this.#on.config;
+    const loaded = this.#loaded;
+    if (loaded !== undefined) {
+      const claim = await this.#offer(loaded);
+      const out = whyOut(loaded.policy, this.#inForce.stored, file.shown);
+      if (claim === "refused" && out !== undefined) this.#noteKept(file.keep([out]));
+      else this.#take(loaded);
+      this.#loaded = undefined;
+      this.#standing.compareWith(this.#inForce);
+    }
+    await this.#announceProblems();
+  }
+
+  /** Goes by this text from now on. */
+  #take(text: PolicyText): void {
+    const { config, log, telemetry } = this.#on;
+    const { policyFile: file } = config;
+    const { policyVersion: before, policy: former } = file.current;
+    const changes = changesBetween(former, text.policy).map(changeInWords);
+    const hasRules = hasRulesOf(this.#inForce, text);
+    file.take(text, hasRules ? this.#inForce.stored?.rules : undefined);
+    this.#noteKept(undefined);
+    telemetry.policyReloads.inc({ outcome: "changed" });
+    log.info("policy.changed", { before, version: ownPolicyName(config), changes });
+    for (const listener of this.#listeners) listener();
+  }
+
+  #noteKept(news: PolicyNews | undefined): void {
+    const { config, log, telemetry } = this.#on;
+    telemetry.policyUnusable.set(config.policyFile.problems.length > 0 ? 1 : 0);
+    if (news?.is !== "kept") return;
+    telemetry.policyReloads.inc({ outcome: "kept" });
+    log.warn("policy.kept", { version: ownPolicyName(config), problems: news.problems });
+  }
+
+  /** Tells the audit channel once why the file isn't in force. */
+  async #announceProblems(): Promise<void> {
+    const { config, announce } = this.#on;
+    const { problems } = config.policyFile;
+    if (problems.length === 0 || problems === this.#announcedProblems) return;
+    const print = hash("sha256", problems.join("\n")).slice(0, 12);
+    const message = policyKeptNews(ownPolicyName(config), problems);
+    const channelId = config.policy.audit?.channel;
+    const id = `policy-kept-${this.#inForce.stored?.number ?? 0}-${print}`;
+    if (channelId !== undefined) await announce({ id, channelId, message });
+    this.#announcedProblems = problems;
+  }
 }

@@ -23,7 +23,7 @@ import { judgeService, lookAtService } from "./service.ts";
 import { judgeStoredPolicy } from "./stored-policy.ts";
 import { judgeSlack, lookAtSlack } from "./slack.ts";
 import { policyName } from "../adopt-policy.ts";
-import { withPlaceAlone } from "../policy-keeper.ts";
+import { withPlaceAlone } from "../policy-standing.ts";
 import { type Called, type KnownProcess, sumTallies } from "../presence.ts";
 import { statusPartsOf, untoldOf } from "../../features/status-part.ts";
 import type { Services } from "../services.ts";
