@@ -12,7 +12,7 @@ import { isListed } from "../core/permit/permit.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
 import { type ChangeCommand, type Seen, locksTarget, takesSnapshot } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
-import { type Moved } from "../core/request/journal.ts";
+import { type Moved } from "../core/request/move-request.ts";
 import { stateWords, callOf, type StageIn, type State, type Call } from "../core/request/stage.ts";
 import type { StoredRequest, RequestIn } from "../core/request/stored-request.ts";
 import { readTarget } from "../core/perform/read-target.ts";

@@ -1,7 +1,8 @@
 import type { Log } from "../../log/log.ts";
 import type { LimitName, Telemetry } from "../../log/telemetry.ts";
 import { during, traceNow, recordSpan, workNow, workOnRequest } from "../../log/traces.ts";
-import type { Journal, Move } from "./journal.ts";
+import type { Journal } from "./journal.ts";
+import type { Move } from "./move-request.ts";
 import type { RequestRecord } from "./record.ts";
 import { type MayBecome, type Stage, type State, callOf, whyOf } from "./stage.ts";
 import type { RequestIn, StoredRequest } from "./stored-request.ts";

@@ -3,7 +3,8 @@ import type { Policy } from "../../config/policy-file.ts";
 import { channelOfProject } from "../permit/access.ts";
 import { type Permit, checkPermit } from "../permit/permit.ts";
 import { ownerOf } from "../permit/refusal.ts";
-import { type Equal, type Journal, newRequestId } from "../request/journal.ts";
+import type { Equal } from "../request/create-request.ts";
+import { type Journal, newRequestId } from "../request/journal.ts";
 import type { Origin } from "../request/origin.ts";
 import { type Approval, type RequestRecord, approvableOf } from "../request/record.ts";
 
