@@ -50,10 +50,12 @@ export class Trail {
   readonly redis: RedisClient;
   readonly key: Keys;
   readonly names;
+  readonly #runAppendOnce;
 
   constructor(redis: RedisClient, key: Keys) {
     this.redis = redis;
     this.key = key;
+    this.#runAppendOnce = defineScript(redis, "gatehouseAuditAppendOnce", appendOnce);
     this.names = {
       records: key("audit"),
       seals: key("audit", "seals"),
@@ -85,9 +87,8 @@ export class Trail {
    * whether it was appended.
    */
   async appendOnce(name: string, record: AuditRecord): Promise<boolean> {
-    const run = defineScript(this.redis, "gatehouseAuditAppendOnce", appendOnce);
     const keys = [this.names.records, this.names.said(name)];
-    return (await run(keys, [nameKeptMs, JSON.stringify(record)])) === 1;
+    return (await this.#runAppendOnce(keys, [nameKeptMs, JSON.stringify(record)])) === 1;
   }
 
   /** Records younger than `after`, up to and including `last`, oldest first. */

@@ -2,7 +2,7 @@ import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import { isTrouble } from "../core/facts/fact.ts";
 import { targetOf } from "../core/submit/resolve-targets.ts";
-import { countByStatus, statusSign } from "../fleet/inventory/known.ts";
+import { countByStatus, statusSign } from "../fleet/inventory/status-order.ts";
 import { type Message, context, fields } from "../messages/blocks.ts";
 import { buttons } from "../messages/buttons.ts";
 import { sentence } from "../messages/card.ts";

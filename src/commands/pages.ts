@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { InventoryState } from "../fleet/inventory/inventory.ts";
-import { firstOf } from "../fleet/inventory/known.ts";
+import { firstOf } from "../fleet/inventory/status-order.ts";
 import { type Message } from "../messages/blocks.ts";
 import { type ButtonSpec } from "../messages/buttons.ts";
 import { sentence } from "../messages/card.ts";

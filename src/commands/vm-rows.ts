@@ -1,5 +1,5 @@
 import type { Unverifiable } from "../monitor/drift-records.ts";
-import { type Failing, statusSign } from "../fleet/inventory/known.ts";
+import { type Failing, statusSign } from "../fleet/inventory/status-order.ts";
 import { context } from "../messages/blocks.ts";
 import { lines, md, name } from "../messages/markdown.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
-import type { Failing } from "../fleet/inventory/known.ts";
+import type { Failing } from "../fleet/inventory/status-order.ts";
 import { type Markdown, counted, listed } from "../messages/markdown.ts";
 import { defineRecord, objectOf } from "../redis/define-record.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";

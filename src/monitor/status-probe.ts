@@ -12,7 +12,7 @@ import {
   wasSeenOtherwise,
 } from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
-import { statusSign } from "../fleet/inventory/known.ts";
+import { statusSign } from "../fleet/inventory/status-order.ts";
 import { type Message, section } from "../messages/blocks.ts";
 import { buttons } from "../messages/buttons.ts";
 import { list, card } from "../messages/card.ts";

@@ -1,5 +1,5 @@
 import type { KnownVm } from "../fleet/inventory/inventory.ts";
-import { statusSign } from "../fleet/inventory/known.ts";
+import { statusSign } from "../fleet/inventory/status-order.ts";
 import { type Message } from "../messages/blocks.ts";
 import { card } from "../messages/card.ts";
 import { md, name } from "../messages/markdown.ts";

@@ -1,4 +1,6 @@
-import { contentsOf, createKnownFleet, createScopes } from "../../src/fleet/inventory/known.ts";
+import { contentsOf } from "../../src/fleet/inventory/contents.ts";
+import { KnownFleet } from "../../src/fleet/inventory/known-fleet.ts";
+import { createScopes } from "../../src/fleet/inventory/scopes.ts";
 import { approvalRule, voteRefusal } from "../../src/core/permit/approval-rule.ts";
 import { refusal } from "../../src/core/permit/refusal.ts";
 import { scopeOfPerson } from "../../src/core/permit/access.ts";
@@ -152,8 +154,8 @@ const isFreezer = (one: TeamCase, project: Owned) =>
 async function* sightWrong(one: TeamCase): AsyncGenerator<string> {
   const { projects, policy, person, words } = one;
   const scope = scopeOfPerson(policy, person, ourTeamId);
-  const whole = createKnownFleet();
-  const alone = createKnownFleet();
+  const whole = new KnownFleet();
+  const alone = new KnownFleet();
   const part = scope ? await createScopes(whole)(scope) : whole;
   for (const { id, name, vms } of projects) {
     const project = { id, name, type: "TEE_VM", status: "ACTIVE" };
@@ -169,7 +171,7 @@ async function* sightWrong(one: TeamCase): AsyncGenerator<string> {
     if (scope && scope.sees({ id, name }) !== sees) yield `sees ${name} (${id}): ${!sees}`;
     if (sees) alone.set(entry);
   }
-  const answers = async (known: ReturnType<typeof createKnownFleet>) =>
+  const answers = async (known: KnownFleet) =>
     JSON.stringify([
       known.vms(),
       known.projects(),

@@ -13,7 +13,7 @@ import {
   voteRecord,
 } from "../../src/core/request/stored-request.ts";
 import { noticeRecord } from "../../src/core/deliver/notices.ts";
-import { contentsRecord, unreadProjects } from "../../src/fleet/inventory/replica.ts";
+import { contentsRecord, unreadProjects } from "../../src/fleet/inventory/stored-fleet.ts";
 import { snapshotRecord } from "../../src/fleet/inventory/snapshots.ts";
 import { createLog } from "../../src/log/log.ts";
 import { driftRecord } from "../../src/monitor/drift-records.ts";

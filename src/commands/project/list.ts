@@ -1,6 +1,6 @@
 import { fold } from "../../text/fold.ts";
 import * as z from "zod";
-import { byTrouble, countByStatus, statusSign } from "../../fleet/inventory/known.ts";
+import { byTrouble, countByStatus, statusSign } from "../../fleet/inventory/status-order.ts";
 import { context } from "../../messages/blocks.ts";
 import { buttons } from "../../messages/buttons.ts";
 import { sentence } from "../../messages/card.ts";

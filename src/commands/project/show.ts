@@ -15,7 +15,12 @@ import { target, defineCommand, dottedName, isChange, runButton } from "../../re
 import { showOneOf } from "../../registry/command-buttons.ts";
 import type { ReadContext } from "../context.ts";
 import { lastKnown, unlessUnreachable } from "../last-known.ts";
-import { countByStatus, firstOf, redFirst, statusSign } from "../../fleet/inventory/known.ts";
+import {
+  countByStatus,
+  firstOf,
+  redFirst,
+  statusSign,
+} from "../../fleet/inventory/status-order.ts";
 import { isoTime, readAt, projectShape, vmShape } from "../shapes.ts";
 import { vmCells, whyNotGreen } from "../vm-rows.ts";
 import { timeField } from "../vm/show.ts";

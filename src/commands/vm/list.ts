@@ -7,7 +7,7 @@ import {
   countByStatus,
   redFirst,
   signed,
-} from "../../fleet/inventory/known.ts";
+} from "../../fleet/inventory/status-order.ts";
 import { context, section } from "../../messages/blocks.ts";
 import { buttons } from "../../messages/buttons.ts";
 import { List, sentence, card } from "../../messages/card.ts";

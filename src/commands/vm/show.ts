@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ComputeError, type Vm } from "../../fleet/compute/compute.ts";
 import { short } from "../../attestation/pins.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { statusSign } from "../../fleet/inventory/known.ts";
+import { statusSign } from "../../fleet/inventory/status-order.ts";
 import { type Message, fields } from "../../messages/blocks.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { card } from "../../messages/card.ts";

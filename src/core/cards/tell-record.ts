@@ -1,6 +1,6 @@
 import { recordedText } from "../../audit/render.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { statusSign } from "../../fleet/inventory/known.ts";
+import { statusSign } from "../../fleet/inventory/status-order.ts";
 import { Markdown, counted, withFullStop, listed, md, name } from "../../messages/markdown.ts";
 import { stateWords } from "../request/stage.ts";
 import { withNames } from "./known-people.ts";

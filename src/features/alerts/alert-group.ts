@@ -1,4 +1,4 @@
-import { isSame } from "../../fleet/inventory/known.ts";
+import { isSame } from "../../fleet/inventory/contents.ts";
 import { isBeforeSetBack } from "../../redis/redis.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { deadlineMs, within } from "../../deadline.ts";
-import { isSame } from "../../fleet/inventory/known.ts";
+import { isSame } from "../../fleet/inventory/contents.ts";
 import { boardOf, createBoards } from "../../redis/board.ts";
 import { createOutbox } from "../../redis/outbox.ts";
 import { createRecords } from "../../redis/record.ts";

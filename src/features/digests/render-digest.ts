@@ -1,5 +1,5 @@
 import { countChart } from "../../fleet/charts/chart.ts";
-import { countByStatus } from "../../fleet/inventory/known.ts";
+import { countByStatus } from "../../fleet/inventory/status-order.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
 import { context, divider, type Message, section } from "../../messages/blocks.ts";
 import { list, card } from "../../messages/card.ts";

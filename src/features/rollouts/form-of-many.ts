@@ -1,6 +1,6 @@
 import type { KnownBlock, ModalView } from "@slack/types";
 import { statusFacts } from "../../fleet/compute/compute.ts";
-import { countByStatus } from "../../fleet/inventory/known.ts";
+import { countByStatus } from "../../fleet/inventory/status-order.ts";
 import { type Fact, type MatteringFact, mattersTo, unreadIn } from "../../core/facts/fact.ts";
 import { unreadLine } from "../../core/facts/facts-about.ts";
 import { section, sections } from "../../messages/blocks.ts";

@@ -9,15 +9,8 @@ import {
 import { messageOf, UserError } from "../../errors.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import type { Log } from "../../log/log.ts";
-import {
-  asCalledBefore,
-  type Contents,
-  contentsOf,
-  contentsRead,
-  type KnownEntry,
-  isSame,
-  type KnownFleet,
-} from "./known.ts";
+import { type Contents, asCalledBefore, contentsOf, contentsRead, isSame } from "./contents.ts";
+import type { KnownEntry, KnownFleet } from "./known-fleet.ts";
 import { pauseNowAndThen } from "./pause-now-and-then.ts";
 import type { Replica } from "./replica.ts";
 

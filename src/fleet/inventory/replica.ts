@@ -1,23 +1,23 @@
 import * as z from "zod";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { defineRecord, objectOf } from "../../redis/define-record.ts";
-import { defineScript, redisTimeLua, type RedisClient } from "../../redis/redis.ts";
-import { type Contents, contentsOf, isSame, type KnownFleet } from "./known.ts";
-import type { KnownProject, KnownVm } from "./inventory.ts";
-import type { LeftOut, Specs } from "../compute/compute.ts";
-import { pauseNowAndThen } from "./pause-now-and-then.ts";
+import { type RedisClient, defineScript, redisTimeLua } from "../../redis/redis.ts";
+import { type Contents, isSame } from "./contents.ts";
+import type { KnownFleet } from "./known-fleet.ts";
+import {
+  type Head,
+  type Place,
+  contentsRecord,
+  headOf,
+  readProjects,
+  unreadProjects,
+} from "./stored-fleet.ts";
 
 /**
  * An edit that keeps conflicting with other processes is given up after this many tries. The next
  * refresh brings the same result.
  */
 const maxTries = 20;
-/**
- * How many projects are read at once: enough to be quick, and few enough that neither Redis nor
- * this process is blocked.
- */
-const chunk = 100;
 /** How many writes are remembered. A process that is further behind compares everything. */
 const writesKept = 1_000;
 /**
@@ -66,75 +66,11 @@ const inOneMoment = z.tuple([
   z.array(z.string()),
 ]);
 
-const optionalText = z.string().exactOptional();
-const optionalNumber = z.number().exactOptional();
-const commonMembers = {
-  id: z.string(),
-  name: z.string(),
-  status: z.string(),
-  region: optionalText,
-  createdAt: optionalText,
-};
-
-export const contentsRecord = defineRecord({
-  name: "project of the inventory",
-  schema: objectOf<Contents>({
-    project: objectOf<KnownProject>({ ...commonMembers, type: z.string() }),
-    vms: z.array(
-      objectOf<KnownVm>({
-        ...commonMembers,
-        projectId: z.string(),
-        projectName: z.string(),
-        specs: objectOf<Specs>({
-          cpu: optionalNumber,
-          memory: optionalNumber,
-          disk: optionalNumber,
-        }).exactOptional(),
-      }),
-    ),
-    gaps: objectOf<NonNullable<Contents["gaps"]>>({
-      leftOut: z.array(objectOf<LeftOut>({ name: z.string().optional(), problem: z.string() })),
-      isCut: z.boolean(),
-    }).exactOptional(),
-  }),
-});
-
-export const unreadProjects = defineRecord<readonly string[]>({
-  name: "unread projects of the inventory",
-  schema: z.array(z.string()),
-});
-
 /**
  * Computes the contents of a project after something was seen of it. Undefined when it is gone, or
  * isn't known and can't be made up.
  */
 type Edit = (now: Contents | undefined) => Contents | undefined;
-
-type Place = { redis: RedisClient; key: (...parts: string[]) => string };
-
-/**
- * Reads projects from Redis. The contents are undefined for a project that is gone, and
- * `unreadable` for one that can't be read; a project that isn't in Redis is left out.
- */
-async function* readProjects(
-  { redis, key }: Place,
-  ids: readonly string[],
-): AsyncGenerator<[id: string, contents: Contents | "unreadable" | undefined]> {
-  const pause = pauseNowAndThen();
-  for (let from = 0; from < ids.length; from += chunk) {
-    const some = ids.slice(from, from + chunk);
-    const named = key("inventory", "projects");
-    const texts = await redis.hmget(named, ...some);
-    for (const [index, id] of some.entries()) {
-      const text = texts[index] ?? undefined;
-      if (text === undefined) continue;
-      const stored = text === "" ? undefined : contentsRecord.parse(text, `${named} ${id}`);
-      if (text !== "" && !stored) yield [id, "unreadable"];
-      else yield [id, stored && contentsOf(stored.project, stored.vms, stored.gaps)];
-      await pause();
-    }
-  }
-}
 
 /**
  * This process's copy of what Redis has. `sync` reads each project whose version isn't the known
@@ -145,35 +81,102 @@ async function* readProjects(
  * was emptied or lost its last writes, the project stays known until a refresh has completed,
  * because it may well exist.
  */
-export type Replica = ReturnType<typeof createReplica>;
-
-export function createReplica({ known, log, ...place }: Place & { known: KnownFleet; log: Log }) {
-  const { redis, key } = place;
-  const headKey = key("inventory", "head");
-  const versionsKey = key("inventory", "versions");
-  const projectsKey = key("inventory", "projects");
-  const writesKey = key("inventory", "writes");
-  const runWrite = defineScript(redis, "inventoryWrite", writeLua);
-  const runComplete = defineScript(redis, "inventoryComplete", completeLua);
-  let head = headOf({}, headKey);
-  let isReachable = false;
+export class Replica {
+  readonly #redis: RedisClient;
+  readonly #key: Place["key"];
+  readonly #known: KnownFleet;
+  readonly #log: Log;
+  readonly #names;
+  readonly #runWrite;
+  readonly #runComplete;
+  #head: Head;
+  #isReachable = false;
   /**
    * True when what this process knows may differ from Redis, even in what was written before
    * `head`.
    */
-  let isInDoubt = true;
-  let running: Promise<void> | undefined;
-  let lastChange: Promise<void> = Promise.resolve();
+  #isInDoubt = true;
+  #running: Promise<void> | undefined;
+  #lastChange: Promise<void> = Promise.resolve();
+
+  constructor({ redis, key, known, log }: Place & { known: KnownFleet; log: Log }) {
+    this.#redis = redis;
+    this.#key = key;
+    this.#known = known;
+    this.#log = log;
+    this.#names = {
+      head: key("inventory", "head"),
+      versions: key("inventory", "versions"),
+      projects: key("inventory", "projects"),
+      writes: key("inventory", "writes"),
+    };
+    this.#runWrite = defineScript(redis, "inventoryWrite", writeLua);
+    this.#runComplete = defineScript(redis, "inventoryComplete", completeLua);
+    this.#head = headOf({}, this.#names.head);
+  }
+
+  /** The state of the inventory as of the last `sync`. */
+  head(): Head {
+    return this.#head;
+  }
+
+  /** Whether the last attempt to read Redis worked. */
+  isReachable(): boolean {
+    return this.#isReachable;
+  }
+
+  // Reading
+
+  /** Brings this copy up to date. Concurrent callers share one run. */
+  async sync(): Promise<void> {
+    this.#running ??= this.#readNew().finally(() => (this.#running = undefined));
+    try {
+      await this.#running;
+      this.#isReachable = true;
+    } catch (error) {
+      this.#isReachable = false;
+      throw error;
+    }
+  }
+
+  /**
+   * Reads what was written since the last time. Reads everything when this process is in doubt or
+   * Redis has lost a write.
+   */
+  async #readNew(): Promise<void> {
+    let isWhole = this.#isInDoubt;
+    this.#isInDoubt = false;
+    try {
+      let since = await this.#readSince(isWhole ? 0 : this.#head.version);
+      if (!isWhole && !since.isUnbroken && since.now.version !== this.#head.version) {
+        isWhole = true;
+        since = await this.#readSince(0);
+      }
+      if (isWhole) this.#doubtMissing(since.versions);
+      await this.#readChanged(since.versions);
+      const { now } = since;
+      if ((now.refreshedAt ?? 0) > (this.#head.refreshedAt ?? 0)) {
+        for (const { contents, version } of this.#known.entries())
+          if (version === 0) this.#known.remove(contents.project.id);
+      }
+      // Until everything was read again, this process remembers when the list was last complete.
+      this.#head = { ...now, refreshedAt: now.refreshedAt ?? this.#head.refreshedAt };
+    } catch (error) {
+      this.#isInDoubt ||= isWhole;
+      throw error;
+    }
+  }
 
   /**
    * Reads in one transaction: the head, which projects were written after this version, and whether
    * Redis still remembers the write of this version.
    */
-  async function readSince(version: number) {
-    const all = redis
+  async #readSince(version: number) {
+    const { head, writes, versions: versionsKey } = this.#names;
+    const all = this.#redis
       .multi()
-      .hgetall(headKey)
-      .lpos(writesKey, version)
+      .hgetall(head)
+      .lpos(writes, version)
       .zrangebyscore(versionsKey, `(${version}`, "+inf", "WITHSCORES");
     const answers = (await all.exec()) ?? [];
     for (const [error] of answers) if (error) throw error;
@@ -181,45 +184,18 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     const versions = new Map<string, number>();
     for (let at = 0; at + 1 < scores.length; at += 2)
       versions.set(scores[at] ?? "", Number(scores[at + 1]));
-    return { now: headOf(fields, headKey), versions, isUnbroken: writeAt !== null };
-  }
-
-  /**
-   * Reads what was written since the last time. Reads everything when this process is in doubt or
-   * Redis has lost a write.
-   */
-  async function readNew(): Promise<void> {
-    let isWhole = isInDoubt;
-    isInDoubt = false;
-    try {
-      let since = await readSince(isWhole ? 0 : head.version);
-      if (!isWhole && !since.isUnbroken && since.now.version !== head.version) {
-        isWhole = true;
-        since = await readSince(0);
-      }
-      if (isWhole) doubtMissing(since.versions);
-      await readChanged(since.versions);
-      const { now } = since;
-      if ((now.refreshedAt ?? 0) > (head.refreshedAt ?? 0)) {
-        for (const { contents, version } of known.entries())
-          if (version === 0) known.remove(contents.project.id);
-      }
-      // Until everything was read again, this process remembers when the list was last complete.
-      head = { ...now, refreshedAt: now.refreshedAt ?? head.refreshedAt };
-    } catch (error) {
-      isInDoubt ||= isWhole;
-      throw error;
-    }
+    return { now: headOf(fields, head), versions, isUnbroken: writeAt !== null };
   }
 
   /** Marks known projects that Redis doesn't have. */
-  function doubtMissing(versions: ReadonlyMap<string, number>): void {
-    for (const entry of known.entries())
+  #doubtMissing(versions: ReadonlyMap<string, number>): void {
+    for (const entry of this.#known.entries())
       if (entry.version !== 0 && !versions.has(entry.contents.project.id))
-        known.set({ ...entry, version: 0 });
+        this.#known.set({ ...entry, version: 0 });
   }
 
-  async function readChanged(versions: ReadonlyMap<string, number>): Promise<void> {
+  async #readChanged(versions: ReadonlyMap<string, number>): Promise<void> {
+    const known = this.#known;
     const before = new Map(
       [...versions]
         .filter(([id, version]) => known.entry(id)?.version !== version)
@@ -227,6 +203,7 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
     );
     const old = Date.now() - rememberedMs;
     const forgotten: string[] = [];
+    const place = { redis: this.#redis, key: this.#key };
     for await (const [id, contents] of readProjects(place, [...before.keys()])) {
       const version = versions.get(id) ?? 0;
       if (contents === "unreadable") {
@@ -244,136 +221,94 @@ export function createReplica({ known, log, ...place }: Place & { known: KnownFl
       else known.remove(id);
     }
     if (forgotten.length > 0)
-      await redis
+      await this.#redis
         .multi()
-        .zrem(versionsKey, forgotten)
-        .hdel(projectsKey, ...forgotten)
+        .zrem(this.#names.versions, forgotten)
+        .hdel(this.#names.projects, ...forgotten)
         .exec();
-  }
-
-  /** Brings this copy up to date. Concurrent callers share one run. */
-  async function sync(): Promise<void> {
-    running ??= readNew().finally(() => (running = undefined));
-    try {
-      await running;
-      isReachable = true;
-    } catch (error) {
-      isReachable = false;
-      throw error;
-    }
   }
 
   /**
    * Records that what is known of a project may not be what Redis has. The next `sync` finds out.
    */
-  function doubt(projectId: string): void {
-    isInDoubt = true;
-    const entry = known.entry(projectId);
-    if (entry) known.set({ ...entry, version: -1 });
+  #doubt(projectId: string): void {
+    this.#isInDoubt = true;
+    const entry = this.#known.entry(projectId);
+    if (entry) this.#known.set({ ...entry, version: -1 });
   }
+
+  // Writing
 
   /**
    * Writes a project. Resolves with false when another process wrote it first; what that process
    * wrote is known then.
    */
-  async function write(
-    projectId: string,
-    contents: Contents | undefined,
-    wasRead = 0,
-  ): Promise<boolean> {
+  async write(projectId: string, contents: Contents | undefined, wasRead = 0): Promise<boolean> {
+    const known = this.#known;
     const before = known.entry(projectId);
     const text = contents ? contentsRecord.write(contents) : "";
-    const keys = [headKey, versionsKey, projectsKey, writesKey];
-    const version = Number(await runWrite(keys, [projectId, wasRead, text]));
-    if (version === 0 || known.entry(projectId) !== before) doubt(projectId);
+    const { head, versions, projects, writes } = this.#names;
+    const keys = [head, versions, projects, writes];
+    const version = Number(await this.#runWrite(keys, [projectId, wasRead, text]));
+    if (version === 0 || known.entry(projectId) !== before) this.#doubt(projectId);
     else if (contents) known.set({ contents, version });
     else known.remove(projectId);
-    if (version === 0) await sync();
+    if (version === 0) await this.sync();
     return version > 0;
   }
 
-  async function publish(projectId: string, edit: Edit): Promise<void> {
+  /**
+   * Changes what is known at once, and in Redis as soon as possible. Changes are written one after
+   * the other, because they would otherwise conflict. An edit is repeated when another process was
+   * first, so it must give the same result when it is made twice. Never rejects.
+   */
+  change(projectId: string, edit: Edit): Promise<void> {
+    const { contents, version = 0 } = this.#known.entry(projectId) ?? {};
+    const next = edit(contents);
+    if (isSame(next, contents) && (version > 0 || !next)) return Promise.resolve();
+    if (next) this.#known.set({ contents: next, version });
+    this.#lastChange = this.#lastChange.then(() => this.#publish(projectId, edit));
+    return this.#lastChange;
+  }
+
+  async #publish(projectId: string, edit: Edit): Promise<void> {
     try {
       for (let tries = 0; tries < maxTries; tries++) {
-        const entry = known.entry(projectId);
+        const entry = this.#known.entry(projectId);
         const next = edit(entry?.contents);
         if (!entry && !next) return;
-        if (await write(projectId, next, entry?.version)) return;
+        if (await this.write(projectId, next, entry?.version)) return;
       }
     } catch (error) {
-      log.debug("inventory.note-kept-here", { projectId, reason: messageOf(error) });
-      doubt(projectId);
+      this.#log.debug("inventory.note-kept-here", { projectId, reason: messageOf(error) });
+      this.#doubt(projectId);
     }
   }
 
-  return {
-    write,
-    sync,
+  /**
+   * Ends a complete refresh, once everything that is known is in Redis. Resolves with false when
+   * Redis changes too quickly for that.
+   */
+  async complete({
+    unread,
+    gaps = "",
+  }: {
+    unread: readonly string[];
+    gaps?: string | undefined;
+  }): Promise<boolean> {
+    for (let tries = 0; tries < maxTries; tries++) {
+      await this.sync();
+      const lost = [...this.#known.entries()].filter(({ version }) => version === 0);
+      for (const { contents } of lost) await this.write(contents.project.id, contents);
+      if (lost.length > 0) continue;
+      const completeHead = [this.#head.version, unreadProjects.write(unread), gaps];
+      if ((await this.#runComplete([this.#names.head], completeHead)) === 1) return true;
+    }
+    return false;
+  }
 
-    /**
-     * Changes what is known at once, and in Redis as soon as possible. Changes are written one
-     * after the other, because they would otherwise conflict. An edit is repeated when another
-     * process was first, so it must give the same result when it is made twice. Never rejects.
-     */
-    change(projectId: string, edit: Edit): Promise<void> {
-      const { contents, version = 0 } = known.entry(projectId) ?? {};
-      const next = edit(contents);
-      if (isSame(next, contents) && (version > 0 || !next)) return Promise.resolve();
-      if (next) known.set({ contents: next, version });
-      lastChange = lastChange.then(() => publish(projectId, edit));
-      return lastChange;
-    },
-
-    /**
-     * Ends a complete refresh, once everything that is known is in Redis. Resolves with false when
-     * Redis changes too quickly for that.
-     */
-    async complete({
-      unread,
-      gaps = "",
-    }: {
-      unread: readonly string[];
-      gaps?: string | undefined;
-    }): Promise<boolean> {
-      for (let tries = 0; tries < maxTries; tries++) {
-        await sync();
-        const lost = [...known.entries()].filter(({ version }) => version === 0);
-        for (const { contents } of lost) await write(contents.project.id, contents);
-        if (lost.length > 0) continue;
-        const completeHead = [head.version, unreadProjects.write(unread), gaps];
-        if ((await runComplete([headKey], completeHead)) === 1) return true;
-      }
-      return false;
-    },
-    /** Records that a refresh failed. */
-    failed: () => redis.hset(headKey, "failed", "1"),
-
-    head: () => head,
-    /** Whether the last attempt to read Redis worked. */
-    isReachable: () => isReachable,
-  };
-}
-
-/** The state of the whole inventory, which all processes share. */
-function headOf(
-  { version, refreshedAt, failed, unread = "[]", gaps = "" }: Record<string, string>,
-  key: string,
-) {
-  const unreadNames = unreadProjects.parse(unread, key);
-  // Where nobody can tell what wasn't read, nothing counts as read completely.
-  const isComplete = refreshedAt !== undefined && unreadNames !== undefined;
-  return {
-    /** The highest version given so far; 0 when Redis is empty. */
-    version: Number(version ?? 0),
-    /**
-     * When the last complete refresh ended (Redis time, ms). Undefined when there was none since
-     * Redis was emptied.
-     */
-    refreshedAt: isComplete ? Number(refreshedAt) : undefined,
-    /** Whether the last refresh failed. */
-    failed: failed === "1" || unreadNames === undefined,
-    unread: unreadNames ?? [],
-    /** The gaps of the list of projects then, in words. Empty when it had none. */
-    gaps,
-  };
+  /** Records that a refresh failed. */
+  async failed(): Promise<void> {
+    await this.#redis.hset(this.#names.head, "failed", "1");
+  }
 }

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { contentsOf, createKnownFleet } from "../../../src/fleet/inventory/known.ts";
+import { contentsOf } from "../../../src/fleet/inventory/contents.ts";
+import { KnownFleet } from "../../../src/fleet/inventory/known-fleet.ts";
 import { compareNames } from "../../../src/text/compare-names.ts";
 import { projectNamed, vmNamed } from "./small-service.ts";
 
 function known(projects: Record<string, readonly string[]>) {
-  const all = createKnownFleet();
+  const all = new KnownFleet();
   for (const [name, vms] of Object.entries(projects)) {
     const project = projectNamed(name);
     const contents = contentsOf(

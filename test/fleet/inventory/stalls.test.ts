@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createInventory } from "../../../src/fleet/inventory/create-inventory.ts";
-import { contentsOf, createKnownFleet } from "../../../src/fleet/inventory/known.ts";
-import { createReplica } from "../../../src/fleet/inventory/replica.ts";
+import { contentsOf } from "../../../src/fleet/inventory/contents.ts";
+import { type KnownEntry, KnownFleet } from "../../../src/fleet/inventory/known-fleet.ts";
+import { Replica } from "../../../src/fleet/inventory/replica.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { projectNamed, smallService, vmNamed } from "./small-service.ts";
@@ -33,7 +34,7 @@ const names = Array.from({ length: 40 }, (_, n) => `project-${n}`);
 const fleet = () => smallService(Object.fromEntries(names.map((name) => [name, ["web"]])));
 
 function knownFleet() {
-  const known = createKnownFleet();
+  const known = new KnownFleet();
   for (const project of names.map((name) => projectNamed(name)))
     known.set({ contents: contentsOf(project, [vmNamed(project, "web")]), version: 1 });
   return known;
@@ -75,12 +76,13 @@ describe("other work has its turn, however large the fleet is,", () => {
     expect(Math.max(...reads.steps())).toBeLessThanOrEqual(3);
     await inventory.close();
     using copies = countTurns();
-    const known = createKnownFleet();
-    const set: typeof known.set = (entry) => {
-      copies.step();
-      known.set(entry);
-    };
-    await createReplica({ ...at, known: { ...known, set }, log: silentLog() }).sync();
+    const known = new (class extends KnownFleet {
+      override set(entry: KnownEntry): void {
+        copies.step();
+        super.set(entry);
+      }
+    })();
+    await new Replica({ ...at, known, log: silentLog() }).sync();
     expect(known.count()).toEqual({ projects: names.length, vms: names.length });
     expect(Math.max(...copies.steps())).toBeLessThanOrEqual(3);
   });

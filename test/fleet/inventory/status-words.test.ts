@@ -6,7 +6,7 @@ import {
   countByStatus,
   firstOf,
   statusSign,
-} from "../../../src/fleet/inventory/known.ts";
+} from "../../../src/fleet/inventory/status-order.ts";
 
 const statuses = ["RUNNING", "STOPPED", "ERROR", "CREATING", "MIGRATING"];
 const some = fc.array(
