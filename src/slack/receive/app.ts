@@ -8,7 +8,7 @@ import type { Interactions } from "../../queue/interactions.ts";
 import type { RedisClient } from "../../redis/redis.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import { type Web, clientOptions } from "../web.ts";
-import { type DeliveryOptions, createDeliveries } from "./deliveries.ts";
+import { type DeliveryOptions, Deliveries } from "./deliveries.ts";
 import { type HttpRefusal, createHttpReceiver } from "./http-receiver.ts";
 import type { Interaction } from "./interaction.ts";
 import { type ListenedTo, registerListeners } from "./listeners.ts";
@@ -43,7 +43,7 @@ interface SlackAppOptions extends Pick<DeliveryOptions, "handlers" | "log" | "on
 /** Creates Bolt's App, which receives, acknowledges, and passes interactions to `handlers`. */
 export function createSlackApp(options: SlackAppOptions) {
   const { interactions, identity, apiUrl, log, appToken, now = Date.now } = options;
-  const deliveries = createDeliveries({
+  const deliveries = new Deliveries({
     ...options,
     replyTo: (interaction) => createReply({ ...options, interaction }),
   });
@@ -83,7 +83,10 @@ export function createSlackApp(options: SlackAppOptions) {
   registerListeners(app, { ...options, deliveries, now });
 
   const { connection } = options;
-  const recovering = interactions.startRecovering({ connection, handle: deliveries.recover });
+  const recovering = interactions.startRecovering({
+    connection,
+    handle: (stored, how) => deliveries.recover(stored, how),
+  });
 
   return {
     /** Takes what dead gateways left, while it isn't on hold. */
@@ -97,7 +100,7 @@ export function createSlackApp(options: SlackAppOptions) {
       http?.route(request, response) ?? false,
     /** Why Slack isn't connected. Undefined while it is, and always over HTTP. */
     problem: () => socket?.problem(),
-    running: () => deliveries.running(),
+    running: () => deliveries.background.running(),
     /**
      * Stops listening, sends pending acknowledgments, then waits for running handlers. Resolves
      * with how many still run at the deadline; another gateway takes those over.
@@ -111,7 +114,7 @@ export function createSlackApp(options: SlackAppOptions) {
       // commands.
       for (let tries = 0; inHand() > 0 && tries < 50; tries += 1) await delay(20);
       await app.stop();
-      const left = await deliveries.idle(leftMs());
+      const left = await deliveries.background.idle(leftMs());
       await recovering.close(leftMs());
       await interactions.close();
       return left;

@@ -94,7 +94,7 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   type OnEvent = Parameters<typeof app.event>[1];
   const onGroup: OnEvent = async ({ event, body }) => {
     const id = body.event_id || textAt(event, "event_ts");
-    void deliveries.runInBackground(() => handlers.peopleChanged(event, id));
+    void deliveries.background.run(() => handlers.peopleChanged(event, id));
   };
   app.event("subteam_members_changed", onGroup);
   app.event("subteam_updated", onGroup);
