@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, "../..");
 /** Everything that reads a time of the service or of a file, in a process of its own zone. */
 const program = `
   import { parseTime } from "./src/text/parse-time.ts";
-  import { parseRetryAfter } from "./src/fleet/compute/http.ts";
+  import { parseRetryAfter } from "./src/fleet/compute/retry.ts";
   import { pointsOf } from "./src/fleet/charts/chart.ts";
   import { timeField } from "./src/commands/vm/show.ts";
   import { vmOrders } from "./src/commands/vm/list.ts";

@@ -1,10 +1,8 @@
-import { addAbortListener } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { Agent, Client, type Dispatcher } from "undici";
 import type { LookupFunction } from "node:net";
 import { UserError } from "../../errors.ts";
 import { type Live, currentValue } from "../../config/changing-file.ts";
-import { parseTime } from "../../text/parse-time.ts";
 import type { ComputeTls } from "../../config/compute-tls.ts";
 import { type Log, silentLog } from "../../log/log.ts";
 import {
@@ -30,6 +28,8 @@ import {
   describeFailure,
 } from "./compute.ts";
 import type { PagingHeaders } from "./paging.ts";
+import { type RetryDelays, defaultDelays, parseRetryAfter, retryWaitMs } from "./retry.ts";
+import { createSlots } from "./slots.ts";
 import { connectOnce, createConnector, parseBaseUrl } from "./reach.ts";
 
 export interface ComputeOptions {
@@ -101,6 +101,8 @@ export interface Good {
 
 export type Http = ReturnType<typeof createHttp>;
 
+/** The most retries that all calls together can save up. */
+const mostRetries = 100;
 /** A list may be this many times larger than a record. */
 const listFactor = 16;
 
@@ -256,86 +258,4 @@ export function createHttp(options: ComputeOptions) {
   }
 
   return { readWithRetries, change, close: () => agent.destroy() };
-}
-
-/**
- * Limits how many calls run at once, before they start, so that the timeout of a call begins when
- * it may be sent. Resolves with undefined when the caller gave up before its turn.
- */
-function createSlots(count: number) {
-  let free = count;
-  const waiting = new Set<() => void>();
-
-  return async <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => {
-    if (signal?.aborted) return undefined;
-    if (free > 0) free -= 1;
-    else {
-      const { promise: isOurs, resolve } = Promise.withResolvers<boolean>();
-      const begin = () => end(true);
-      const end = (began: boolean) => {
-        waiting.delete(begin);
-        resolve(began);
-      };
-      waiting.add(begin);
-      const listening = signal && addAbortListener(signal, () => end(false));
-      const isTurn = await isOurs;
-      listening?.[Symbol.dispose]();
-      if (!isTurn) return undefined;
-    }
-    try {
-      return await work();
-    } finally {
-      const [next] = waiting;
-      if (next) next();
-      else free += 1;
-    }
-  };
-}
-
-export type RetryDelays = typeof defaultDelays;
-
-const defaultDelays = {
-  /** Upper bound of the first wait. It doubles each time. */
-  baseMs: 250,
-  /** The longest wait. A longer `Retry-After` means that there is no retry. */
-  maxMs: 5000,
-  /** Returns a number with 0 ≤ number < 1. */
-  random: Math.random,
-};
-const maxTries = 4;
-/** The most retries that all calls together can save up. */
-const mostRetries = 100;
-
-/**
- * How long to wait before a read is retried (ms): full jitter, added to `Retry-After`. Undefined
- * means that it is given up.
- */
-export function retryWaitMs(
-  tries: number,
-  retryAfterMs: number | undefined,
-  delays: RetryDelays,
-): number | undefined {
-  if (tries >= maxTries) return undefined;
-  const jitter = delays.random() * Math.min(delays.maxMs, delays.baseMs * 2 ** (tries - 1));
-  if (retryAfterMs === undefined) return jitter;
-  if (retryAfterMs > delays.maxMs) return undefined;
-  return Math.min(delays.maxMs, retryAfterMs + jitter);
-}
-
-const maxRetryAfterMs = 3_600_000;
-
-/**
- * Parses `Retry-After` in seconds or as a date (RFC 9110) to milliseconds from now, at most an
- * hour. Undefined for anything else.
- */
-export function parseRetryAfter(
-  value: string | undefined,
-  now: number = Date.now(),
-): number | undefined {
-  if (value === undefined) return undefined;
-  const text = value.trim();
-  if (/^\d{1,9}(\.\d+)?$/.test(text))
-    return Math.min(maxRetryAfterMs, Math.round(Number(text) * 1000));
-  const at = /[a-z]{3}/i.test(text) ? parseTime(text) : undefined;
-  return at === undefined ? undefined : Math.min(maxRetryAfterMs, Math.max(0, at - now));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Compute } from "../../../src/fleet/compute/compute.ts";
-import { parseRetryAfter, retryWaitMs } from "../../../src/fleet/compute/http.ts";
+import { parseRetryAfter, retryWaitMs } from "../../../src/fleet/compute/retry.ts";
 import { startSandboxCompute } from "../../../sandbox/compute/start-sandbox-compute.ts";
 import type { Effect } from "../../../sandbox/compute/weather.ts";
 import { answering, clientOf, failureOf, says, vmRecord, logTo } from "./answering.ts";
