@@ -27,11 +27,19 @@ export function createOutbox(
     settle: (id: string, mark: string, revision: number | string, inMs: number): Promise<void> =>
       pending.release(id, mark, inMs || undefined, { hash: hashOf(id), revision }),
     /**
-     * Sets one field if it still has the expected value; '' stands for no value. Resolves with
-     * false when it has another.
+     * Sets one field if it still has the expected value; '' stands for no value. `others` are set
+     * with it. Resolves with false when it has another value.
      */
-    mark: async (id: string, field: string, before: string, value: string): Promise<boolean> =>
-      (await runMark([hashOf(id)], [field, before, value])) === 1,
+    async mark(
+      id: string,
+      field: string,
+      before: string,
+      value: string,
+      others: Readonly<Record<string, string>> = {},
+    ): Promise<boolean> {
+      const args = [field, before, value, ...Object.entries(others).flat()];
+      return (await runMark([hashOf(id)], args)) === 1;
+    },
     async remember(id: string, fields: Record<string, string>): Promise<void> {
       await redis.hset(hashOf(id), fields);
     },

@@ -196,14 +196,15 @@ export function defineScript(redis: RedisClient, name: string, lua: string): Scr
 }
 
 /**
- * Compare-and-set.
+ * Compare-and-set of one field, which may set others with it.
  *
- * KEYS hash   ARGV field, expected value ('' for none), new value
+ * KEYS hash   ARGV field, expected value ('' for none), new value, and for each other field: its name,
+ * its new value
  * → 1 when it was set
  */
 const mark = `
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3], unpack(ARGV, 4))
 return 1
 `;
 

@@ -37,6 +37,13 @@ export interface Owed extends Says {
   /** The mark that was read. */
   mark: string | undefined;
   /**
+   * Keys whose content is in this message, and could be in another one, with their marks as read.
+   * The post begins only if they are as read, and they become `insideMark` of this one.
+   */
+  takesIn?: Readonly<Record<string, string>> | undefined;
+  /** Fields on which the content depends. The post begins only if they still have these values. */
+  dependsOn?: Readonly<Record<string, string>> | undefined;
+  /**
    * Called when the place is closed. Resolves with how long until the message is owed in another
    * place (ms), or with undefined when there is none.
    */
@@ -130,6 +137,12 @@ const textMark = "posting text";
 /** The mark of a posted message that Slack no longer lets be edited, and that is posted anew. */
 export const anewMark = "posting anew";
 const notPosted = new Set(["", wordsMark, textMark, anewMark]);
+
+/**
+ * The mark of a message whose content is in the post of another one, which has begun. It is settled
+ * with that one, and free again when that one is provably not posted.
+ */
+export const insideMark = (key: string): string => `posting in ${key}`;
 
 /** Returns the form of a message that its mark asks for. */
 function formOf(whole: Message, mark: string): Message {
@@ -268,8 +281,22 @@ export function createPostOnce(options: {
       urgency,
       isJoining: join !== undefined,
     };
-    const mine = await setMark(subject, `said:${key}`, mark, "posting", (marked) =>
-      rateLimiter.post(place.channelId, { ...turn, mark: marked }),
+    const takenIn = Object.entries(owed.takesIn ?? {}).map(([other, before]) => ({
+      field: `said:${other}`,
+      before,
+      becomes: insideMark(key),
+    }));
+    const read = Object.entries(owed.dependsOn ?? {}).map(([field, value]) => ({
+      field,
+      before: value,
+      becomes: value,
+    }));
+    const freed = Object.fromEntries(takenIn.map(({ field }) => [field, ""]));
+    const mine = await setMark(
+      subject,
+      { field: `said:${key}`, before: mark, doing: "posting", alongside: [...takenIn, ...read] },
+      (marked) => rateLimiter.post(place.channelId, { ...turn, mark: marked }),
+      freed,
     );
     if ("waitMs" in mine) {
       const isJoined = mine.waitMs > 0 && (await join?.()) === true;
@@ -330,7 +357,7 @@ export function createPostOnce(options: {
     const { field, before, now, isLast } = shows;
     const message = asPost(await owed.render());
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
-    const mine = await setMark(subject, field, before, "editing", (mark) =>
+    const mine = await setMark(subject, { field, before, doing: "editing" }, (mark) =>
       rateLimiter.edit({ id, isLast, mark }),
     );
     if ("waitMs" in mine) return mine.waitMs || readAgainMs;
@@ -405,17 +432,20 @@ export function createPostOnce(options: {
    */
   async function setMark(
     { id, outbox }: Subject,
-    field: string,
-    before: string,
-    doing: "posting" | "editing",
+    mark: Omit<Mark, "hash">,
     takeTurn: (mark: Mark) => Promise<Taken>,
+    /** What is set, too, when the mark is taken back because nothing was posted. */
+    freed: Readonly<Record<string, string>> = {},
   ): Promise<OwnMark | Pick<Taken, "waitMs">> {
     const began = performance.now();
-    const { waitMs, at } = await takeTurn({ hash: outbox.hashOf(id), field, before, doing });
+    const { field, before, doing } = mark;
+    const { waitMs, at } = await takeTurn({ hash: outbox.hashOf(id), ...mark });
     if (at === undefined) return { waitMs };
     ages.saw(at);
     const value = `${doing} ${at}`;
-    const becomes = (next: string) => outbox.mark(id, field, value, next);
+    const isFree = (next: string) => next === "" || next === anewMark;
+    const becomes = (next: string) =>
+      outbox.mark(id, field, value, next, isFree(next) ? freed : {});
     return {
       becomes,
       async isInTime() {

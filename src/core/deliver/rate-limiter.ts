@@ -37,6 +37,15 @@ export interface Mark {
   before: string;
   /** The field becomes `<doing> <Redis time (ms)>`. */
   doing: string;
+  /** Other fields on which the message depends. The turn is taken only if they, too, are as read. */
+  alongside?: readonly FieldAlongside[] | undefined;
+}
+
+/** A field that must still have the value that was read, and what it becomes with the mark. */
+export interface FieldAlongside {
+  field: string;
+  before: string;
+  becomes: string;
 }
 
 /**
@@ -62,18 +71,23 @@ const longestMs = 10_000;
  * Takes a turn in one leaky bucket (GCRA, which stores a theoretical arrival time), or a place in
  * the line of messages that wait for it, the most urgent first. Each message learns when its turn
  * comes, so that it needs no more calls in a long line than in a short one. Turn and mark are one
- * step, so a message whose field has changed meanwhile uses up no turn.
+ * step, so a message whose fields have changed meanwhile uses up no turn.
  *
  * The bucket is `<theoretical arrival time> <when that was stored>`.
  *
  * KEYS bucket, line, times of turns, hash of the mark
  * ARGV interval (ms), burst, reserve, urgency (0 first), ID, whether it joins others (0|1), field,
- * its value as read ('' for none), first word of the mark
+ * its value as read ('' for none), first word of the mark, and for each field alongside: its name,
+ * its value as read, its value with the mark
  * → how long to wait (ms), the time of the mark or 0
  */
 const takeTurnScript = `${redisTimeLua}
 local interval, id = tonumber(ARGV[1]), ARGV[5]
-if (redis.call('HGET', KEYS[4], ARGV[7]) or '') ~= ARGV[8] then
+local isAsRead = (redis.call('HGET', KEYS[4], ARGV[7]) or '') == ARGV[8]
+for i = 10, #ARGV, 3 do
+  isAsRead = isAsRead and (redis.call('HGET', KEYS[4], ARGV[i]) or '') == ARGV[i + 1]
+end
+if not isAsRead then
   redis.call('ZREM', KEYS[2], id)
   redis.call('HDEL', KEYS[3], id)
   return {0, 0}
@@ -97,6 +111,7 @@ local leave, at = ARGV[6] == '1', 0
 if wait + rank * interval <= 0 then
   redis.call('SET', KEYS[1], string.format('%.0f %.0f', due + interval, now), 'PX', math.ceil(due + interval - now) + 1000)
   redis.call('HSET', KEYS[4], ARGV[7], ARGV[9] .. ' ' .. string.format('%d', now))
+  for i = 10, #ARGV, 3 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 2]) end
   wait, leave, at = 0, true, now
 else
   wait = math.min(wait + rank * interval, ${longestMs})
@@ -155,6 +170,7 @@ export function createRateLimiter(
         mark.field,
         mark.before,
         mark.doing,
+        ...(mark.alongside ?? []).flatMap(({ field, before, becomes }) => [field, before, becomes]),
       ],
     )) as [number, number];
     // A message that joins others doesn't wait, so its time isn't reported.

@@ -6,7 +6,7 @@ import type { Failpoints } from "../failpoints.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { type Member, renderSharedCard, renderSharedResult } from "../cards/render-card.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { type Owed, isSaid, paced } from "./post-once.ts";
+import { type Owed, insideMark, isSaid, paced } from "./post-once.ts";
 import type { requestSource } from "./requests.ts";
 
 /** A card that is posted. */
@@ -105,6 +105,9 @@ export function sharedCardSource(
     };
     const { shows, waitMs } = paced(delivered, looks, now, options.editMs);
     const threadTs = place.threadTs ?? standsAt?.ts;
+    const isUnbegun = ({ key }: Result) => ["", insideMark("card")].includes(marks[key] ?? "");
+    const marksOf = (some: readonly Result[]) =>
+      Object.fromEntries(some.map(({ key }) => [key, marks[key] ?? ""]));
     const whole = createTelling(results.flatMap(({ theirs: group }) => group));
     const card: Owed = {
       key: "card",
@@ -121,6 +124,7 @@ export function sharedCardSource(
       // The card replaces many cards, so it goes before single ones.
       urgency: "result",
       covers: haveAllEnded ? results.map(({ key }) => key) : [],
+      takesIn: haveAllEnded ? marksOf(results.filter(isUnbegun)) : {},
       tells: haveAllEnded ? results.flatMap(({ theirs: group }) => group.map(idOf)) : [],
       onSaid: haveAllEnded ? whole.onSaid : undefined,
       onClosed,
@@ -139,6 +143,9 @@ export function sharedCardSource(
             commands: options.offered,
           }),
         covers: others.map(({ key }) => key),
+        takesIn: marksOf(others),
+        // Who joins meanwhile belongs to the result of its requester, which then has another key.
+        dependsOn: { size: String(shared.memberIds.length) },
         tells: all.flat().map(idOf),
         onSaid: telling.onSaid,
         onClosed,
@@ -174,17 +181,23 @@ interface Result {
 /**
  * Groups results into replies. The results that several people wait for at the same time are one
  * reply, because a channel takes one message a second. A result of a single request has its own
- * reply, because it has its own buttons. A result whose post was begun keeps its reply.
+ * reply, because it has its own buttons. A reply whose post was begun keeps its results, and a
+ * result in a card whose post was begun has no reply.
  */
 function groupIntoReplies(
   results: readonly Result[],
   marks: Readonly<Record<string, string>>,
 ): [Result, ...Result[]][] {
+  const isBegun = (key: string) => (marks[key] ?? "") !== "" && !isSaid(marks[key]);
+  const begun = ["card", ...results.map(({ key }) => key)].filter(isBegun);
+  const inside = (key: string) => results.filter((result) => marks[result.key] === insideMark(key));
+  const taken = new Set(begun.flatMap(inside));
   const isWaiting = ({ key, theirs: group }: Result) =>
     (marks[key] ?? "") === "" && group.length > 1;
   const waiting = results.filter(isWaiting);
   return results.flatMap((result): [Result, ...Result[]][] => {
-    if (!isWaiting(result)) return [[result]];
+    if (taken.has(result)) return [];
+    if (!isWaiting(result)) return [[result, ...inside(result.key)]];
     return result === waiting[0] ? [[result, ...waiting.slice(1)]] : [];
   });
 }

@@ -8,7 +8,11 @@ import { isChange } from "../../../src/registry/define.ts";
 import { createJournal } from "../../../src/core/request/journal.ts";
 import type { RequestIn, StoredRequest } from "../../../src/core/request/stored-request.ts";
 import type { ToldResult } from "../../../src/core/deliver/after-result.ts";
-import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
+import {
+  type Taken,
+  type Turn,
+  createRateLimiter,
+} from "../../../src/core/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/core/deliver/requests.ts";
 import { sharedCardSource } from "../../../src/core/deliver/shared-cards.ts";
 import { textAt } from "../../../src/slack/json.ts";
@@ -45,7 +49,11 @@ interface Posted {
  * card. After `start(true)`, cards can be posted.
  */
 async function deliverToCrowdedSlack(
-  over: { answer?(posted: Posted): WebAnswer | undefined } = {},
+  over: {
+    answer?(posted: Posted): WebAnswer | undefined | Promise<WebAnswer | undefined>;
+    /** Takes the turn of a post by `take`. */
+    turn?(turn: Turn, take: () => Promise<Taken>): Promise<Taken>;
+  } = {},
 ) {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
   const store = createJournal(redis, key);
@@ -68,7 +76,7 @@ async function deliverToCrowdedSlack(
         bot_id: "B0GATEHOUSE",
         metadata: args["metadata"],
       };
-      const answer = over.answer?.(one);
+      const answer = await over.answer?.(one);
       if (answer === undefined || (!answer.ok && answer.kind === "lost")) posted.push(one);
       return answer ?? { ok: true, data: { ts: one.ts, channel: one.channel } };
     },
@@ -113,8 +121,11 @@ async function deliverToCrowdedSlack(
         web,
         rateLimiter: {
           ...unlimited,
-          post: async (channel, turn) =>
-            turn.isJoining && !isRoomy ? { waitMs: 5000 } : unlimited.post(channel, turn),
+          async post(channel, turn) {
+            if (turn.isJoining && !isRoomy) return { waitMs: 5000 };
+            const take = () => unlimited.post(channel, turn);
+            return over.turn ? over.turn(turn, take) : take();
+          },
         },
         log: silentLog(),
         redis,
@@ -284,6 +295,100 @@ describe.concurrent("a shared card", () => {
     await until(() => at.said()).toEqual(["card", "card", "card"]);
     for (const one of both) await at.ends(one);
     await until(() => at.told.length).toBe(2);
+  });
+
+  /** Holds up the first process that is about to begin the post of this key. */
+  function holdUp(key: string) {
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const asked = Promise.withResolvers<void>();
+    let isFirst = true;
+    return {
+      reached: reached.promise,
+      /** Lets it ask for its turn, and waits for the answer. */
+      async release(): Promise<void> {
+        released.resolve();
+        await asked.promise;
+      },
+      async turn({ mark }: Turn, take: () => Promise<Taken>): Promise<Taken> {
+        if (mark.field !== `said:${key}` || !isFirst) return take();
+        isFirst = false;
+        reached.resolve();
+        await released.promise;
+        return take().finally(asked.resolve);
+      },
+    };
+  }
+
+  it("tells a result once when another process tells it with results that came since it was read", async () => {
+    const held = holdUp("ended:U0AMIR:2");
+    await using at = await deliverToCrowdedSlack({
+      turn: held.turn,
+      // The process that was held up begins while the post of the other one is in flight.
+      async answer({ covers }) {
+        if (covers !== "") await held.release();
+        return undefined;
+      },
+    });
+    const two = async (who: string) => [
+      await at.asks(`web-${who}-1`, who),
+      await at.asks(`web-${who}-2`, who),
+    ];
+    const [mine, his] = [await two("U0OLIVIA"), await two("U0AMIR")];
+    at.start();
+    await until(() => at.said()).toEqual(["card"]);
+    for (const one of his) await at.ends(one);
+    await held.reached;
+    for (const one of mine) await at.ends(one);
+    at.start();
+    await until(() => at.said()).toEqual(["card", "ended:U0OLIVIA:2 (ended:U0AMIR:2)"]);
+    await until(() => at.store.sharedCards.outbox.depth()).toBe(0);
+    await at.stop();
+    expect(at.said()).toEqual(["card", "ended:U0OLIVIA:2 (ended:U0AMIR:2)"]);
+  });
+
+  it("tells a result once when another process tells it with a request that joined since it was read", async () => {
+    const held = holdUp("ended:U0OLIVIA:2");
+    await using at = await deliverToCrowdedSlack({ turn: held.turn });
+    const mine = [await at.asks("web-1"), await at.asks("web-2")];
+    at.start();
+    await until(() => at.said()).toEqual(["card"]);
+    for (const one of mine) await at.ends(one);
+    await held.reached;
+    await at.ends(await at.asks("web-3"));
+    at.start();
+    await until(() => at.said()).toEqual(["card", "ended:U0OLIVIA:3"]);
+    await held.release();
+    await until(() => at.store.sharedCards.outbox.depth()).toBe(0);
+    await at.stop();
+    expect(at.said()).toEqual(["card", "ended:U0OLIVIA:3"]);
+  });
+
+  it("tells a result once when the answer to its reply is lost, and another result comes before that is known", async () => {
+    let lose = true;
+    const reply = "ended:U0AMIR:2 (ended:U0ADA:2)";
+    await using at = await deliverToCrowdedSlack({
+      answer({ said, covers }) {
+        if (`${said} (${covers})` !== reply || !lose) return undefined;
+        lose = false;
+        return { ok: false, kind: "lost", reason: "a test" };
+      },
+    });
+    const two = async (who: string) => [
+      await at.asks(`web-${who}-1`, who),
+      await at.asks(`web-${who}-2`, who),
+    ];
+    const [mine, his, hers] = [await two("U0OLIVIA"), await two("U0AMIR"), await two("U0ADA")];
+    at.start();
+    await until(() => at.said()).toEqual(["card"]);
+    await at.stop();
+    for (const one of [...his, ...hers]) await at.ends(one);
+    at.start();
+    await until(() => at.said()).toEqual(["card", reply]);
+    for (const one of mine) await at.ends(one);
+    await until(() => at.said()).toEqual(["card", reply, "ended:U0OLIVIA:2"]);
+    await until(() => at.store.sharedCards.outbox.depth()).toBe(0);
+    expect(at.said()).toEqual(["card", reply, "ended:U0OLIVIA:2"]);
+    expect(at.told).toHaveLength(6);
   });
 
   it("is joined by two processes as by one", async () => {
