@@ -402,8 +402,14 @@ const ownSchema = section(ownSections).transform(filled);
 /** The file without the sections of features, which only `sectionOf` reads. */
 export type PolicyRules = z.output<typeof ownSchema>;
 
+/** Schemas by their sections of features: making one takes longer than reading a file with it. */
+const schemas = new WeakMap<readonly PolicySection[], z.ZodType<PolicyRules>>();
+
 /** The schema of gatehouse.yml: its own sections and those of features. */
-export function policySchema(sections: readonly PolicySection[]): z.ZodType<PolicyRules> {
+export const policySchema = (sections: readonly PolicySection[]): z.ZodType<PolicyRules> =>
+  schemas.getOrInsertComputed(sections, createPolicySchema);
+
+function createPolicySchema(sections: readonly PolicySection[]): z.ZodType<PolicyRules> {
   const added = Object.fromEntries(sections.map(({ name, schema }) => [name, schema]));
   const addedToTeams = Object.fromEntries(
     sections.flatMap(({ name, inTeams }) => (inTeams ? [[name, inTeams]] : [])),
