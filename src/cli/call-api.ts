@@ -6,10 +6,8 @@ import { parseJson } from "../text/parse-json.ts";
 
 /** The longest time for which the API lets a call wait (ms). */
 export const oneWaitMs = 30_000;
-/**
- * The time between two tries, and the extra time that a call gets for an answer on its way (ms).
- */
-export const pauseMs = 2_000;
+/** The extra time that a call gets for an answer on its way (ms). */
+const onItsWayMs = 2_000;
 
 /**
  * Makes text safe for the logs of pipelines. Their runners obey `::command` at the beginning of a
@@ -28,7 +26,7 @@ const unsent =
 export async function callOnce(to: ApiAccess, path: string, forMs: number, sent?: RequestInit) {
   const headers = new Headers(sent?.headers);
   headers.set("authorization", `Bearer ${to.token}`);
-  const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + deadlineMs(pauseMs));
+  const signal = AbortSignal.timeout(Math.min(forMs, oneWaitMs) + deadlineMs(onItsWayMs));
   try {
     // The path is appended to the address's own path, because a proxy may have the API below one.
     const address = to.url.replace(/\/*$/, path);

@@ -9,7 +9,7 @@ import { duration } from "../messages/markdown.ts";
 import { textAt } from "../slack/json.ts";
 import { UsageError, runProgram, usageExitCode } from "../text/terminal.ts";
 import { signalExitCodes } from "../operate/node-process.ts";
-import { callOnce, onOneLine, oneWaitMs, pauseMs } from "./call-api.ts";
+import { callOnce, onOneLine, oneWaitMs } from "./call-api.ts";
 import { stateWords } from "../core/request/stage.ts";
 
 export const proposeUsage = `usage: node gatehouse.mjs propose "<command>" --reason <why> [--wait <time>] [--key <key>]
@@ -55,7 +55,18 @@ interface Terminal {
   complain?: (text: string) => void;
   /** Sets a function that returns what is printed when a signal ends the process. */
   onSignal?: (tell: () => string) => void;
+  pace?: ProposePace | undefined;
 }
+
+/** How long `propose` waits before it does something again, or says something. */
+export interface ProposePace {
+  /** The time between two tries (ms). */
+  pauseMs: number;
+  /** A call that proposes is answered sooner than this, unless something is wrong (ms). */
+  slowMs: number;
+}
+
+const usualPace: ProposePace = { pauseMs: 2_000, slowMs: 3_000 };
 
 const exitCodes: ReadonlyMap<string, number> = new Map([
   ["done", proposeExitCodes.done],
@@ -74,7 +85,14 @@ const word = { type: "string" } as const;
 /** Proposes a change, and follows it until it has ended. Resolves with the exit code. */
 export function runPropose(
   words: readonly string[],
-  { api, tokenSource = "GATEHOUSE_TOKEN", write, complain = write, onSignal }: Terminal,
+  {
+    api,
+    tokenSource = "GATEHOUSE_TOKEN",
+    write,
+    complain = write,
+    onSignal,
+    pace = usualPace,
+  }: Terminal,
 ): Promise<number> {
   const options = { reason: word, wait: word, key: word };
   const failed: number = proposeExitCodes.refused;
@@ -95,7 +113,7 @@ export function runPropose(
     const at = await api();
     const until = performance.now() + (waitMs || oneWaitMs);
     const leftMs = () => Math.max(0, Math.ceil(until - performance.now()));
-    const caller = { at, tokenSource, leftMs, progress, complain };
+    const caller = { at, tokenSource, leftMs, progress, complain, pace };
     try {
       const body = JSON.stringify({ command, reason });
       const headers = { "content-type": "application/json", "idempotency-key": key };
@@ -116,8 +134,8 @@ export function runPropose(
         const askedAt = performance.now();
         const next = await call(caller, path);
         // A proxy may answer at once although it was asked to wait.
-        const isHasty = next.state === now.state && performance.now() - askedAt < pauseMs;
-        if (isHasty) await sleep(Math.min(leftMs(), pauseMs));
+        const isHasty = next.state === now.state && performance.now() - askedAt < pace.pauseMs;
+        if (isHasty) await sleep(Math.min(leftMs(), pace.pauseMs));
         if (next.state !== now.state) write(lineOf(next));
         progress.made = now = next;
       }
@@ -202,6 +220,7 @@ interface ApiCaller {
   leftMs: () => number;
   progress: Progress;
   complain: (text: string) => void;
+  pace: ProposePace;
 }
 
 /**
@@ -209,7 +228,7 @@ interface ApiCaller {
  * same proposal. Throws UserError.
  */
 async function call(caller: ApiCaller, path: string, sent?: RequestInit) {
-  const { at, tokenSource, leftMs, complain } = caller;
+  const { at, tokenSource, leftMs, complain, pace } = caller;
   for (let tries = 1; ; tries++) {
     const { answer, body, why } = await (sent
       ? send(caller, path, sent)
@@ -236,13 +255,13 @@ async function call(caller: ApiCaller, path: string, sent?: RequestInit) {
     }
     const problem = title || `No API answers at ${at.url}: ${why}.`;
     if (tries === 1) complain(`${problem} Trying again for up to ${secondsOf(leftMs())}.\n`);
-    await sleep(Math.min(leftMs(), toldMs || pauseMs));
+    await sleep(Math.min(leftMs(), toldMs || pace.pauseMs));
   }
 }
 
 /** Makes a call that proposes, and records what it means for the outcome. */
 async function send(
-  { at, leftMs, progress, complain }: ApiCaller,
+  { at, leftMs, progress, complain, pace }: ApiCaller,
   path: string,
   sent: RequestInit,
 ) {
@@ -250,7 +269,7 @@ async function send(
   progress.outcome = "unclear";
   const tellSlow = () =>
     complain(`No answer from ${at.url} yet. Waiting up to ${secondsOf(leftMs())}.\n`);
-  const slow = setTimeout(tellSlow, slowMs);
+  const slow = setTimeout(tellSlow, pace.slowMs);
   const ended = await callOnce(at, path, leftMs(), sent);
   clearTimeout(slow);
   const isRefused = ended.answer && ended.answer.status < 500;
@@ -260,6 +279,3 @@ async function send(
 }
 
 const secondsOf = (ms: number) => duration(Math.ceil(ms / 1000) * 1000);
-
-/** A call that proposes is answered sooner than this, unless something is wrong (ms). */
-const slowMs = 3_000;

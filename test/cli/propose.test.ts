@@ -6,7 +6,12 @@ import { hash } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeTokenSource, loadApiAccess } from "../../src/config/api-access.ts";
-import { proposeExitCodes, proposeUsage, runPropose } from "../../src/cli/propose.ts";
+import {
+  proposeExitCodes,
+  type ProposePace,
+  proposeUsage,
+  runPropose,
+} from "../../src/cli/propose.ts";
 import { stretchDeadlines } from "../../src/deadline.ts";
 import { root } from "../structure/sources.ts";
 import { hears } from "../stories/words.ts";
@@ -45,6 +50,9 @@ const startApi = (timing?: Readonly<Record<string, string>>, pace = {}) =>
     ),
   });
 
+/** For tests in which something is tried again or is late, and that aren't about when. */
+const soon: ProposePace = { pauseMs: 100, slowMs: 100 };
+
 /** As typed, by the job of these tests or another. */
 function terminal(url: string, token: string = deploy, tokenSource = "GATEHOUSE_TOKEN") {
   const said: string[] = [];
@@ -58,13 +66,14 @@ function terminal(url: string, token: string = deploy, tokenSource = "GATEHOUSE_
     complaint: () => complaints.join(""),
     /** What a signal would make it say. */
     lastWords: () => tell(),
-    async proposes(words: readonly string[]) {
-      const code = await runPropose(words, at);
+    async proposes(words: readonly string[], pace?: ProposePace) {
+      const code = await runPropose(words, { ...at, pace });
       return { code, said: said.splice(0).join("") };
     },
-    async proposesAside(words: readonly string[]) {
+    async proposesAside(words: readonly string[], pace?: ProposePace) {
       const complain = (text: string) => void complaints.push(text);
-      const code = await runPropose(words, { ...at, complain, onSignal: (next) => (tell = next) });
+      const onSignal = (next: () => string) => void (tell = next);
+      const code = await runPropose(words, { ...at, complain, onSignal, pace });
       return { code, said: said.splice(0).join(""), complaint: complaints.join("") };
     },
   };
@@ -223,7 +232,7 @@ describe("propose in a terminal", () => {
       if (lost === 1) response.destroy();
       else response.writeHead(answer.status).end(await answer.text());
     });
-    const ended = await terminal(proxy.url).proposes(snapshot("lost-once"));
+    const ended = await terminal(proxy.url).proposes(snapshot("lost-once"), soon);
     expect([lost, ended.code]).toEqual([2, 0]);
     expect(await proposals()).toBe(before + 1);
   });
@@ -257,13 +266,13 @@ describe("propose in a terminal", () => {
       response.writeHead(answer.status).end(await answer.text());
     });
     const { proposes } = terminal(proxy.url);
-    const ending = proposes([...snapshot("followed"), ...waiting]);
+    const ending = proposes([...snapshot("followed"), ...waiting], soon);
     await until(() => away).toBe(0);
     await world.olivia.presses("Run", { in: await cardOf("followed") });
     expect(await ending).toMatchObject({ code: 0 });
     away = Infinity;
     // A machine that is so slow that the wait is over before it asks says that it is still open
-    expect(await proposes([...snapshot("lost-sight-of"), "--wait", "3s"])).toEqual({
+    expect(await proposes([...snapshot("lost-sight-of"), "--wait", "500ms"], soon)).toEqual({
       code: 8,
       said: expect.stringMatching(
         /^open: .*\n(.*\n)*(No API answers at|Still open after) [^]*nothing was taken back\. .*--key \S+ follows it/,
@@ -354,11 +363,12 @@ describe("propose, where a change ends in doubt", () => {
   it("ends with 7 where its outcome is unknown, and with 6 where it was not applied", async () => {
     await using world = await startApi(shortDeadlines.timing, shortDeadlines.pace);
     const api = deployJob(world).url();
-    for (const [command, lost, code, state] of [
-      ["vm snapshot db-1 n-7", "after", 7, "unknown"],
-      ["vm stop web-2", "before", 6, "not-applied"],
-    ] as const) {
-      world.compute.weather({ match: "POST /v1/vms/*", lost, times: 1 });
+    const rows = [
+      ["vm snapshot db-1 n-7", "POST /v1/vms/*/snapshots", "after", 7, "unknown"],
+      ["vm stop web-2", "POST /v1/vms/*/stop", "before", 6, "not-applied"],
+    ] as const;
+    const endings = rows.map(async ([command, match, lost, code, state]) => {
+      world.compute.weather({ match, lost, times: 1 });
       const ending = terminal(api).proposes([command, ...why, ...waiting]);
       const [last = ""] = command.split(" ").slice(-1);
       const card = await hears(world.olivia, "ops", new RegExp(`${last}[^]*\\[Run\\]`));
@@ -369,7 +379,8 @@ describe("propose, where a change ends in doubt", () => {
       }
       const { code: ended, said } = await ending;
       expect([said.split("\n").at(-2)?.split(":")[0], ended]).toEqual([state, code]);
-    }
+    });
+    await Promise.all(endings);
   });
 });
 
@@ -543,18 +554,18 @@ describe.concurrent("propose, whatever answers", () => {
   });
 
   it("says that it may have been made where the answer was lost, and only there", async () => {
-    const briefly = [...words, "--wait", "1s", "--key", "ci-42"];
+    const briefly = [...words, "--wait", "300ms", "--key", "ci-42"];
     const unclear = "The proposal may have been made. The same command with --key ci-42";
     await using lost = await serving((_, response) => void response.destroy());
-    expect((await terminal(lost.url).proposes(briefly)).said).toContain(unclear);
+    expect((await terminal(lost.url).proposes(briefly, soon)).said).toContain(unclear);
     await using broken = await serving((_, response) => void response.writeHead(502).end());
-    expect((await terminal(broken.url).proposes(briefly)).said).toContain(unclear);
+    expect((await terminal(broken.url).proposes(briefly, soon)).said).toContain(unclear);
     const gone = await nowhere();
     await using refusing = await serving(
       (_, response) => void response.writeHead(403).end('{"title":"It may not."}'),
     );
     for (const { url } of [gone, refusing])
-      expect((await terminal(url).proposes(briefly)).said).not.toContain("may have been");
+      expect((await terminal(url).proposes(briefly, soon)).said).not.toContain("may have been");
   });
 
   it("says on a signal that the proposal may have been made, while it has no answer yet", async () => {
@@ -564,7 +575,7 @@ describe.concurrent("propose, whatever answers", () => {
       response.writeHead(403).end('{"title":"It may not."}');
     });
     const early = terminal(hanging.url);
-    const ending = early.proposesAside([...words, ...waiting, "--key", "ci-42"]);
+    const ending = early.proposesAside([...words, ...waiting, "--key", "ci-42"], soon);
     await hanging.asked();
     expect(early.lastWords()).toBe(
       "The proposal may have been made. The same command with --key ci-42 asks again without making a second.\n",
