@@ -54,7 +54,8 @@ describe("two gateways and a worker", () => {
   beforeAll(async () => {
     world = await startWorld({
       roles: ["gateway", "gateway", "worker"],
-      pace: { heartbeatMs: 1_000 },
+      // The service is called by itself, and a beat later all know how those calls ended
+      pace: { heartbeatMs: 1_000, inventoryRefreshMs: 500 },
     });
   });
   afterAll(() => world.close());

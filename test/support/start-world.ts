@@ -43,7 +43,7 @@ export interface TestWorldOptions extends Omit<WorldOptions, "pace"> {
 
 /**
  * A pace for tests: what takes seconds in production takes milliseconds, in the same order. Its deadlines are so long that no machine
- * meets them by being slow.
+ * meets them by being slow. The fleet is read again as rarely as in production: a story about what a read finds says how soon that is.
  */
 export const testPace: Pace = {
   restartMarkMs: 600_000,
@@ -57,7 +57,7 @@ export const testPace: Pace = {
   editMs: 200,
   messageRetryMs: 200,
   peopleCacheMs: 1_000,
-  inventoryRefreshMs: 5_000,
+  inventoryRefreshMs: 60_000,
   remedyMs: 300_000,
 };
 

@@ -53,21 +53,26 @@ export function createHomeTab(): HomeTab {
   }
 
   /**
-   * Publishes the tab again whenever the request changes. `shown` is the state that the tab shows
-   * already.
+   * Publishes the tab again whenever the request changes, until the person presses something else.
+   * `shown` is the state that the tab shows already.
    */
-  async function follow(act: Act<Press>, news: News & { request: string }, shown: string) {
+  async function follow(
+    act: Act<Press>,
+    news: News & { request: string },
+    { shown, thisPress }: { shown: string; thisPress: symbol },
+  ) {
     const { userId } = act.interaction;
-    const newestPress = Symbol(userId);
-    followed.set(userId, newestPress);
+    const isNewest = () => followed.get(userId) === thisPress;
     const until = performance.now() + followedForMs;
     let last = shown;
-    while (followed.get(userId) === newestPress) {
+    while (isNewest()) {
       const state = await stateOf(news.request, act.gateway);
+      if (!isNewest()) return;
       if (state !== last) await publish(act, news);
       last = state;
-      if (state.endsWith("true") || performance.now() > until) followed.delete(userId);
-      else await sleep(followEveryMs, undefined, { ref: false });
+      if (!state.endsWith("true") && performance.now() <= until)
+        await sleep(followEveryMs, undefined, { ref: false });
+      else if (isNewest()) followed.delete(userId);
     }
   }
 
@@ -77,6 +82,9 @@ export function createHomeTab(): HomeTab {
     /** Publishes the tab at once, and again when the request of the press changes. */
     async pressed(act) {
       const { interaction, reply, gateway } = act;
+      // Ends the following of an earlier press, whose answer would replace that to this one.
+      const thisPress = Symbol(interaction.userId);
+      followed.set(interaction.userId, thisPress);
       let result: Message | undefined;
       const onHome = async (message: Message) => void (result = message);
       await replyWithError(
@@ -88,7 +96,7 @@ export function createHomeTab(): HomeTab {
       const shown = request === undefined ? "" : await stateOf(request, gateway);
       await publish(act, { said: result, request });
       if (request !== undefined)
-        void follow(act, { said: result, request }, shown).catch(() => undefined);
+        void follow(act, { said: result, request }, { shown, thisPress }).catch(() => undefined);
     },
   };
 }
