@@ -375,8 +375,13 @@ export function createPostOnce(options: {
         await shows.onStale?.();
         const { mark = "" } = owed;
         const isMissed = shows.asks || (shows.tellsEnd && answer.error !== "message_not_found");
-        if (isMissed && (await subject.outbox.mark(subject.id, `said:${owed.key}`, mark, anewMark)))
+        const isAnew =
+          isMissed && (await subject.outbox.mark(subject.id, `said:${owed.key}`, mark, anewMark));
+        if (isAnew) {
+          // This edit has ended, so that one of the new message doesn't wait for it.
+          await mine.becomes("editing 0");
           return readAgain;
+        }
       }
     }
     await subject.outbox.remember(subject.id, { [field]: now });
