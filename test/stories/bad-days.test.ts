@@ -88,7 +88,8 @@ describe("words that can't be run", () => {
   });
 });
 
-describe("a day on which something else is down", () => {
+/** Each in a world of its own, in which most of the time something is waited for. */
+describe.concurrent("a day on which something else doesn't answer", () => {
   it("acknowledges while Redis is gone, says that nothing was done, and goes on when it is back", async () => {
     await using redis = await privateRedis();
     await using world = await startWorld({ redisUrl: redis.url });
@@ -107,33 +108,6 @@ describe("a day on which something else is down", () => {
     await until(goesOn).not.toMatch(/Redis is down/);
     await hears(world.olivia, "ops", /Restarted web-2 in/);
     expect(paths(world)).toEqual([restartOf("web-2")]);
-  });
-
-  it("calls a slow Redis slow, never a bug, and does what it took down although Redis answers late", async () => {
-    await using redis = await privateRedis();
-    await using world = await startWorld({ redisUrl: redis.url });
-    const { olivia, store, client } = world;
-    const pid = Number(/process_id:(\d+)/.exec(await client.info("server"))?.[1]);
-    const texts = () => olivia.seesChannel("ops").messages.map(({ text }) => text);
-    const unknown = () =>
-      texts().filter((text) =>
-        text.startsWith("Gatehouse couldn't store this and doesn't know whether Redis did."),
-      );
-    // It answers once somebody was told, however long that takes
-    process.kill(pid, "SIGSTOP");
-    stretchDeadlines(1);
-    onTestFinished(() => stretchDeadlines(30));
-    const asking = ["staging/web-1", "db-1"].map((vm) => olivia.types("ops", `/vm stop ${vm}`));
-    await until(unknown).toHaveLength(2);
-    process.kill(pid, "SIGCONT");
-    stretchDeadlines(30);
-    await Promise.all(asking);
-    // Redis did, and a card appears for each
-    await until(async () => (await store.recentIds({}, 20)).length).toBe(2);
-    const settled = await world.settled();
-    expect(texts().filter((text) => /went wrong|isn't known/.test(text))).toEqual([]);
-    expect(settled.map(({ state }) => state)).toEqual(["done", "done"]);
-    expect(world.compute.writes()).toHaveLength(2);
   });
 
   it("waits for the service, says so, and gives up when the command has become stale", async () => {
@@ -169,6 +143,35 @@ describe("a day on which something else is down", () => {
     world.compute.clear();
     expect((await world.ended()).state).toBe("done");
     expect(paths(world)).toEqual([restartOf("web-2")]);
+  });
+});
+
+describe("a day on which something else is down", () => {
+  it("calls a slow Redis slow, never a bug, and does what it took down although Redis answers late", async () => {
+    await using redis = await privateRedis();
+    await using world = await startWorld({ redisUrl: redis.url });
+    const { olivia, store, client } = world;
+    const pid = Number(/process_id:(\d+)/.exec(await client.info("server"))?.[1]);
+    const texts = () => olivia.seesChannel("ops").messages.map(({ text }) => text);
+    const unknown = () =>
+      texts().filter((text) =>
+        text.startsWith("Gatehouse couldn't store this and doesn't know whether Redis did."),
+      );
+    // It answers once somebody was told, however long that takes
+    process.kill(pid, "SIGSTOP");
+    stretchDeadlines(1);
+    onTestFinished(() => stretchDeadlines(30));
+    const asking = ["staging/web-1", "db-1"].map((vm) => olivia.types("ops", `/vm stop ${vm}`));
+    await until(unknown).toHaveLength(2);
+    process.kill(pid, "SIGCONT");
+    stretchDeadlines(30);
+    await Promise.all(asking);
+    // Redis did, and a card appears for each
+    await until(async () => (await store.recentIds({}, 20)).length).toBe(2);
+    const settled = await world.settled();
+    expect(texts().filter((text) => /went wrong|isn't known/.test(text))).toEqual([]);
+    expect(settled.map(({ state }) => state)).toEqual(["done", "done"]);
+    expect(world.compute.writes()).toHaveLength(2);
   });
 
   it("freezes all changes when the service refuses our key, and tells who must mend it", async () => {

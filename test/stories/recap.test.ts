@@ -21,7 +21,8 @@ interface RecapWorld extends TestWorld {
 }
 
 async function startAttentive(options: TestWorldOptions = {}): Promise<RecapWorld> {
-  const world = await startWorld({ policy, ...options });
+  // The relay, which runs twice in a sweep, wakes the recap of an outage that is over
+  const world = await startWorld({ policy, pace: { sweepMs: 500 }, ...options });
   return { ...world, outages: createOutageStore(world.client, world.key) };
 }
 
