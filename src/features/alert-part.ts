@@ -29,6 +29,8 @@ export interface AlertOnVm {
   name: string;
   /** `unheard`: nobody tells any more whether it fires. */
   state: "firing" | "ended" | "unheard";
+  /** The VM's project when the alert arrived, whose people alone heard of it. */
+  project?: { id: string; name: string } | undefined;
   /** When it began to fire (ms by the clock of its source). */
   since: number;
   /** When it ended (ms by the clock of its source); undefined while it fires, and where its source doesn't say. */

@@ -25,7 +25,7 @@ const drainMs = 5000;
 
 type Records = "store" | "inventory" | "snapshots" | "services";
 type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "log";
-type Known = "factsAbout";
+type Known = "factsAbout" | "factsAfter";
 type Words = "status" | "standstill" | "attestationNote";
 type Told = "tell" | "announce" | "answerNotices";
 

@@ -1,6 +1,8 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
-import { createFactsAbout, factsAfter } from "../core/facts/facts-about.ts";
+import { seenWith } from "../core/permit/sight.ts";
+import type { StoredRequest } from "../core/request/stored-request.ts";
+import { createFactsAbout, createFactsAfter } from "../core/facts/facts-about.ts";
 import { createDriftRecords } from "../monitor/drift-records.ts";
 import { createStatusRecords } from "../monitor/status-records.ts";
 import type { Feature } from "../features/define-feature.ts";
@@ -179,6 +181,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     log,
     now: clock.now,
   });
+  const factsAfter = createFactsAfter({ sources: () => running.facts, log, now: clock.now });
   const seenAround = { journal: store, inventory, commands: changes };
   const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
     askingAboutTarget(target, seenAround);
@@ -192,6 +195,10 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     commands: changes,
     offered: commands,
     attestationNote,
+    async factsAfter(request: StoredRequest) {
+      const sees = seenWith(request.record.target, config.policy);
+      return factsAfter(request, async (targets) => sees(targets));
+    },
     editMs: timing.editMs,
     onTold(results: readonly ToldResult[], channelId: string) {
       observe(results);
@@ -207,7 +214,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     hasWorker: async () => (await countWorkers(redis, key)) > 0,
     emergency: emergencyWordsOf.ifAny(running),
     around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
-    factsAfter: (request) => factsAfter(request, { sources: running.facts, log, now: clock.now() }),
     tellElsewhere: (request, command) => running.emit("resultPosted", request, command),
     recordResults: async (request, command) => {
       await noteOutcome(request, command, inventory);
@@ -278,6 +284,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     appraiser,
     attestationNote,
     factsAbout,
+    factsAfter,
     askingAbout,
     queues,
     store,

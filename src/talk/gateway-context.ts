@@ -2,7 +2,7 @@ import type { SeenTarget } from "../core/permit/sight.ts";
 import type { AfterNote } from "../attestation/render-attestation.ts";
 import type { StatusLine, Surroundings } from "../commands/context.ts";
 import { UserError } from "../errors.ts";
-import type { FactReader } from "../core/facts/facts-about.ts";
+import type { FactReader, FactsAfter } from "../core/facts/facts-about.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
 import { type ChangeCommand, type Command, dottedName, requestable } from "../registry/define.ts";
@@ -60,6 +60,8 @@ export interface GatewayContext extends Surroundings {
    * it.
    */
   attestationNote(request: StoredRequest, command: ChangeCommand): Promise<AfterNote | undefined>;
+  /** Reads the facts that outlast the end of a request. */
+  factsAfter: FactsAfter;
   /** What features add to conversations. */
   contributed: Contributions;
   log: Log;

@@ -253,17 +253,19 @@ function oncePerButton(
 async function showRequest({ request, command, act }: Pressed): Promise<void> {
   const { channelId } = act.interaction;
   const person = await personOf(act);
-  const { policy, commands, attestationNote, nameOf, learnNames } = act.gateway;
+  const { policy, commands, attestationNote, factsAfter, nameOf, learnNames } = act.gateway;
   const emergency = emergencyWordsOf.ifAny(act.gateway);
   const reader = commandWithRole(commands, "shows-request");
   if (!reader) throw outdated();
   await authorize({ command: reader, person, channelId }, act.gateway);
-  const after = request.final ? await attestationNote(request, command) : undefined;
+  const { final } = request;
+  const after = final ? await attestationNote(request, command) : undefined;
+  const goesOn = final ? await factsAfter(request, act.gateway.sees) : [];
   await learnNames(whoMaySkip(request, command, policy));
   const known = { policy, emergency, nameOf, commands, after };
   const card = renderCard(request, command, [], known);
-  const result = renderResult(request, command, after, { isMentioned: false, commands });
-  await act.reply.privately(request.final ? withResult(result, card) : card);
+  const result = renderResult(request, command, after, { isMentioned: false, goesOn, commands });
+  await act.reply.privately(final ? withResult(result, card) : card);
 }
 
 async function runNext({ request, command, value, act }: Pressed): Promise<void> {

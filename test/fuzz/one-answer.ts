@@ -351,6 +351,7 @@ function contextOf(policy: Policy, person: Person, { context, journal }: Reading
       severalHandlerOf.providedBy(proposeRollout(createRollouts(redis, key))),
     ]),
     attestationNote: async () => undefined,
+    factsAfter: async () => [],
     inventory: onlyKnown(context.inventory),
     apiUrl: "",
     web: { call: async () => ({ ok: false, kind: "refused", error: "not_here" }) } as never,

@@ -5,6 +5,7 @@ import { redisNow } from "../../src/redis/redis.ts";
 import { pendingOf } from "../support/pending.ts";
 import { testPolicy } from "../support/start-world.ts";
 import { makeDue, minute, startWithChannels, usualSource } from "../features/alerts/sending.ts";
+import { pressPayload, sendSigned } from "./forge.ts";
 import { hears, wordsOf } from "./words.ts";
 import { until } from "../support/until.ts";
 
@@ -21,6 +22,7 @@ const channels = {
 };
 const start = () =>
   startWithChannels(channels, {
+    receive: "http",
     policy: `${testPolicy}approvals: [{ operations: [vm.restart], targets: ["voted-*"], required: 1 }]\n`,
     prepare: ({ edit }) => {
       for (const name of [
@@ -118,6 +120,15 @@ describe("an alert after a press", () => {
       "again",
       /⏳ HighCpu still fires on web-2; Gatehouse looks again in 5 min\./,
     );
+    // What a shared card opens
+    const [request] = await world.store.getMany(await world.store.recentIds({}, 1));
+    const details = {
+      action: "request:show",
+      value: JSON.stringify({ request: request?.record.id }),
+    };
+    await sendSigned(world, pressPayload(world, "vera", result, details));
+    const opened = await hears(world.vera, "again", /✅ olivia: Restarted web-2/);
+    expect(wordsOf(opened)).toContain(goesOn);
     await isTime();
     const still = await at.hears(told);
     expect(still.threadTs).toBe(first.ts);

@@ -115,4 +115,21 @@ describe("a VM that moved to another team's project", () => {
     const ours = wordsOf(await hears(olivia, "ops", /HighCpu on ledger-2/));
     expect(ours).not.toContain(" in ml");
   });
+
+  it("tells the new team of no alert that only the former team heard of, also after a change of its own", async () => {
+    const { olivia, amir } = world;
+    const vm = world.compute.edit.findVm("ledger-3");
+    await fire(world, [{ vm: "ledger-3", name: "DiskFull" }], { source: "by-team", groupKey: "d" });
+    await hears(olivia, "ops", /DiskFull on ledger-3/);
+    world.compute.edit.moveVm({ vm: vm.id, project: "ml" });
+    await until(() => answerTo(amir, "status", "/vm show ledger-3", /ledger-3/)).toMatch(
+      /ledger-3 is RUNNING/,
+    );
+    await amir.types("status", "/vm restart ledger-3");
+    const result = await hears(amir, "status", /<@U0AMIR>[^]*ledger-3[^]*RUNNING/);
+    expect(`${wordsOf(result)} ${result.text}`).not.toMatch(past);
+    expect(await answerTo(amir, "status", "/gatehouse why ledger-3", /amir restarted/)).not.toMatch(
+      past,
+    );
+  });
 });

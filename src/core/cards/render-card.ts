@@ -427,6 +427,8 @@ export interface Member {
   command: ChangeCommand;
   /** The note about the attestation of its VM, once it ended. */
   note?: AfterNote | undefined;
+  /** Sentences of the facts that outlast its end. */
+  goesOn?: readonly Markdown[];
 }
 
 /** The most names of requests that were not done in one result. */
@@ -449,7 +451,7 @@ export function renderSharedCard(
     results.length > 0
       ? lines(...results.map((result) => sumUp(result, hasLines)))
       : md`*${members.length} requests*: ${countsOf(members)}`;
-  const notes = noteLines(results.flat());
+  const notes = [...goesOnLines(results.flat()), ...noteLines(results.flat())];
   const choices = members.map(({ request, command, note }): [string, string] => [
     `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
     JSON.stringify({ request: request.record.id }),
@@ -484,7 +486,8 @@ export function renderSharedResult(
     // The line of the card doesn't say that the VM fails attestation by now, so it can't stand for
     // the result.
     const above = isBelowCard && only.note?.but === undefined ? "several" : undefined;
-    return renderResult(only.request, only.command, only.note, { above, commands });
+    const { request, command, note, goesOn } = only;
+    return renderResult(request, command, note, { above, goesOn, commands });
   }
   const sums = results.flatMap((result) => {
     const notDone = result.filter(({ request }) => request.state !== "done");
@@ -500,7 +503,7 @@ export function renderSharedResult(
         results.length === 1 ? sumUp(result) : withRequesterName(result),
       ),
     ),
-    meta: noteLines(all),
+    meta: [...goesOnLines(all), ...noteLines(all)],
   });
 }
 
@@ -581,6 +584,13 @@ function lineOf({ request, command, note }: Member): MemberLine {
   const since = when(sentAtOf(request), "{time}");
   const why = stage.state === "authorized" && stage.why ? md`: ${stage.why}` : md``;
   return { text: md`${deed}: ${stateWords(state)} since ${since}${why}`, who };
+}
+
+/** Returns the facts that outlast the end of these requests. Each says of which VM it is. */
+function goesOnLines(members: readonly Member[]): Markdown[] {
+  const texts = members.flatMap(({ goesOn = [] }) => goesOn);
+  const rest = texts.length - mostNotes;
+  return [...texts.slice(0, mostNotes), ...(rest > 0 ? [md`… ${rest} more`] : [])];
 }
 
 /** Returns the notes. A note that is the same for several requests is said once. */

@@ -56,7 +56,7 @@ interface ResultFacts {
   /** Whether the requester is mentioned. By default where they made the request. */
   isMentioned?: boolean;
   /** Sentences of the facts that outlast its end. */
-  goesOn?: readonly Markdown[];
+  goesOn?: readonly Markdown[] | undefined;
   above?: Above;
   /** Commands from which the message may name another one. */
   commands?: readonly Command[] | undefined;

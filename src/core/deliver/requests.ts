@@ -2,7 +2,7 @@ import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import type { Log } from "../../log/log.ts";
 import { workOnRequest } from "../../log/traces.ts";
-import type { Fact } from "../facts/fact.ts";
+import type { Markdown } from "../../messages/markdown.ts";
 import type { NameOf } from "../permit/access.ts";
 import { needsOf } from "../permit/approval-rule.ts";
 import { type BoardPlace, boardOf } from "../../redis/board.ts";
@@ -99,8 +99,8 @@ export function requestSource(options: {
     /** Finds the IDs of requests that wait for approval and whose cards tell about this target. */
     askingAbout(target: Target): Promise<readonly string[]>;
   };
-  /** Reads the facts that outlast the end of a request. */
-  factsAfter(request: StoredRequest): Promise<readonly Fact[]>;
+  /** Reads the facts that outlast the end of a request: a sentence each. */
+  factsAfter(request: StoredRequest): Promise<readonly Markdown[]>;
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /**
@@ -214,8 +214,7 @@ export function requestSource(options: {
     const note = async () =>
       final ? (rendered = await options.attestationNote(request, command)) : undefined;
     const renderEnd = async (shown: { isMentioned?: boolean; above?: Above }) => {
-      const [after, facts] = [await note(), await options.factsAfter(request)];
-      const goesOn = facts.map(({ text }) => text);
+      const [after, goesOn] = [await note(), await options.factsAfter(request)];
       return renderResult(request, command, after, { ...shown, goesOn, commands: options.offered });
     };
     const onTold = (channelId: string) => options.onTold([{ request, note: rendered }], channelId);

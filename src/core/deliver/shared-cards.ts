@@ -20,7 +20,7 @@ type Shown = NonNullable<Board["delivered"]["card"]>;
 export function sharedCardSource(
   options: Pick<
     Parameters<typeof requestSource>[0],
-    "store" | "commands" | "offered" | "attestationNote" | "onTold"
+    "store" | "commands" | "offered" | "attestationNote" | "factsAfter" | "onTold"
   > & { editMs?: number; at?: Failpoints<"shared-posting" | "shared-posted"> },
 ): Source {
   const { store } = options;
@@ -65,14 +65,14 @@ export function sharedCardSource(
   }
 
   /**
-   * Returns `addNotes`, and the function that reports that Slack has accepted these results, with
+   * Returns `addFacts`, and the function that reports that Slack has accepted these results, with
    * the notes that were added last.
    */
   function createTelling(members: readonly Member[]) {
     let toldMembers = members;
     return {
-      async addNotes(groups: readonly (readonly Member[])[]): Promise<Member[][]> {
-        const noted = await Promise.all(groups.map(addNotes));
+      async addFacts(groups: readonly (readonly Member[])[]): Promise<Member[][]> {
+        const noted = await Promise.all(groups.map(addFacts));
         toldMembers = noted.flat();
         return noted;
       },
@@ -117,7 +117,7 @@ export function sharedCardSource(
         haveAllEnded && !isSaid(marks["card"])
           ? renderSharedCard(
               members,
-              await whole.addNotes(results.map(({ theirs: group }) => group)),
+              await whole.addFacts(results.map(({ theirs: group }) => group)),
             )
           : shown,
       shows: { ...shows, tellsEnd: haveAllEnded && delivered.formerCard === undefined },
@@ -138,7 +138,7 @@ export function sharedCardSource(
         mark: marks[first.key],
         place: { channelId: standsAt?.channelId ?? place.channelId, threadTs },
         render: async (at) =>
-          renderSharedResult(await telling.addNotes(all), {
+          renderSharedResult(await telling.addFacts(all), {
             isBelowCard: at?.threadTs !== undefined,
             commands: options.offered,
           }),
@@ -154,10 +154,12 @@ export function sharedCardSource(
     return { messages: [card, ...replies], waitMs };
   }
 
-  async function addNotes(members: readonly Member[]): Promise<Member[]> {
+  /** Adds what else is known once requests have ended. */
+  async function addFacts(members: readonly Member[]): Promise<Member[]> {
     const all = members.map(async (member) => ({
       ...member,
       note: await options.attestationNote(member.request, member.command),
+      goesOn: await options.factsAfter(member.request),
     }));
     return Promise.all(all);
   }

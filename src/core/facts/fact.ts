@@ -48,10 +48,10 @@ export interface Fact {
   /** Commands that end it, the most useful first. */
   ways?: readonly Way[];
   /**
-   * The target as it was when this was learned, perhaps in another project. Only who sees that, too,
-   * is told.
+   * The target as it was when this was learned, perhaps in other projects. Only who sees it in all of
+   * them is told.
    */
-  learnedOf?: SeenTarget | undefined;
+  learnedOf?: readonly SeenTarget[] | undefined;
   /** The name of the source that couldn't be read: there may be more to know. */
   unread?: string;
 }

@@ -49,23 +49,29 @@ export type FactsAbout = (
 ) => Promise<readonly Fact[]>;
 
 /**
- * Reads the facts that outlast the end of a request, for its result, whose readers see its target. A source that can't
- * be read is left out, because no result waits for it.
+ * Reads the facts that outlast the end of a request, as far as the readers of its result see them: a
+ * sentence each.
  */
-export async function factsAfter(
+export type FactsAfter = (
   request: StoredRequest,
-  { sources, log, now }: { sources: readonly FactSource[]; log: Log; now: number },
-): Promise<readonly Fact[]> {
-  const read = sources.map(async ({ name, readAfter }): Promise<readonly Fact[]> => {
-    try {
-      return (await readAfter?.(request, now)) ?? [];
-    } catch (error) {
-      log.info("facts.unread", { source: name, why: messageOf(error) });
-      return [];
-    }
-  });
-  return mostUrgentFirst((await Promise.all(read)).flat());
-}
+  sees: FactReader["sees"],
+) => Promise<readonly Markdown[]>;
+
+/** Creates that function. A source that can't be read is left out, because no result waits for it. */
+export const createFactsAfter =
+  (on: { sources(): readonly FactSource[]; log: Log; now(): number }): FactsAfter =>
+  async (request, sees) => {
+    const read = on.sources().map(async ({ name, readAfter }): Promise<readonly Fact[]> => {
+      try {
+        const facts = (await readAfter?.(request, on.now())) ?? [];
+        return await keepSeen(facts, ({ learnedOf }) => learnedOf, sees);
+      } catch (error) {
+        on.log.info("facts.unread", { source: name, why: messageOf(error) });
+        return [];
+      }
+    });
+    return mostUrgentFirst((await Promise.all(read)).flat()).map(({ text }) => text);
+  };
 
 /**
  * Creates the one function that says what is known now. It asks all sources at once. A source that
@@ -85,7 +91,7 @@ export function createFactsAbout(on: {
 
   return async (targets, { reader, change, isFresh = false }) => {
     const sees = await sightOfReader(reader);
-    const seen = await keepSeen(targets, (target) => target, sees);
+    const seen = await keepSeen(targets, (target) => [target], sees);
     const query: FactQuery = {
       targets: seen,
       change,
@@ -97,7 +103,11 @@ export function createFactsAbout(on: {
     const sources = [...own, freezeFacts(reader.journal), ...on.sources()];
     const read = sources.map(async ({ name, read: readSource }): Promise<readonly Fact[]> => {
       try {
-        const facts = await keepSeen(await readSource(query), ({ about }) => about, sees);
+        const facts = await keepSeen(
+          await readSource(query),
+          ({ about }) => about && [about],
+          sees,
+        );
         return await keepSeen(facts, ({ learnedOf }) => learnedOf, sees);
       } catch (error) {
         log.info("facts.unread", { source: name, why: messageOf(error) });
@@ -108,7 +118,7 @@ export function createFactsAbout(on: {
   };
 }
 
-type Sees = (target: SeenTarget) => Promise<boolean>;
+type Sees = FactReader["sees"];
 
 /**
  * Whether the reader sees a target; undefined for a reader who sees everything. A project is looked
@@ -117,24 +127,25 @@ type Sees = (target: SeenTarget) => Promise<boolean>;
 async function sightOfReader(reader: FactReader): Promise<Sees | undefined> {
   if (await reader.seesAll()) return undefined;
   const known = new Map<string, Promise<boolean>>();
-  return async (target) => {
+  const seesOne = async (target: SeenTarget) => {
     const { id, name } = ownerOf(target);
     // A project that is to be made is nobody's yet.
     if (target.id === "") return true;
     return known.getOrInsertComputed(`${id} ${name}`, () => reader.sees([target]));
   };
+  return async (targets) => (await Promise.all(targets.map(seesOne))).every(Boolean);
 }
 
 async function keepSeen<T>(
   all: readonly T[],
-  targetOf: (entry: T) => SeenTarget | undefined,
+  targetsOf: (entry: T) => readonly SeenTarget[] | undefined,
   sees: Sees | undefined,
 ): Promise<readonly T[]> {
   if (!sees) return all;
   const isSeen = await Promise.all(
     all.map(async (entry) => {
-      const target = targetOf(entry);
-      return target === undefined || sees(target);
+      const targets = targetsOf(entry);
+      return targets === undefined || sees(targets);
     }),
   );
   return all.filter((_, index) => isSeen[index]);

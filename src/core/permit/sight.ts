@@ -1,6 +1,7 @@
+import type { Policy } from "../../config/policy-file.ts";
 import type { Inventory, KnownVm, Scope } from "../../fleet/inventory/inventory.ts";
 import type { Target } from "../../registry/define.ts";
-import { seesUnder } from "./access.ts";
+import { policyPlaceOf, seesUnder } from "./access.ts";
 import { compileTargetGlobs, ownerOf } from "./refusal.ts";
 
 /** A target as far as it must be known to decide whether it is shown. */
@@ -17,6 +18,14 @@ export interface Sight {
     reading: Promise<readonly T[]>,
     targetOf: (entry: T) => SeenTarget | undefined,
   ): Promise<readonly T[]>;
+}
+
+/** Tells which targets everyone sees who sees this one: those of the same place in gatehouse.yml. */
+export function seenWith(target: SeenTarget, policy: Policy) {
+  const placeOfTarget = (seen: SeenTarget) => policyPlaceOf(policy, ownerOf(seen));
+  const place = placeOfTarget(target);
+  return (targets: readonly SeenTarget[]): boolean =>
+    targets.every((other) => placeOfTarget(other) === place);
 }
 
 type SightedInventory = Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;

@@ -95,7 +95,7 @@ export const alertFacts = (alerts: Pick<Alerts, "firing">): FactSource => ({
           sign: "🔥",
           text: md`${alert} has been firing on ${name(calledName(vm))} since ${timeNear(since, now)}.`,
           since,
-          learnedOf: project && { ...vm, projectId: project.id, projectName: project.name },
+          learnedOf: project && [{ ...vm, projectId: project.id, projectName: project.name }],
         },
       ];
     });

@@ -32,9 +32,12 @@ export function alertPart(on: {
     async find(alertId, vmId) {
       const onVm = (await alerts.getWithLater(alertId)).flatMap((alert) => {
         const { vms, group } = alert.record;
-        const labels = vms.flatMap(({ id, label }) => (id === vmId ? [label] : []));
-        const details = detailsOf(group).filter((detail) => labels.includes(detail.vm));
-        return labels.length > 0 ? [{ alert, label: labels[0] ?? "", details }] : [];
+        const labeled = vms.filter(({ id }) => id === vmId);
+        const [first] = labeled;
+        if (!first) return [];
+        const projects = new Map(labeled.map(({ label, project }) => [label, project]));
+        const details = detailsOf(group).filter((detail) => projects.has(detail.vm));
+        return [{ alert, label: first.label, projects, details }];
       });
       const newest = onVm.at(-1);
       if (!newest) return undefined;
@@ -45,6 +48,7 @@ export function alertPart(on: {
         alerts: onVm.flatMap((firing) =>
           firing.details.map((detail) => ({
             name: detail.name,
+            project: firing.projects.get(detail.vm),
             since: detail.since,
             heardAt: detail.heardAt,
             isLeftOut: detail.isLeftOut,

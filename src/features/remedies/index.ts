@@ -35,11 +35,13 @@ export const remedies = defineFeature({
       const alertsOnVm = await alerts()?.find(alert, target.id);
       const fired = alertsOnVm?.alerts.filter(({ state }) => state === "firing") ?? [];
       if (fired.length === 0) return;
+      const projects = fired.flatMap(({ project }) => project ?? []);
       await all.follow({
         request: id,
         alert,
         vmId: target.id,
         project: { id: target.projectId, name: target.projectName },
+        alertProjects: [...new Map(projects.map((project) => [project.id, project])).values()],
         command,
         fired: Object.fromEntries(fired.map(({ name, since }) => [name, since])),
       });

@@ -16,6 +16,8 @@ export interface RemedyRecord {
   vmId: string;
   /** The VM's project then, whose people alone saw the attempt. */
   project: { id: string; name: string | undefined };
+  /** The VM's projects when these alerts arrived. Their names are told only to who sees all of them. */
+  alertProjects: readonly { id: string; name: string }[];
   /** Name of the command. */
   command: string;
   /** The names of the alerts that fired on the VM, each with its beginning (ms by its source). */
@@ -62,6 +64,9 @@ export const remedyState = defineRecord({
   schema: z.enum(remedyStates),
 });
 
+/** The VM's projects when its alerts arrived, in a remedy and in the audit record of its judgment. */
+export const alertProjects = z.array(z.looseObject({ id: z.string(), name: z.string() }));
+
 export const remedyRecord = defineRecord({
   name: "remedy",
   schema: objectOf<RemedyRecord>({
@@ -73,6 +78,7 @@ export const remedyRecord = defineRecord({
       .looseObject({ id: z.string(), name: z.string().optional() })
       .default({ id: "" })
       .transform(({ id, name }) => ({ id, name })),
+    alertProjects: alertProjects.default([]),
     command: z.string(),
     fired: z.record(z.string(), z.number()),
   }),

@@ -30,8 +30,8 @@ export function remedyFacts(on: {
     });
     const names = [...new Set(firing?.map((alert) => alert.name))];
     if (names.length === 0 || waitMs <= 0) return undefined;
-    const { id: projectId, name: projectName = projectId } = record.project;
-    const projectThen = { projectId, projectName };
+    const { id, name: projectName = id } = record.project;
+    const projects = [{ id, name: projectName }, ...record.alertProjects];
     const fires = names.length > 1 ? "fire" : "fires";
     return {
       kind: "remedy",
@@ -40,7 +40,11 @@ export function remedyFacts(on: {
       sign: "⏳",
       text: md`${firstFew(names, 3)} still ${fires} on ${name(calledName(target))}; Gatehouse looks again in ${wholeMinutes(waitMs)}.`,
       request: record.request,
-      learnedOf: { ...target, ...projectThen },
+      learnedOf: projects.map((project) => ({
+        ...target,
+        projectId: project.id,
+        projectName: project.name,
+      })),
     };
   };
 

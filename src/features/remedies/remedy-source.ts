@@ -201,7 +201,7 @@ function auditOf(
     ([name, verdict]) => isCertain(verdict) && before?.verdicts[name] !== verdict,
   );
   if (!isNew) return undefined;
-  const { request, alert, command, vmId: id, project } = record;
+  const { request, alert, alertProjects, command, vmId: id, project } = record;
   const vm = {
     kind: "vm",
     id,
@@ -209,7 +209,8 @@ function auditOf(
     projectId: project.id,
     projectName: project.name,
   };
-  return { what: "remedy", request, alert, command, who: requester.id, target: vm, verdicts };
+  const attempt = { request, alert, alertProjects, command, who: requester.id, target: vm };
+  return { what: "remedy", ...attempt, verdicts };
 }
 
 const isCertain = (verdict: Verdict): boolean =>

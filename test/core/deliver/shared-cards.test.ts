@@ -73,6 +73,7 @@ async function deliverToCrowdedSlack(
         covers: payload("covers"),
         tells: payload("tells"),
         text: textAt(args, "text"),
+        blocks: args["blocks"],
         bot_id: "B0GATEHOUSE",
         metadata: args["metadata"],
       };
@@ -94,6 +95,8 @@ async function deliverToCrowdedSlack(
       record.target.name === "failing"
         ? { line: md`🔴 changed`, but: "it fails", failure: { mark: "changed", isNew: true } }
         : undefined,
+    factsAfter: async ({ record: { target } }: StoredRequest) =>
+      target.name === "alarmed" ? [md`HighCpu still fires on ${target.name}.`] : [],
   };
   const unlimited = createRateLimiter(redis, key, {
     posts: { interval: 1, burst: 1000, reserve: 0 },
@@ -110,7 +113,6 @@ async function deliverToCrowdedSlack(
           namesOf: async () => undefined,
           hasWorker: async () => true,
           recordResults: async () => undefined,
-          factsAfter: async () => [],
           tellElsewhere: async () => undefined,
           at: async () => undefined,
         }),
@@ -210,6 +212,25 @@ describe.concurrent("a shared card", () => {
     expect(at.noted.filter((noted) => noted === "changed in C01OPS")).toHaveLength(1);
     await at.stop();
     expect(at.posted).toHaveLength(3);
+  });
+
+  it("says that an alert goes on, in the card with the results and in its thread", async () => {
+    const goesOn = "HighCpu still fires on alarmed.";
+    await using at = await deliverToCrowdedSlack();
+    const early = [await at.asks("alarmed"), await at.asks("web-2")];
+    at.start();
+    await until(() => at.said()).toEqual(["card"]);
+    for (const one of early) await at.ends(one);
+    await until(() => at.said()).toContain("ended:U0OLIVIA:2");
+    await at.stop();
+    expect(JSON.stringify(at.posted.at(-1))).toContain(goesOn);
+
+    await using late = await deliverToCrowdedSlack();
+    for (const one of [await late.asks("alarmed"), await late.asks("web-2")]) await late.ends(one);
+    late.start();
+    await until(() => late.said()).toEqual(["card (ended:U0OLIVIA:2)"]);
+    await late.stop();
+    expect(JSON.stringify(late.posted)).toContain(goesOn);
   });
 
   it("is one message with the mentions when all have ended before it is posted", async () => {

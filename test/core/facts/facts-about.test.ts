@@ -56,7 +56,7 @@ describe("what is known of targets", () => {
         return [
           fact("It is mine."),
           fact("It is of another team.", { about: hidden }),
-          fact("It was of another team.", { learnedOf: { ...mine, projectId: "prj-ml" } }),
+          fact("It was of another team.", { learnedOf: [mine, { ...mine, projectId: "prj-ml" }] }),
           fact("It is about everything.", { about: undefined }),
         ];
       },

@@ -11,6 +11,7 @@ const recordOf = (request: string, vmId = "vm-1") => ({
   vmId,
   project: { id: "prj-1", name: "payments" },
   command: "vm restart",
+  alertProjects: [],
   fired: { HighCpu: 1 },
 });
 

@@ -100,6 +100,7 @@ async function startSource(state: "firing" | "ended") {
         vmId: record.target.id,
         project: { id: record.target.projectId, name: record.target.projectName },
         command: record.command,
+        alertProjects: [],
         fired: Object.fromEntries(alertNames.map((name) => [name, 1])),
       }),
     ends: (sending: RequestIn<"sending">) =>

@@ -14,6 +14,7 @@ const remedy = {
   vmId: "vm-1",
   project: { id: "p-1", name: "payments" },
   command: "vm restart",
+  alertProjects: [{ id: "prj-1", name: "payments" }],
   fired: { HighCpu: 1 },
 };
 const judgment = {
