@@ -50,8 +50,8 @@ const startApi = (timing?: Readonly<Record<string, string>>, pace = {}) =>
     ),
   });
 
-/** For tests in which something is tried again or is late, and that aren't about when. */
-const soon: ProposePace = { pauseMs: 100, slowMs: 100 };
+/** For tests in which something is tried again, and that aren't about when. */
+const soon: ProposePace = { pauseMs: 100, slowMs: 600_000 };
 
 /** As typed, by the job of these tests or another. */
 function terminal(url: string, token: string = deploy, tokenSource = "GATEHOUSE_TOKEN") {
@@ -575,7 +575,10 @@ describe.concurrent("propose, whatever answers", () => {
       response.writeHead(403).end('{"title":"It may not."}');
     });
     const early = terminal(hanging.url);
-    const ending = early.proposesAside([...words, ...waiting, "--key", "ci-42"], soon);
+    const ending = early.proposesAside([...words, ...waiting, "--key", "ci-42"], {
+      ...soon,
+      slowMs: 100,
+    });
     await hanging.asked();
     expect(early.lastWords()).toBe(
       "The proposal may have been made. The same command with --key ci-42 asks again without making a second.\n",
