@@ -59,7 +59,13 @@ describe("npm run derive", () => {
       writeFileSync(readme, markers);
       expect(derive(folder)).toEqual({
         status: 0,
-        stdout: ["manifest.yml", "README.md", "gatehouse.schema.json", "src/cli/change-words.json"]
+        stdout: [
+          "manifest.yml",
+          "README.md",
+          "gatehouse.example.yml",
+          "gatehouse.schema.json",
+          "src/cli/change-words.json",
+        ]
           .map((file) => `${file} is written\n`)
           .join(""),
         stderr: "",
