@@ -43,13 +43,13 @@ let refused = 0;
 for (const line of different) {
   const rendered = JSON.parse(line) as Rendered;
   let said = await validateBlocks(apiUrl, rendered);
-  for (let tries = 1; said.is === "limited" && tries < mostTries; tries += 1) {
+  for (let tries = 1; said.kind === "limited" && tries < mostTries; tries += 1) {
     await sleep(said.retryAfterMs);
     said = await validateBlocks(apiUrl, rendered);
   }
-  if (said.is === "valid") continue;
-  if (said.is !== "invalid") {
-    const why = said.is === "limited" ? "it limits these questions" : said.reason;
+  if (said.kind === "valid") continue;
+  if (said.kind !== "invalid") {
+    const why = said.kind === "limited" ? "it limits these questions" : said.reason;
     process.stderr.write(`Slack doesn't answer: ${why}\n`);
     process.exit(2);
   }

@@ -124,7 +124,7 @@ function journalOf(requests: readonly StoredRequest[]): ReadContext["journal"] {
     ],
     freezeState: async () => undefined,
     freeze: async () => false,
-    thaw: async () => ({ is: "not-frozen" }),
+    thaw: async () => ({ kind: "not-frozen" }),
     note: async () => "",
     now: async () => at,
   });
@@ -210,7 +210,7 @@ export function readingOf(
     linkTo: async () => undefined,
     offersAtRefusal: () => [],
     status: async () => [],
-    findChannel: async (id) => ({ is: "found", id }),
+    findChannel: async (id) => ({ kind: "found", id }),
     post: async () => undefined,
     tell: async () => undefined,
     now: () => at,

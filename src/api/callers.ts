@@ -39,8 +39,10 @@ export async function serviceOf(
   const given = Buffer.from(`sha256:${hash("sha256", token)}`);
   const isIt = (known: string) => timingSafeEqual(Buffer.from(known), given);
   const [match] = Object.entries(services)
-    .flatMap(([service, rule]) => rule.tokens.map((known) => ({ service, rule, is: isIt(known) })))
-    .filter((candidate) => candidate.is);
+    .flatMap(([service, rule]) =>
+      rule.tokens.map((known) => ({ service, rule, isMatch: isIt(known) })),
+    )
+    .filter((candidate) => candidate.isMatch);
   if (!match) throw unauthorized();
   // The current policy, which this process doesn't have, may have removed this token or narrowed
   // what it sees.

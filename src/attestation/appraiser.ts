@@ -107,7 +107,7 @@ export function createAppraiser(options: AppraiserOptions) {
     }
     const accepted = await options.accepted.of(vm.id);
     if (!accepted) return { from: "nowhere", values: [] };
-    const { is: standing, values } = accepted;
+    const { standing, values } = accepted;
     if (standing !== "kept") return { from: "an approval", values: [], doubt: standing };
     return { from: "an approval", values: [values] };
   }

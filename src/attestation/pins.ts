@@ -195,12 +195,14 @@ export interface AcceptedPin extends Omit<KeptPin, "vouches"> {
    * `kept`: it counts. `waits`: its record isn't sealed yet. `forged`: no code matches a bot token
    * that is known here, or the audit trail has no such record as it was sealed.
    */
-  is: "kept" | keyof typeof doubts;
+  standing: "kept" | keyof typeof doubts;
 }
 
 /** The functions of the audit trail that pins need. The trail is a layer above this one. */
 export interface PinTrail {
-  find(id: string): Promise<{ record: string; is: "sealed" | "waits" | "changed" } | undefined>;
+  find(
+    id: string,
+  ): Promise<{ record: string; standing: "sealed" | "waits" | "changed" } | undefined>;
   /** Writes an alarm, only once under each name. */
   alarm(name: string, record: Readonly<Record<string, unknown>>): Promise<void>;
 }
@@ -280,20 +282,24 @@ export function createAcceptedPins(options: {
     vouches: [vouchFor(pin, secretsNow()[0] ?? ""), ...former].slice(0, 2),
   });
 
-  async function standingOf(vmId: string, text: string, kept: KeptPin): Promise<AcceptedPin["is"]> {
+  async function standingOf(
+    vmId: string,
+    text: string,
+    kept: KeptPin,
+  ): Promise<AcceptedPin["standing"]> {
     const [entry = ""] = text.split(" ", 1);
     const [token = "", ...former] = secretsNow();
     const isCurrent = isVouched(kept, token);
     const isKnown = isCurrent || former.some((formerToken) => isVouched(kept, formerToken));
     if (!isKnown || kept.vm.id !== vmId || !/^\d{1,15}-\d{1,15}$/.test(entry)) return "forged";
     const stored = await trail.find(entry);
-    if (!stored || stored.is === "changed" || !says(stored.record, kept)) return "forged";
+    if (!stored || stored.standing === "changed" || !says(stored.record, kept)) return "forged";
     if (!isCurrent) {
       const { vouches, ...pin } = kept;
       const renewed = pinRecord.write(vouched(pin, vouches));
       await replace([named], [vmId, text, `${entry} ${renewed}`]);
     }
-    return stored.is === "sealed" ? "kept" : "waits";
+    return stored.standing === "sealed" ? "kept" : "waits";
   }
 
   async function readPin(vmId: string, text: string): Promise<AcceptedPin> {
@@ -308,7 +314,7 @@ export function createAcceptedPins(options: {
       const name = `pin ${hash("sha256", `${vmId} ${text}`)}`;
       await trail.alarm(name, { what: "alarm", request: pin.request, target, why: doubts.forged });
     }
-    return { ...pin, at: Number.parseInt(entry, 10) || 0, is: standing };
+    return { ...pin, at: Number.parseInt(entry, 10) || 0, standing };
   }
 
   return {
@@ -320,7 +326,7 @@ export function createAcceptedPins(options: {
       for (;;) {
         const text = await redis.hget(named, vmId);
         const pin = text === null ? undefined : await readPin(vmId, text);
-        if (pin?.is !== "waits" || performance.now() > until) return pin;
+        if (pin?.standing !== "waits" || performance.now() > until) return pin;
         await sleep(200);
       }
     },

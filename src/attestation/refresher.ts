@@ -30,7 +30,7 @@ const paths = {
   "intel-tcb-info": "{intel}/tdx/certification/v4/tcb?fmspc={fmspc}",
   "amd-list": "{amd}/{signer}/v1/{product}/crl",
   "amd-vcek": "{amd}/vcek/v1/{product}/{hwid}",
-} as const satisfies Record<EndorsementKind["is"], string>;
+} as const satisfies Record<EndorsementKind["document"], string>;
 
 /** KDS's names for parts of a TCB version, where they differ from ours. */
 const versionNames: Readonly<Record<string, string>> = { bootloader: "bl", microcode: "ucode" };
@@ -41,12 +41,13 @@ const versionNames: Readonly<Record<string, string>> = { bootloader: "bl", micro
  */
 export function addressOf(kind: EndorsementKind, at: VendorAddresses): string {
   const [vendors, values] = [new Map(Object.entries(at)), new Map(Object.entries(kind))];
-  const address = paths[kind.is].replaceAll(
+  const address = paths[kind.document].replaceAll(
     /\{(\w+)\}/g,
     (_, name: string) => vendors.get(name) ?? encodeURIComponent(values.get(name) ?? ""),
   );
-  if (kind.is === "intel-tcb-info" && kind.early !== undefined) return `${address}&update=early`;
-  if (kind.is !== "amd-vcek") return address;
+  if (kind.document === "intel-tcb-info" && kind.early !== undefined)
+    return `${address}&update=early`;
+  if (kind.document !== "amd-vcek") return address;
   const versions = Object.entries(tcbParts(kind.tcb, kind.product)).map(
     ([part, value]) => `${versionNames[part] ?? part}SPL=${String(value).padStart(2, "0")}`,
   );
@@ -143,7 +144,7 @@ interface Wanted {
 }
 
 /** Whether this is a chip's certificate, which never changes. */
-const isOfChip = (name: string) => endorsementNamed(name)?.is === "amd-vcek";
+const isOfChip = (name: string) => endorsementNamed(name)?.document === "amd-vcek";
 
 /**
  * Keeps the folder of endorsements filled with what the evidence seen so far needs. What is missing

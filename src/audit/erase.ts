@@ -42,7 +42,7 @@ async function erasable(trail: Trail, ids: readonly string[]): Promise<Seal[]> {
     }
     const stored = await trail.find(id);
     if (!stored) continue;
-    if (stored.is !== "sealed") {
+    if (stored.standing !== "sealed") {
       throw new UserError(`Audit record ${id} is not what was sealed`, "run audit verify");
     }
     if (readMarker(stored.record)) {

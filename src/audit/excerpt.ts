@@ -150,7 +150,7 @@ interface ActVerdict {
   says: string;
   /** The numbers of its records. */
   seqs: readonly number[];
-  is: "proven" | "broken" | "unsure";
+  standing: "proven" | "broken" | "unsure";
   /** Why it isn't proven. */
   why?: string | undefined;
 }
@@ -160,7 +160,7 @@ interface ActVerdict {
  * as it was sealed, and the words are signed by a key of that trail.
  */
 export interface ExcerptVerdict {
-  is: "proven" | "broken" | "unsure";
+  standing: "proven" | "broken" | "unsure";
   about: string;
   acts: readonly ActVerdict[];
   /** What is wrong with the file as a whole. */
@@ -188,22 +188,22 @@ export async function verifyExcerpt(
   });
   if (!file) {
     const fault = "this isn't an excerpt of the audit trail, or it is damaged";
-    return { is: "broken", about: "", acts: [], fault, erasedSince: 0, whole };
+    return { standing: "broken", about: "", acts: [], fault, erasedSince: 0, whole };
   }
   const acts = file.acts.map(({ at, says, records }): ActVerdict => {
     const verdicts = records.map((record) => judgeRecord(record, seals.get(record.seq), whole));
     const worst =
-      verdicts.find((verdict) => verdict.is === "broken") ??
-      verdicts.find((verdict) => verdict.is === "unsure");
-    return { at, says, seqs: records.map(({ seq }) => seq), ...(worst ?? { is: "proven" }) };
+      verdicts.find((judged) => judged.standing === "broken") ??
+      verdicts.find((judged) => judged.standing === "unsure");
+    return { at, says, seqs: records.map(({ seq }) => seq), ...(worst ?? { standing: "proven" }) };
   });
   const fault = faultOf(file);
   const isOfTrail =
     file.signedBy !== null && whole.signed.keys.includes(fingerprint(file.signedBy));
-  const isBroken = fault !== undefined || acts.some((verdict) => verdict.is === "broken");
-  const isUnsure = !isOfTrail || acts.some((verdict) => verdict.is === "unsure");
+  const isBroken = fault !== undefined || acts.some((act) => act.standing === "broken");
+  const isUnsure = !isOfTrail || acts.some((act) => act.standing === "unsure");
   return {
-    is: isBroken ? "broken" : isUnsure ? "unsure" : "proven",
+    standing: isBroken ? "broken" : isUnsure ? "unsure" : "proven",
     about: file.about,
     acts,
     fault,
@@ -217,20 +217,20 @@ function judgeRecord(
   { before, salt, record, ...seal }: ExcerptRecord,
   trailSeal: { hash: string } | undefined,
   whole: TrailVerdict,
-): Pick<ActVerdict, "is" | "why"> {
+): Pick<ActVerdict, "standing" | "why"> {
   const { seq, id, at } = seal;
   if (!isSealedBy({ id, at, record }, seal, salt) || hashOf(before, seal) !== seal.hash)
-    return { is: "broken", why: `record ${seq} is not the one that was sealed` };
+    return { standing: "broken", why: `record ${seq} is not the one that was sealed` };
   if (trailSeal)
     return trailSeal.hash === seal.hash
-      ? { is: "proven" }
-      : { is: "broken", why: `the trail has another record ${seq}` };
+      ? { standing: "proven" }
+      : { standing: "broken", why: `the trail has another record ${seq}` };
   const reached = whole.head?.seq ?? 0;
   const why =
     seq > reached
       ? `the trail that it was compared with ends before record ${seq}`
       : `the trail can't be verified up to record ${seq}`;
-  return { is: "unsure", why };
+  return { standing: "unsure", why };
 }
 
 function faultOf({ digest, signature, ...rest }: AuditExcerpt): string | undefined {
@@ -242,8 +242,8 @@ function faultOf({ digest, signature, ...rest }: AuditExcerpt): string | undefin
 
 /** Plain sentences, the most important first, then a line for each act. */
 export function excerptLines(verdict: ExcerptVerdict): string[] {
-  const { is: standing, acts, fault, signedBy, erasedSince, about } = verdict;
-  const proven = acts.filter((act) => act.is === "proven");
+  const { standing, acts, fault, signedBy, erasedSince, about } = verdict;
+  const proven = acts.filter((act) => act.standing === "proven");
   const records = new Set(acts.flatMap(({ seqs }) => seqs)).size;
   const first =
     fault === undefined
@@ -263,7 +263,7 @@ export function excerptLines(verdict: ExcerptVerdict): string[] {
   ];
 }
 
-function actLine({ at, says, seqs, is: standing, why }: ActVerdict): string {
+function actLine({ at, says, seqs, standing, why }: ActVerdict): string {
   const sign = { proven: "✓", broken: "✗", unsure: "?" }[standing];
   return `${sign} ${at} ${says} (${listRecords(seqs)})${why === undefined ? "" : `: ${why}`}`;
 }

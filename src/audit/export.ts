@@ -315,7 +315,7 @@ async function verifyOpened(
     : "this isn't an audit export, or it is damaged";
   if (verdict.problem || says === undefined) return verdict;
   const problem = { seq: around ? 1 : 0, kind: "file", says } as const;
-  return { ...verdict, is: "broken", problem, problems: [problem] };
+  return { ...verdict, standing: "broken", problem, problems: [problem] };
 }
 
 function stepOf({ record, salt, without, ...seal }: ExportedRecord): TrailStep {

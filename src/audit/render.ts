@@ -14,7 +14,7 @@ export function recordedText(value: unknown): string {
 export function renderVerdict(verdict: TrailVerdict): Message {
   const [first = "", ...rest] = verdictLines(verdict);
   const whole = verdict.recorded.length > 0 ? "⚠️" : "✅";
-  const sign = verdict.is === "intact" ? whole : verdict.is === "broken" ? "🚨" : "❔";
+  const sign = verdict.standing === "intact" ? whole : verdict.standing === "broken" ? "🚨" : "❔";
   return card({ sign, title: md`${first}`, meta: [lines(...rest.map((line) => md`${line}`))] });
 }
 
@@ -35,10 +35,10 @@ export function verdictLines(verdict: TrailVerdict): string[] {
       sealed === 0
         ? "There is nothing to verify: no record is sealed."
         : "Can't tell whether the audit trail is intact: records are waiting to be sealed. Check that Gatehouse is running.",
-  }[verdict.is];
+  }[verdict.standing];
   return [
     first,
-    verdict.is === "intact" || sealed === 0 ? "" : `${counted(sealed, "record")} verified.`,
+    verdict.standing === "intact" || sealed === 0 ? "" : `${counted(sealed, "record")} verified.`,
     ...recorded.map(lossLine),
     archived ? archivedLine(archived) : "",
     waits,

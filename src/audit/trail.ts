@@ -128,7 +128,7 @@ export class Trail {
    * A record in its current form, with whether that is what was sealed, isn't sealed yet, or
    * differs from what was sealed.
    */
-  async find(id: string): Promise<{ record: string; is: Standing } | undefined> {
+  async find(id: string): Promise<{ record: string; standing: Standing } | undefined> {
     const entry = await this.entry(id);
     if (!entry) return undefined;
     const { record } = entry;
@@ -137,20 +137,20 @@ export class Trail {
     const last = await this.head();
     const seal = await this.sealOf(id);
     if (seal && entry.salt !== undefined)
-      return { record, is: await this.#standingOfRedacted(entry, seal) };
+      return { record, standing: await this.#standingOfRedacted(entry, seal) };
     if (seal) {
       const salt = (await this.salts([seal])).get(seal.seq);
-      return { record, is: isSealedBy(entry, seal, salt) ? "sealed" : "changed" };
+      return { record, standing: isSealedBy(entry, seal, salt) ? "sealed" : "changed" };
     }
-    return { record, is: last && compareIds(last.id, id) >= 0 ? "changed" : "waits" };
+    return { record, standing: last && compareIds(last.id, id) >= 0 ? "changed" : "waits" };
   }
 
   /** Whether a later record that is sealed vouches for what is left of a redacted one. */
   async #standingOfRedacted(entry: TrailEntry, { seq, at }: Seal): Promise<Standing> {
     const markerId = await this.redis.hget(this.names.redacted, String(seq));
     const marker = markerId === null ? undefined : await this.find(markerId);
-    if (!marker || marker.is === "changed" || entry.at !== at) return "changed";
-    return payloadVouchedBy(marker.record, seq) === payloadOf(entry) ? marker.is : "changed";
+    if (!marker || marker.standing === "changed" || entry.at !== at) return "changed";
+    return payloadVouchedBy(marker.record, seq) === payloadOf(entry) ? marker.standing : "changed";
   }
 
   // Seals

@@ -52,7 +52,7 @@ export interface RecordedLoss extends Loss {
  * have waited too long to be sealed.
  */
 export interface TrailVerdict {
-  is: "intact" | "broken" | "unsure";
+  standing: "intact" | "broken" | "unsure";
   problem?: Problem;
   /** All problems that were found; the first is `problem`. */
   problems: readonly Problem[];
@@ -199,7 +199,7 @@ export class TrailCheck {
     const oldestMs = oldest ? Math.max(0, now - Number(oldest.at)) : 0;
     const isUnsure = this.#sealed === 0 || oldestMs > waitsTooLongMs;
     return {
-      is: problem ? "broken" : isUnsure ? "unsure" : "intact",
+      standing: problem ? "broken" : isUnsure ? "unsure" : "intact",
       ...(problem ? { problem } : {}),
       problems: left,
       recorded,

@@ -164,8 +164,8 @@ const readText = (file: string) => readRegularSync(file, mostBytes).toString("ut
 
 function report(verdict: TrailVerdict, { write }: Pick<AuditTerminal, "write">): number {
   write(`${verdictLines(verdict).join("\n")}\n`);
-  if (verdict.is === "intact") return verdict.recorded.length > 0 ? 3 : 0;
-  return verdict.is === "broken" ? 1 : 2;
+  if (verdict.standing === "intact") return verdict.recorded.length > 0 ? 3 : 0;
+  return verdict.standing === "broken" ? 1 : 2;
 }
 
 /**
@@ -175,8 +175,8 @@ function report(verdict: TrailVerdict, { write }: Pick<AuditTerminal, "write">):
 function reportExcerpt(verdict: ExcerptVerdict, terminal: AuditTerminal): number {
   terminal.write(`${excerptLines(verdict).map(printableLine).join("\n")}\n`);
   const whole = report(verdict.whole, terminal);
-  if (verdict.is === "broken" || whole === 1) return 1;
-  return verdict.is === "unsure" ? 2 : whole;
+  if (verdict.standing === "broken" || whole === 1) return 1;
+  return verdict.standing === "unsure" ? 2 : whole;
 }
 
 /** Writes an export. The export is recorded in the trail; the file ends before that record. */
@@ -223,7 +223,7 @@ async function archive(
   const verdict = await verifyFile(file, kept, ({ seq, hash }) => {
     isInFile ||= seq === last.seq && hash === last.hash;
   });
-  if (verdict.is !== "intact" || !isInFile) {
+  if (verdict.standing !== "intact" || !isInFile) {
     const code = report(verdict, { write });
     await rm(file);
     write("Nothing was cut off, and the file was removed: find out what is wrong first.\n");

@@ -68,12 +68,12 @@ export async function askAboutMessages(
 ): Promise<readonly Finding[]> {
   const asked = kindsOfMessages(commands).map(async ([called, rendered]): Promise<Finding> => {
     const answer = await validateBlocks(slack.apiUrl, rendered);
-    if (answer.is === "valid") return well(`${called}: Slack takes them`);
-    if (answer.is === "invalid") {
+    if (answer.kind === "valid") return well(`${called}: Slack takes them`);
+    if (answer.kind === "invalid") {
       const mend = "Gatehouse says it as text instead. Report it to those who maintain Gatehouse.";
       return ill(`${called}: Slack refuses them: ${answer.complaints.join("; ")}`, mend);
     }
-    const why = answer.is === "limited" ? "Slack limits such questions now" : answer.reason;
+    const why = answer.kind === "limited" ? "Slack limits such questions now" : answer.reason;
     return note(`${called}: not asked: ${why}`, "Try again in a minute.");
   });
   return Promise.all(asked);

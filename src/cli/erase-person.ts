@@ -26,12 +26,12 @@ export async function erasePersonAndReport(
   {
     verify,
     write,
-  }: { verify: () => Promise<Pick<TrailVerdict, "is">>; write: (text: string) => void },
+  }: { verify: () => Promise<Pick<TrailVerdict, "standing">>; write: (text: string) => void },
 ): Promise<number> {
   const { person } = erasure;
   if (!/^[UW][A-Z0-9]{2,}$/.test(person))
     throw new UserError(`${person} is not the ID of a person`, "it looks like U012ABCDEF");
-  if ((await verify()).is === "broken")
+  if ((await verify()).standing === "broken")
     throw new UserError(
       "The audit trail is broken, so nothing is erased",
       "run audit verify, and find out why",

@@ -12,7 +12,7 @@ export function currentValue(live: Live): string {
  * The result of looking at the file: its new text, or the reason why the former text is kept. `why`
  * never contains a secret; `text` may.
  */
-export type FileNews = { is: "changed"; text: string } | { is: "kept"; why: string };
+export type FileNews = { kind: "changed"; text: string } | { kind: "kept"; why: string };
 
 const lookEveryMs = 2_000;
 /** A token has about a hundred bytes; a list of CAs is the longest text that is read like this. */
@@ -55,12 +55,12 @@ export class ChangingFile {
   reread(): boolean {
     this.#lookedAt = performance.now();
     const news = this.#look();
-    const why = news?.is === "kept" ? news.why : "";
+    const why = news?.kind === "kept" ? news.why : "";
     const isTold = why !== "" && why === this.#told;
     this.#told = why;
-    if (news?.is === "changed") this.#text = news.text;
+    if (news?.kind === "changed") this.#text = news.text;
     if (news && !isTold) this.onNews(news);
-    return news?.is === "changed";
+    return news?.kind === "changed";
   }
 
   #look(): FileNews | undefined {
@@ -68,9 +68,9 @@ export class ChangingFile {
       const text = this.#readText();
       if (text === this.#text) return undefined;
       const why = text === "" ? "it is empty" : this.problemOf(text);
-      return why === undefined ? { is: "changed", text } : { is: "kept", why };
+      return why === undefined ? { kind: "changed", text } : { kind: "kept", why };
     } catch (error) {
-      return { is: "kept", why: `it can't be read (${codeOf(error)})` };
+      return { kind: "kept", why: `it can't be read (${codeOf(error)})` };
     }
   }
 

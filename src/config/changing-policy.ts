@@ -38,8 +38,8 @@ export interface PolicyText extends PolicyInForce, Pick<ReadPolicy, "lineOf"> {
  * …`.
  */
 export type PolicyNews =
-  | { is: "read"; text: PolicyText }
-  | { is: "kept"; problems: readonly string[] };
+  | { kind: "read"; text: PolicyText }
+  | { kind: "kept"; problems: readonly string[] };
 
 interface PolicyPlace {
   /** Absolute path. */
@@ -170,7 +170,7 @@ export class ChangingPolicy {
     }
     const parsed = parse(file, this.#place);
     if (isWanted && ("problems" in parsed || !isWanted(parsed))) return undefined;
-    return "problems" in parsed ? this.keep(parsed.problems) : { is: "read", text: parsed };
+    return "problems" in parsed ? this.keep(parsed.problems) : { kind: "read", text: parsed };
   }
 
   /** Puts this text in force, under the name by which its rules were adopted. */
@@ -188,7 +188,7 @@ export class ChangingPolicy {
   keep(problems: readonly string[]): PolicyNews | undefined {
     if (this.problems.join("\n") === problems.join("\n")) return undefined;
     this.problems = problems;
-    return { is: "kept", problems };
+    return { kind: "kept", problems };
   }
 }
 

@@ -106,7 +106,7 @@ export const measurement = z.string().transform((text, context) => {
 /** An abbreviation counts where it has one meaning; the `IST` of Intl is only India's. */
 export const timezone = readAs("must be a time zone like Europe/Paris", (text) => {
   const meant = zoneCalled(text);
-  return meant?.is === "one" ? meant.zone : undefined;
+  return meant?.match === "one" ? meant.zone : undefined;
 });
 
 export function count(least: number, most: number) {

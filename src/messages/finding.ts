@@ -1,6 +1,6 @@
 /** The result of one check: `well`, `note` (it works and could be better), or `ill`. */
 export interface Finding {
-  is: "well" | "note" | "ill";
+  severity: "well" | "note" | "ill";
   /** The thing that was checked, and the result: `bot token: gatehouse in Acme`. */
   what: string;
   /** The next step, as a sentence. */
@@ -18,12 +18,12 @@ export interface Section {
   findings: readonly Finding[];
 }
 
-export const well = (result: string): Finding => ({ is: "well", what: result });
+export const well = (result: string): Finding => ({ severity: "well", what: result });
 /** Builds findings that say what to do. */
 const finding =
-  (kind: Finding["is"]) =>
+  (kind: Finding["severity"]) =>
   (result: string, mend: string, about?: Finding["about"]): Finding => ({
-    is: kind,
+    severity: kind,
     what: result,
     mend,
     about,
@@ -32,7 +32,7 @@ export const note = finding("note");
 export const ill = finding("ill");
 
 /** A finding whose own text says all that can be done. */
-export const trouble = (result: string): Finding => ({ is: "ill", what: result });
+export const trouble = (result: string): Finding => ({ severity: "ill", what: result });
 
 /** A proxy refused to connect to `target`. */
 export const proxyFinding = (status: number, target: string): Finding =>
@@ -53,18 +53,21 @@ const marks = { well: "✓", note: "!", ill: "✗" } as const;
 /** The sections as text, with the count of each kind of finding at the end. */
 export function render(sections: readonly Section[]): string {
   const blocks = sections.map(({ name, findings }) => {
-    const lines = findings.map(({ is: kind, what: result, mend }) =>
+    const lines = findings.map(({ severity: kind, what: result, mend }) =>
       [`  ${marks[kind]} ${result}`, ...(mend === undefined ? [] : [`    ${mend}`])].join("\n"),
     );
     return [name, ...lines].join("\n");
   });
   const all = sections.flatMap(({ findings }) => findings);
-  const count = (kind: Finding["is"]) => all.filter((checked) => checked.is === kind).length;
+  const count = (kind: Finding["severity"]) =>
+    all.filter((checked) => checked.severity === kind).length;
   const total = `${count("well")} ✓, ${count("note")} !, ${count("ill")} ✗`;
   return `${[...blocks, total].join("\n\n")}\n`;
 }
 
 /** 1 when any finding is `ill`. */
 export function exitCodeOf(sections: readonly Section[]): 0 | 1 {
-  return sections.some(({ findings }) => findings.some((checked) => checked.is === "ill")) ? 1 : 0;
+  return sections.some(({ findings }) => findings.some((checked) => checked.severity === "ill"))
+    ? 1
+    : 0;
 }

@@ -168,7 +168,7 @@ export class PolicyKeeper {
   /** Reads the file, and offers its content. */
   async #load(isWanted?: (text: PolicyText) => boolean): Promise<void> {
     const news = this.#on.config.policyFile.reread(isWanted);
-    if (news?.is === "read") this.#loaded = news.text;
+    if (news?.kind === "read") this.#loaded = news.text;
     else {
       // A text that was loaded before may no longer be in the file.
       if (!isWanted) this.#loaded = undefined;
@@ -209,7 +209,7 @@ export class PolicyKeeper {
   #noteKept(news: PolicyNews | undefined): void {
     const { config, log, telemetry } = this.#on;
     telemetry.policyUnusable.set(config.policyFile.problems.length > 0 ? 1 : 0);
-    if (news?.is !== "kept") return;
+    if (news?.kind !== "kept") return;
     telemetry.policyReloads.inc({ outcome: "kept" });
     log.warn("policy.kept", { version: ownPolicyName(config), problems: news.problems });
   }

@@ -228,7 +228,8 @@ function watchSecrets(config: Config, log: Log): void {
   for (const secret of config.secrets) hideSecret(secret);
   for (const [variable, file] of files) {
     file.onNews = (news) => {
-      if (news.is === "kept") return log.warn("config.file-unusable", { variable, why: news.why });
+      if (news.kind === "kept")
+        return log.warn("config.file-unusable", { variable, why: news.why });
       const isUrl = variable === "REDIS_URL";
       for (const secret of variable.startsWith("SOURCE_SECRET_")
         ? news.text.split(/\s+/)

@@ -341,10 +341,10 @@ export interface Keeping<Args> {
 }
 
 export type Prepared =
-  | { is: "ready"; values: string; facts: readonly (readonly [label: string, text: string])[] }
-  | { is: "no"; why: Refusal }
+  | { kind: "ready"; values: string; facts: readonly (readonly [label: string, text: string])[] }
+  | { kind: "no"; why: Refusal }
   /** Not now, but perhaps soon. */
-  | { is: "later"; why: Refusal };
+  | { kind: "later"; why: Refusal };
 
 /**
  * A read of a target. Undefined means that it is proven absent: 404, while a control read

@@ -4,10 +4,10 @@ import { whyOf } from "./web-answer.ts";
 import type { Web } from "./web.ts";
 
 export type ChannelFound =
-  | { is: "found"; id: string }
-  | { is: "none" }
+  | { kind: "found"; id: string }
+  | { kind: "none" }
   /** Slack didn't answer, or didn't allow the question. */
-  | { is: "unclear"; why: string };
+  | { kind: "unclear"; why: string };
 
 /** More channels than this take too many calls. They can be named by their ID. */
 const mostPages = 10;
@@ -20,9 +20,9 @@ export async function findChannel(web: Web, word: string): Promise<ChannelFound>
   const called = word.replace(/^#/, "");
   if (channelId.test(called)) {
     const answer = await web.call("conversations.info", { channel: called });
-    if (answer.ok) return { is: "found", id: called };
+    if (answer.ok) return { kind: "found", id: called };
     const why = whyOf(answer);
-    return why === "channel_not_found" ? { is: "none" } : { is: "unclear", why };
+    return why === "channel_not_found" ? { kind: "none" } : { kind: "unclear", why };
   }
   return findByName(web, fold(called));
 }
@@ -64,12 +64,12 @@ async function findByName(web: Web, name: string): Promise<ChannelFound> {
       limit: perPage,
       cursor,
     });
-    if (!answer.ok) return { is: "unclear", why: whyOf(answer) };
+    if (!answer.ok) return { kind: "unclear", why: whyOf(answer) };
     const channels = listAt(answer.data, "channels");
     const match = channels.find((channel) => fold(textAt(channel, "name")) === name);
-    if (match !== undefined) return { is: "found", id: textAt(match, "id") };
+    if (match !== undefined) return { kind: "found", id: textAt(match, "id") };
     cursor = textAt(answer.data, "response_metadata", "next_cursor");
-    if (cursor === "") return { is: "none" };
+    if (cursor === "") return { kind: "none" };
   }
-  return { is: "unclear", why: "there are too many channels" };
+  return { kind: "unclear", why: "there are too many channels" };
 }

@@ -7,10 +7,10 @@ export type Rendered = { message: { blocks: readonly object[] } } | { view: obje
 
 /** Slack's verdict: valid, complaints with their places, or why there is no answer. */
 export type Validation =
-  | { is: "valid" }
-  | { is: "invalid"; complaints: readonly string[] }
-  | { is: "limited"; retryAfterMs: number }
-  | { is: "unanswered"; reason: string };
+  | { kind: "valid" }
+  | { kind: "invalid"; complaints: readonly string[] }
+  | { kind: "limited"; retryAfterMs: number }
+  | { kind: "unanswered"; reason: string };
 
 const answerOf = z.looseObject({
   ok: z.boolean(),
@@ -37,19 +37,19 @@ export async function validateBlocks(apiUrl: string, rendered: Rendered): Promis
     });
     if (response.status === 429)
       return {
-        is: "limited",
+        kind: "limited",
         retryAfterMs: 1000 * (Number(response.headers.get("retry-after")) || 30),
       };
     const { data } = answerOf.safeParse(parseJson(await response.text()));
-    if (!data) return { is: "unanswered", reason: `no JSON in the answer (${response.status})` };
-    if (data.ok) return { is: "valid" };
+    if (!data) return { kind: "unanswered", reason: `no JSON in the answer (${response.status})` };
+    if (data.ok) return { kind: "valid" };
     const { error = "", errors = [] } = data;
-    if (!refusals.has(error)) return { is: "unanswered", reason: error };
+    if (!refusals.has(error)) return { kind: "unanswered", reason: error };
     return {
-      is: "invalid",
+      kind: "invalid",
       complaints: errors.map(({ pointer, message }) => `${pointer}: ${message}`),
     };
   } catch (error) {
-    return { is: "unanswered", reason: messageOf(error) };
+    return { kind: "unanswered", reason: messageOf(error) };
   }
 }

@@ -127,7 +127,7 @@ export async function withKeptValues(
   const { command, target, input } = permit;
   if (command.on !== "vm" || !command.keeps) return { prepared: [], permit };
   const read = await command.keeps.prepare(target, parseInput(command, input), gateway);
-  if (read.is !== "ready") throw new UserError(asSentence(read.why.text), read.why.hint);
+  if (read.kind !== "ready") throw new UserError(asSentence(read.why.text), read.why.hint);
   return { prepared: read.facts, permit: specify(permit, { ...input, values: read.values }) };
 }
 

@@ -61,9 +61,9 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
   const voter = await personOf(act, { fresh: true });
   const choice = interaction.action === "vote:deny" ? "deny" : "approve";
   const outcome = await castVote(request, voter, choice, textAt(value, "digest"), gateway);
-  if (outcome.is === "refused") return refuse(outcome.why, outcome.text, request);
+  if (outcome.result === "refused") return refuse(outcome.why, outcome.text, request);
   const command = changeNamed(request.record.command, gateway);
-  if (outcome.is === "denied" && command) await reply.open(denialModal(request, command));
+  if (outcome.result === "denied" && command) await reply.open(denialModal(request, command));
 
   async function refuse(why: string, text: string, about?: StoredRequest): Promise<void> {
     const { userId: who, teamId: team } = interaction;
@@ -74,8 +74,8 @@ export async function vote(act: Act<Press>, value: Input): Promise<void> {
 }
 
 type Cast =
-  | Exclude<VoteOutcome, { is: "refused" | "again" }>
-  | { is: "refused"; why: string; text: string };
+  | Exclude<VoteOutcome, { result: "refused" | "again" }>
+  | { result: "refused"; why: string; text: string };
 
 /**
  * Judges a vote against the votes that are there, and casts it. If others approved meanwhile it is
@@ -98,13 +98,13 @@ async function castVote(
     const accounts = await accountsOf(request, voter, gateway);
     const isNo = choice === "deny";
     const no = voteRefusal({ votes, voter, ourTeamId, isNo, ...accounts });
-    if (no) return { is: "refused", why: no, text: voteRefusalText(no, missingWords(request)) };
+    if (no) return { result: "refused", why: no, text: voteRefusalText(no, missingWords(request)) };
     const outcome = await gateway.store.vote(request, voter, choice, seen, meets(votes, voter));
-    if (outcome.is === "refused") return { ...outcome, text: voteProblemTexts[outcome.why] };
-    if (outcome.is !== "again") return outcome;
+    if (outcome.result === "refused") return { ...outcome, text: voteProblemTexts[outcome.why] };
+    if (outcome.result !== "again") return outcome;
     request = await gateway.store.get(request.record.id);
   }
-  return { is: "refused", why: "crowd", text: voteProblemTexts.crowd };
+  return { result: "refused", why: "crowd", text: voteProblemTexts.crowd };
 }
 
 export const denialCallback = "denial";
@@ -346,7 +346,7 @@ export async function orJustChanged<To extends State>(
   moving: Promise<Moved<To>>,
 ): Promise<RequestIn<To>> {
   const moved = await moving;
-  if (moved.is === "moved") return moved.request;
+  if (moved.kind === "moved") return moved.request;
   throw new UserError("Its state just changed. Check the message again.");
 }
 

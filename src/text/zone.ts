@@ -10,9 +10,9 @@ interface NamedZone {
 
 export type ZoneMeant =
   /** `name` is set where the word was an abbreviation. */
-  | { is: "one"; zone: string; name?: string }
+  | { match: "one"; zone: string; name?: string }
   /** The abbreviation has several meanings, so a person must say which. */
-  | { is: "several"; zones: readonly NamedZone[] };
+  | { match: "several"; zones: readonly NamedZone[] };
 
 const named = (name: string, zone: string): NamedZone => ({ name, zone });
 
@@ -127,9 +127,10 @@ const abbreviations = new Map<string, readonly NamedZone[]>([
 export function zoneCalled(word: string): ZoneMeant | undefined {
   const zones = abbreviations.get(fold(word));
   const [first, ...others] = zones ?? [];
-  if (first && zones) return others.length > 0 ? { is: "several", zones } : { is: "one", ...first };
+  if (first && zones)
+    return others.length > 0 ? { match: "several", zones } : { match: "one", ...first };
   const zone = zoneOfPlace(plainForm(word));
-  return zone === undefined ? undefined : { is: "one", zone };
+  return zone === undefined ? undefined : { match: "one", zone };
 }
 
 /**
@@ -144,7 +145,7 @@ export function splitZone(
   const clock = words.split(/\s+/).at(-1) ?? "";
   const zone = parseClock(clock) || /^[ap]\.?m\.?$/i.test(clock) ? zoneCalled(last) : undefined;
   if (!zone) return { words: text, zone: undefined };
-  if (zone.is === "several")
+  if (zone.match === "several")
     throw severalZones(last, zone.zones, (it) => commandFor(`${words} ${it}`));
   return { words, zone: zone.zone };
 }

@@ -19,17 +19,17 @@ import { type PckCa, pckCaOf } from "./tdx/verify-quote.ts";
 
 /** The kinds of files in a folder of endorsements, each with what it is about. */
 export type EndorsementKind =
-  | { is: "intel-root-list" }
-  | { is: "intel-pck-list"; ca: PckCa }
-  | { is: "intel-qe-identity" }
+  | { document: "intel-root-list" }
+  | { document: "intel-pck-list"; ca: PckCa }
+  | { document: "intel-qe-identity" }
   | {
-      is: "intel-tcb-info";
+      document: "intel-tcb-info";
       fmspc: string;
       /** Present for the TCB info that Intel will require next: `update=early`. */
       early?: string | undefined;
     }
-  | { is: "amd-list"; product: Product; signer: "vcek" | "vlek" }
-  | { is: "amd-vcek"; product: Product; hwid: string; tcb: string };
+  | { document: "amd-list"; product: Product; signer: "vcek" | "vlek" }
+  | { document: "amd-vcek"; product: Product; hwid: string; tcb: string };
 
 /** One endorsement, with the chain of its signer unless a root signed it. */
 export interface EndorsementFiles {
@@ -56,12 +56,12 @@ export function inspectEndorsement(
   files: EndorsementFiles,
   { roots, now }: By,
 ): Inspected {
-  if (kind.is === "intel-root-list")
+  if (kind.document === "intel-root-list")
     return inspectList(files.content, parseCertificate(roots.intel), intelScheme);
-  if (kind.is === "intel-pck-list") return inspectPckList(kind.ca, files, roots);
-  if (kind.is === "amd-list")
+  if (kind.document === "intel-pck-list") return inspectPckList(kind.ca, files, roots);
+  if (kind.document === "amd-list")
     return inspectList(files.content, parseCertificate(roots.amd[kind.product].ark), amdScheme);
-  if (kind.is === "amd-vcek") return inspectVcek(kind, files.content, roots);
+  if (kind.document === "amd-vcek") return inspectVcek(kind, files.content, roots);
   return inspectCollateral(kind, files, roots, now);
 }
 
@@ -95,13 +95,13 @@ function inspectPckList(
 }
 
 function inspectCollateral(
-  kind: EndorsementKind & { is: "intel-qe-identity" | "intel-tcb-info" },
+  kind: EndorsementKind & { document: "intel-qe-identity" | "intel-tcb-info" },
   { content, chain = "" }: EndorsementFiles,
   roots: TrustedRoots,
   now: number,
 ): Inspected {
   const answer = { body: content.toString("utf8"), chain };
-  const isInfo = kind.is === "intel-tcb-info";
+  const isInfo = kind.document === "intel-tcb-info";
   const exam = new Examination(now);
   const read = checkCollateral(
     isInfo ? { tcbInfo: answer } : { qeIdentity: answer },
@@ -121,7 +121,7 @@ function inspectCollateral(
 }
 
 function inspectVcek(
-  { product, hwid, tcb }: EndorsementKind & { is: "amd-vcek" },
+  { product, hwid, tcb }: EndorsementKind & { document: "amd-vcek" },
   der: Buffer,
   roots: TrustedRoots,
 ): Inspected {
@@ -145,7 +145,7 @@ const problemOf = (reason: Reason, about: string) => ({ problem: sentenceOf({ re
 
 const ofProduct = `(?<product>${products.join("|")})`;
 /** The file names in a folder, by kind. The named groups become fields of the kind. */
-const names: Readonly<Record<EndorsementKind["is"], RegExp>> = {
+const names: Readonly<Record<EndorsementKind["document"], RegExp>> = {
   "intel-root-list": /^intel\/root\.crl$/,
   "intel-pck-list": /^intel\/pck-(?<ca>platform|processor)\.crl$/,
   "intel-qe-identity": /^intel\/tdx-qe\.json$/,
@@ -162,7 +162,7 @@ const names: Readonly<Record<EndorsementKind["is"], RegExp>> = {
 export function endorsementNamed(name: string): EndorsementKind | undefined {
   for (const [kind, pattern] of Object.entries(names)) {
     const match = pattern.exec(name);
-    if (match) return { is: kind, ...match.groups } as EndorsementKind;
+    if (match) return { document: kind, ...match.groups } as EndorsementKind;
   }
   return undefined;
 }

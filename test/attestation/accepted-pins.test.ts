@@ -20,18 +20,18 @@ describe("an approved pin that isn't sealed", () => {
     let found: "sealed" | "waits" = "waits";
     const accepted = createAcceptedPins({
       ...at,
-      trail: { find: async () => ({ record, is: found }), alarm: async () => undefined },
+      trail: { find: async () => ({ record, standing: found }), alarm: async () => undefined },
       secret: () => "xoxb-first-fake",
     });
     await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(accepted.vouched(pin))}`);
     const early = accepted.of("vm-a");
     found = "sealed";
-    expect(await early).toMatchObject({ is: "kept", values: pin.values });
+    expect(await early).toMatchObject({ standing: "kept", values: pin.values });
 
     found = "waits";
     stretchDeadlines(0);
     onTestFinished(() => stretchDeadlines(30));
-    expect(await accepted.of("vm-a")).toMatchObject({ is: "waits" });
+    expect(await accepted.of("vm-a")).toMatchObject({ standing: "waits" });
     const appraisal = appraise(good({ pins: [], pinDoubt: "waits" }));
     expect(appraisal.verdict).toBe("could not verify");
     expect(appraisal.reasons[0]).toMatch(/waits to be sealed/);
@@ -47,7 +47,7 @@ describe("an approved pin, when the bot token is replaced", () => {
       createAcceptedPins({
         ...at,
         trail: {
-          find: async () => ({ record, is: "sealed" }),
+          find: async () => ({ record, standing: "sealed" }),
           alarm: async (name) => void alarms.push(name),
         },
         secret: token,
@@ -58,18 +58,20 @@ describe("an approved pin, when the bot token is replaced", () => {
     const slow = startWith(() => "xoxb-first-fake");
     token = "xoxb-second-fake";
     const restarted = startWith(() => "xoxb-second-fake");
-    expect(await running.of("vm-a")).toMatchObject({ is: "kept" });
-    expect(await restarted.of("vm-a")).toMatchObject({ is: "kept" });
-    expect(await slow.of("vm-a")).toMatchObject({ is: "kept" });
+    expect(await running.of("vm-a")).toMatchObject({ standing: "kept" });
+    expect(await restarted.of("vm-a")).toMatchObject({ standing: "kept" });
+    expect(await slow.of("vm-a")).toMatchObject({ standing: "kept" });
     expect(alarms).toEqual([]);
     // The token before may have leaked: what it signs from now on counts nowhere but where it is still the token
     await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(slow.vouched(pin))}`);
-    await until(async () => (await running.of("vm-a"))?.is).toBe("forged");
+    await until(async () => (await running.of("vm-a"))?.standing).toBe("forged");
     await at.redis.hset(at.key("pins"), "vm-a", `1-1 ${JSON.stringify(running.vouched(pin))}`);
     alarms.length = 0;
     // Of somebody who had neither nothing counts, and nothing is vouched for anew
     const before = await at.redis.hget(at.key("pins"), "vm-a");
-    expect(await startWith(() => "xoxb-third-fake").of("vm-a")).toMatchObject({ is: "forged" });
+    expect(await startWith(() => "xoxb-third-fake").of("vm-a")).toMatchObject({
+      standing: "forged",
+    });
     expect(alarms).toHaveLength(1);
     expect(await at.redis.hget(at.key("pins"), "vm-a")).toBe(before);
   });
@@ -83,7 +85,7 @@ describe("an approved pin, when the bot token is replaced", () => {
       trail: {
         find: async () => {
           await at.redis.hset(at.key("pins"), "vm-a", `2-1 ${other}`);
-          return { record, is: "sealed" };
+          return { record, standing: "sealed" };
         },
         alarm: async () => undefined,
       },

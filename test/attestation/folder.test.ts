@@ -105,11 +105,13 @@ describe("a folder of endorsements", () => {
       );
     for (const product of ["Milan", "Genoa", "Turin"] as const) {
       const list = `amd/${product.toLowerCase()}-crl.der`;
-      expect(inspect({ is: "amd-list", product, signer: "vcek" }, list)).toHaveProperty("until");
+      expect(inspect({ document: "amd-list", product, signer: "vcek" }, list)).toHaveProperty(
+        "until",
+      );
     }
     const { parsed, vek = "" } = vectorOf("snp-genoa-v5");
     const kind = {
-      is: "amd-vcek",
+      document: "amd-vcek",
       product: "Genoa",
       hwid: String(parsed?.["chipId"]),
       tcb: String(parsed?.["reportedTcb"]),
@@ -129,7 +131,7 @@ describe("a folder of endorsements", () => {
     const { vek: forged = "" } = vectorOf("snp-forged-vcek");
     const genuine = vectorOf("snp-milan-v3").parsed;
     const chip = {
-      is: "amd-vcek",
+      document: "amd-vcek",
       product: "Milan",
       hwid: String(genuine?.["chipId"]),
       tcb: String(genuine?.["reportedTcb"]),
@@ -141,7 +143,7 @@ describe("a folder of endorsements", () => {
     const sandbox = { roots: sandboxRoots, now: Date.now() };
     const [name, ca] = ["intel/pck-platform.crl", "intel/pck-platform.pem"];
     const other = await readFile(join(at.there, "intel/tdx-qe.pem"), "latin1");
-    const listed = { is: "intel-pck-list", ca: "platform" } as const;
+    const listed = { document: "intel-pck-list", ca: "platform" } as const;
     const list = await readFile(join(at.there, name));
     const chain = await readFile(join(at.there, ca), "latin1");
     expect(inspectEndorsement(listed, { content: list, chain }, sandbox)).toHaveProperty("until");
@@ -160,7 +162,11 @@ describe("a folder of endorsements", () => {
     const body = await readFile(join(at.there, "intel/tdx-qe.json"), "utf8");
     const changed = Buffer.from(body.replace('"isvprodid":2', '"isvprodid":3'));
     expect(
-      inspectEndorsement({ is: "intel-qe-identity" }, { content: changed, chain: other }, sandbox),
+      inspectEndorsement(
+        { document: "intel-qe-identity" },
+        { content: changed, chain: other },
+        sandbox,
+      ),
     ).toEqual({
       problem: expect.stringContaining("identity of the quoting enclave does not hold"),
     });

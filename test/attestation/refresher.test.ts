@@ -254,13 +254,15 @@ describe("where endorsements come from", () => {
       intelRoot: "https://certificates.trustedservices.intel.com/IntelSGXRootCA.der",
       amd: "https://kdsintf.amd.com",
     };
-    expect(addressOf({ is: "intel-tcb-info", fmspc: "90c06f000000", early: ".early" }, at)).toBe(
+    expect(
+      addressOf({ document: "intel-tcb-info", fmspc: "90c06f000000", early: ".early" }, at),
+    ).toBe(
       "https://api.trustedservices.intel.com/tdx/certification/v4/tcb?fmspc=90c06f000000&update=early",
     );
-    expect(addressOf({ is: "amd-list", product: "Genoa", signer: "vlek" }, at)).toBe(
+    expect(addressOf({ document: "amd-list", product: "Genoa", signer: "vlek" }, at)).toBe(
       "https://kdsintf.amd.com/vlek/v1/Genoa/crl",
     );
-    const chip = { is: "amd-vcek", product: "Turin", hwid: "0123456789abcdef" } as const;
+    const chip = { document: "amd-vcek", product: "Turin", hwid: "0123456789abcdef" } as const;
     expect(addressOf({ ...chip, tcb: "0101010400000051" }, at)).toBe(
       "https://kdsintf.amd.com/vcek/v1/Turin/0123456789abcdef?fmcSPL=01&blSPL=01&teeSPL=01&snpSPL=04&ucodeSPL=81",
     );

@@ -94,9 +94,9 @@ describe("DER that nobody signed", () => {
     const tookMs = quickest(() => {
       for (const content of [list, der, Buffer.concat([Buffer.from([0x30, 0x83]), der])]) {
         for (const kind of [
-          { is: "intel-root-list" },
-          { is: "amd-list", product: "Genoa", signer: "vcek" },
-          { is: "amd-vcek", product: "Genoa", hwid: "00", tcb: "00" },
+          { document: "intel-root-list" },
+          { document: "amd-list", product: "Genoa", signer: "vcek" },
+          { document: "amd-vcek", product: "Genoa", hwid: "00", tcb: "00" },
         ] as const)
           expect(inspectEndorsement(kind, { content }, { roots, now: 0 })).toHaveProperty(
             "problem",

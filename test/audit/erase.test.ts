@@ -35,13 +35,13 @@ describe("erasing audit records", () => {
     expect((await dump()).includes(secret)).toBe(false);
     // said by the trail before it is sealed, and after
     expect(await verifyAudit({ redis, key })).toMatchObject({
-      is: "intact",
+      standing: "intact",
       sealed: 20,
       erased: 1,
     });
     await sealAll(world, folder.path);
     expect(await verifyAudit({ redis, key, page: 3 })).toMatchObject({
-      is: "intact",
+      standing: "intact",
       sealed: 21,
       erased: 1,
     });
@@ -72,7 +72,7 @@ describe("erasing audit records", () => {
     await sealed(world);
     await sealer.close();
     expect(await verifyAudit({ redis, key })).toMatchObject({
-      is: "intact",
+      standing: "intact",
       sealed: 1_601,
       erased: 3,
     });
@@ -88,12 +88,12 @@ describe("erasing audit records", () => {
     const takes = async () => redis.set(key("audit", "rewriting"), "somebody", "XX");
     while ((await takes()) === null);
     await expect(erasing).rejects.toThrow("Someone else");
-    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", erased: 0 });
+    expect(await verifyAudit({ redis, key })).toMatchObject({ standing: "intact", erased: 0 });
     expect(await redis.xlen(key("audit"))).toBe(1_100);
     await redis.del(key("audit", "rewriting"));
     expect(await eraseRecords({ redis, key, ids, ...by })).toEqual({ erased: 2 });
     await sealAll(world, folder.path);
-    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", erased: 2 });
+    expect(await verifyAudit({ redis, key })).toMatchObject({ standing: "intact", erased: 2 });
   });
 
   it("done again says nothing twice", async () => {

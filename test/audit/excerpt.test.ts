@@ -65,7 +65,10 @@ describe("an excerpt of the audit trail", () => {
     const text = excerptText(file as AuditExcerpt);
     expect(file?.acts.map(({ records }) => records.map(({ seq }) => seq))).toEqual([[2], [5, 6]]);
     expect([...text.matchAll(/r-(\d+)/g)].map(([, n]) => n)).toEqual(["1", "4", "5"]);
-    const expected = { is: "proven", acts: [{ is: "proven", seqs: [2] }, { seqs: [5, 6] }] };
+    const expected = {
+      standing: "proven",
+      acts: [{ standing: "proven", seqs: [2] }, { seqs: [5, 6] }],
+    };
     expect(await verifyExcerpt(text, against(await trail.whole()))).toMatchObject(expected);
     const verdict = await trail.verify(text);
     expect(verdict).toMatchObject(expected);
@@ -100,7 +103,7 @@ describe("an excerpt of the audit trail", () => {
     expect(isExcerpt(JSON.stringify(whole))).toBe(false);
     expect((await verifyExport(excerptText(file))).problem?.kind).toBe("file");
     expect(await verifyExcerpt(JSON.stringify(whole), against(whole))).toMatchObject({
-      is: "broken",
+      standing: "broken",
       fault: "this isn't an excerpt of the audit trail, or it is damaged",
     });
   });
@@ -124,7 +127,7 @@ describe("an excerpt of the audit trail", () => {
     await append(trail, 1);
     await sealAll(trail, trail.folder);
     const verdict = await trail.verify(excerptText((await made()) as AuditExcerpt));
-    expect(verdict.is).toBe("proven");
+    expect(verdict.standing).toBe("proven");
     expect(verdict.whole.signed.keys).toHaveLength(2);
   });
 
@@ -134,7 +137,7 @@ describe("an excerpt of the audit trail", () => {
     await eraseRecords({ ...trail, ids: [trail.ids[4] ?? ""], who: "U09ADMIN", why: "left us" });
     await sealAll(trail, trail.folder);
     const verdict = await trail.verify(text);
-    expect(verdict).toMatchObject({ is: "proven", erasedSince: 1 });
+    expect(verdict).toMatchObject({ standing: "proven", erasedSince: 1 });
     expect(excerptLines(verdict)).toContain("1 of its records were erased from the trail since.");
   });
 
@@ -148,13 +151,16 @@ describe("an excerpt of the audit trail", () => {
     const acts = [{ at: 1, says: "later", records: more }];
     const later = await exportExcerpt({ ...trail, signingKey, about, acts });
     expect(await verifyExcerpt(excerptText(later as AuditExcerpt), against(early))).toMatchObject({
-      is: "unsure",
+      standing: "unsure",
       acts: [{ why: "the trail that it was compared with ends before record 13" }],
     });
 
     const unsigned = await exportExcerpt({ ...trail, about, acts: trail.acts });
     const unproven = await verify(excerptText(unsigned as AuditExcerpt));
-    expect(unproven).toMatchObject({ is: "unsure", acts: [{ is: "proven" }, { is: "proven" }] });
+    expect(unproven).toMatchObject({
+      standing: "unsure",
+      acts: [{ standing: "proven" }, { standing: "proven" }],
+    });
     expect(excerptLines(unproven)).toContain(
       "The words of the acts are not proven: no head of this trail is signed by the file's key.",
     );
@@ -162,12 +168,12 @@ describe("an excerpt of the audit trail", () => {
     const text = excerptText((await excerpt()) as AuditExcerpt);
     await rewriteStream(trail, key("audit", "seals"), (rows) => rows.toSpliced(3, 1));
     expect(await verify(text)).toMatchObject({
-      is: "unsure",
+      standing: "unsure",
       acts: [
-        { is: "proven" },
-        { is: "unsure", why: "the trail that it was compared with ends before record 5" },
+        { standing: "proven" },
+        { standing: "unsure", why: "the trail that it was compared with ends before record 5" },
       ],
-      whole: { is: "broken" },
+      whole: { standing: "broken" },
     });
     expect(await redis.exists(key("audit"))).toBe(1);
   });
@@ -176,8 +182,8 @@ describe("an excerpt of the audit trail", () => {
     const { file } = await someFiles();
     const { whole } = await someFiles();
     expect(await verifyExcerpt(excerptText(file), against(whole))).toMatchObject({
-      is: "broken",
-      acts: [{ is: "broken", why: "the trail has another record 2" }, { is: "broken" }],
+      standing: "broken",
+      acts: [{ standing: "broken", why: "the trail has another record 2" }, { standing: "broken" }],
     });
   });
 
@@ -191,7 +197,7 @@ describe("an excerpt of the audit trail", () => {
         async (place, by) => {
           const changed = text.slice(0, place) + by + text.slice(place + 1);
           fc.pre(!isSame(changed, file));
-          expect((await verifyExcerpt(changed, against(whole))).is).toBe("broken");
+          expect((await verifyExcerpt(changed, against(whole))).standing).toBe("broken");
         },
       ),
       { numRuns: 100 },

@@ -30,7 +30,7 @@ describe("an export of the audit trail", () => {
     const text = await someText(120);
     const file = JSON.parse(text) as AuditExport;
     expect(await verifyExport(text)).toMatchObject({
-      is: "intact",
+      standing: "intact",
       sealed: 120,
       head: { seq: 120, hash: file.records.at(-1)?.hash },
       signed: { seq: 120 },
@@ -60,7 +60,7 @@ describe("an export of the audit trail", () => {
     let readAtFirst = 0;
     const onVerified = ({ seq }: { seq: number }) => void (seq === 1 && (readAtFirst = read));
     const verdict = await verifyExportLines(readLines, [], onVerified);
-    expect(verdict).toMatchObject({ is: "intact", sealed: count });
+    expect(verdict).toMatchObject({ standing: "intact", sealed: count });
     // The first pass reads all but the records, the second one the records.
     expect(readAtFirst - lines.length).toBeLessThan(count / 2);
   });
@@ -89,7 +89,7 @@ describe("an export of the audit trail", () => {
     await sealAll(world, folder.path);
     const whole = await exportedFile({ redis, key });
     expect(whole.records[3]).not.toHaveProperty("record");
-    expect(await verifyExport(whole)).toMatchObject({ is: "intact", sealed: 11, erased: 1 });
+    expect(await verifyExport(whole)).toMatchObject({ standing: "intact", sealed: 11, erased: 1 });
     await redis.xdel(key("audit"), ids[6] ?? "");
     const cut = await exportedFile({ redis, key });
     expect((await verifyExport(cut)).problem).toMatchObject({ seq: 7, kind: "removed" });
@@ -98,14 +98,14 @@ describe("an export of the audit trail", () => {
   it("is compared with heads kept elsewhere", async () => {
     const file = await someExport(5);
     const right = { seq: 5, hash: file.head.hash, at: 0 };
-    expect(await verifyExport(file, [right])).toMatchObject({ is: "intact", anchors: 1 });
+    expect(await verifyExport(file, [right])).toMatchObject({ standing: "intact", anchors: 1 });
     const against = async (seq: number) => {
       const { problem } = await verifyExport(file, [{ ...right, seq }]);
       return problem?.kind;
     };
     expect(await against(9)).toBe("truncated");
     expect(await against(4)).toBe("replaced");
-    expect((await verifyExport(await someExport(5, false))).is).toBe("intact");
+    expect((await verifyExport(await someExport(5, false))).standing).toBe("intact");
   });
 
   it("knows one spelling of a signature only", async () => {
@@ -129,7 +129,7 @@ describe("an export of the audit trail", () => {
       fc.asyncProperty(change(file), async ({ changed, seq }) => {
         const text = JSON.stringify(changed);
         fc.pre(!isSame(text, file));
-        const { is, problem } = await verifyExport(text);
+        const { standing: is, problem } = await verifyExport(text);
         expect(is).toBe("broken");
         expect(problem?.seq).toBeLessThanOrEqual(seq);
       }),
@@ -148,7 +148,7 @@ describe("an export of the audit trail", () => {
         async (place, by) => {
           const changed = text.slice(0, place) + by + text.slice(place + 1);
           fc.pre(!isSame(changed, file));
-          expect((await verifyExport(changed)).is).toBe("broken");
+          expect((await verifyExport(changed)).standing).toBe("broken");
         },
       ),
       { numRuns: 100 },

@@ -43,16 +43,21 @@ describe("removing a person from the audit trail", () => {
     await using at = await threePeople();
     const before = await at.redis.xrange(at.key("audit"), "-", "+");
     await at.remove("U01");
-    expect(await at.verify()).toMatchObject({ is: "intact", sealed: 30, redacted: 10, erased: 0 });
+    expect(await at.verify()).toMatchObject({
+      standing: "intact",
+      sealed: 30,
+      redacted: 10,
+      erased: 0,
+    });
     await at.seal();
-    expect(await at.verify()).toMatchObject({ is: "intact", sealed: 31, redacted: 10 });
+    expect(await at.verify()).toMatchObject({ standing: "intact", sealed: 31, redacted: 10 });
     const after = await at.redis.xrange(at.key("audit"), "-", "+");
     const others = before.filter(([, fields]) => !fields.join(" ").includes("U01"));
     expect(after.filter(([id]) => others.some(([same]) => same === id))).toEqual(others);
     expect(JSON.stringify(after)).not.toContain("U01");
     expect(await at.trail.find(at.ids[1] ?? "")).toEqual({
       record: expect.stringContaining('"requester":"erased-1"'),
-      is: "sealed",
+      standing: "sealed",
     });
     const salts = await at.redis.hkeys(at.key("audit", "salts", 0));
     expect(salts.map(Number).toSorted((a, b) => a - b)).toEqual([
@@ -70,13 +75,13 @@ describe("removing a person from the audit trail", () => {
     await at.seal();
     await at.remove("U02", "erased-2");
     await at.seal();
-    expect(await at.verify()).toMatchObject({ is: "intact", redacted: 21 });
+    expect(await at.verify()).toMatchObject({ standing: "intact", redacted: 21 });
     expect((await at.trail.find(shared))?.record).toBe(
       JSON.stringify({ what: "note", who: "erased-1", requester: "erased-2" }),
     );
     await eraseRecords({ redis: at.redis, key: at.key, ids: [shared], ...act });
     await at.seal();
-    expect(await at.verify()).toMatchObject({ is: "intact", redacted: 20, erased: 1 });
+    expect(await at.verify()).toMatchObject({ standing: "intact", redacted: 20, erased: 1 });
   });
 
   it("hides no later change: not of what is left, nor of its salt, nor of the record that vouches", async () => {
@@ -95,7 +100,7 @@ describe("removing a person from the audit trail", () => {
         rows.map(([id, fields]) => [id, edit(fields)]),
       );
       expect(await at.verify(), String(edit)).toMatchObject({
-        is: "broken",
+        standing: "broken",
         problem: { kind: "changed" },
       });
     }
@@ -103,7 +108,10 @@ describe("removing a person from the audit trail", () => {
     await at.remove("U01");
     await at.seal();
     await at.redis.xdel(at.key("audit"), at.ids[1] ?? "");
-    expect(await at.verify()).toMatchObject({ is: "broken", problem: { kind: "removed", seq: 2 } });
+    expect(await at.verify()).toMatchObject({
+      standing: "broken",
+      problem: { kind: "removed", seq: 2 },
+    });
   });
 
   it("lets nobody pass off another text as a redacted record", async () => {
@@ -116,10 +124,10 @@ describe("removing a person from the audit trail", () => {
       ),
     );
     expect(await at.verify()).toMatchObject({
-      is: "broken",
+      standing: "broken",
       problem: { kind: "changed", seq: 5, says: expect.stringContaining("no record vouches") },
     });
-    expect((await at.trail.find(at.ids[4] ?? ""))?.is).toBe("changed");
+    expect((await at.trail.find(at.ids[4] ?? ""))?.standing).toBe("changed");
   });
 
   it("is exported, and the file verifies by itself", async () => {
@@ -128,9 +136,13 @@ describe("removing a person from the audit trail", () => {
     await at.seal();
     const text = await exportedText({ redis: at.redis, key: at.key });
     expect(text).not.toContain("U01");
-    expect(await verifyExport(text)).toMatchObject({ is: "intact", sealed: 31, redacted: 10 });
+    expect(await verifyExport(text)).toMatchObject({
+      standing: "intact",
+      sealed: 31,
+      redacted: 10,
+    });
     expect(await verifyExport(text.replace("erased-1", "erased-7"))).toMatchObject({
-      is: "broken",
+      standing: "broken",
     });
   });
 
@@ -145,7 +157,7 @@ describe("removing a person from the audit trail", () => {
     await at.redis.del(at.key("audit", "rewriting"));
     await at.remove("U01");
     await at.seal();
-    expect(await at.verify()).toMatchObject({ is: "intact", redacted: 400 });
+    expect(await at.verify()).toMatchObject({ standing: "intact", redacted: 400 });
   });
 
   it("refuses what isn't what was sealed", async () => {

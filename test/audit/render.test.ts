@@ -5,7 +5,7 @@ import type { TrailVerdict } from "../../src/audit/verify.ts";
 const hash = "ab".repeat(32);
 
 const intact: TrailVerdict = {
-  is: "intact",
+  standing: "intact",
   problems: [],
   recorded: [],
   sealed: 1204,
@@ -40,15 +40,15 @@ describe("the verdict in words", () => {
       kind: "changed",
       says: "the record is not the one that was sealed",
     } as const;
-    const [first] = verdictLines({ ...intact, is: "broken", problem });
+    const [first] = verdictLines({ ...intact, standing: "broken", problem });
     expect(first).toBe(
       "The audit trail is broken at record 12 (5-0): the record is not the one that was sealed (changed).",
     );
   });
 
   it("says why it can't be told", () => {
-    expect(verdictLines({ ...intact, is: "unsure" })[0]).toContain("waiting to be sealed");
-    expect(verdictLines({ ...intact, is: "unsure", sealed: 0 })[0]).toBe(
+    expect(verdictLines({ ...intact, standing: "unsure" })[0]).toContain("waiting to be sealed");
+    expect(verdictLines({ ...intact, standing: "unsure", sealed: 0 })[0]).toBe(
       "There is nothing to verify: no record is sealed.",
     );
   });

@@ -40,7 +40,7 @@ describe("the sealer", () => {
     await sealAll(world, folder.path);
     const { all } = openAnchors(folder.path, key.namespace);
     const verdict = await verifyAudit({ redis, key, anchors: all });
-    expect(verdict).toMatchObject({ is: "intact", sealed: count, anchors: all.length });
+    expect(verdict).toMatchObject({ standing: "intact", sealed: count, anchors: all.length });
     expect(verdict.signed.seq).toBeGreaterThanOrEqual(Math.floor(count / 100) * 100);
   });
 });

@@ -25,7 +25,7 @@ describe("the sealer", () => {
     await append(world, 4);
     await sealed(world);
     await sealer.close();
-    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 7 });
+    expect(await verifyAudit({ redis, key })).toMatchObject({ standing: "intact", sealed: 7 });
   });
 
   it("never forks the chain, when two race for 1,000 records", async () => {
@@ -42,7 +42,7 @@ describe("the sealer", () => {
     for (let round = 0; round < 50; round++) await append(world, 20);
     await sealed(world);
     await Promise.all(sealers.map((sealer) => sealer.close()));
-    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 1000 });
+    expect(await verifyAudit({ redis, key })).toMatchObject({ standing: "intact", sealed: 1000 });
   });
 
   it("leaves, and stops nobody, when only its own disk fails; alone it says that it is stuck", async () => {
@@ -81,7 +81,7 @@ describe("the sealer", () => {
     expect(said.filter((line) => line.startsWith("stuck, too"))).toEqual([]);
     await one.close();
     await two.close();
-    expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 3 });
+    expect(await verifyAudit(world)).toMatchObject({ standing: "intact", sealed: 3 });
   });
 
   it("refuses seals computed on a head that is not the head any more", async () => {
@@ -97,7 +97,7 @@ describe("the sealer", () => {
     // Nor onto one that another process has sealed behind meanwhile
     expect(await sealBehind(fast, head, 6, entries.slice(5, 7))).toMatchObject({ seq: 7 });
     expect(await sealBehind(slow, head, 6, entries.slice(5))).toBeUndefined();
-    expect(await verifyAudit(world)).toMatchObject({ is: "intact", sealed: 7 });
+    expect(await verifyAudit(world)).toMatchObject({ standing: "intact", sealed: 7 });
   });
 
   it("seals where another process has stopped, and leaves to another what that has a lease for", async () => {
@@ -116,7 +116,7 @@ describe("the sealer", () => {
     await redis.set(key("audit", "sealer"), "another", "PX", 600_000);
     await append(world, 2);
     await sealer.close();
-    expect(await verifyAudit({ redis, key })).toMatchObject({ is: "intact", sealed: 4 });
+    expect(await verifyAudit({ redis, key })).toMatchObject({ standing: "intact", sealed: 4 });
   });
 
   it("notices with its next run that seals were cut, and says so once", async () => {
@@ -205,7 +205,7 @@ describe("a trail that lost its end", () => {
     const { all, last } = openAnchors(folder.path, key.namespace);
     expect(last?.seq).toBe(30);
     const torn = await verifyAudit({ redis, key, anchors: all });
-    expect(torn).toMatchObject({ is: "broken", problem: { kind: "truncated" } });
+    expect(torn).toMatchObject({ standing: "broken", problem: { kind: "truncated" } });
     const lostFrom = torn.problem?.seq ?? 0;
 
     await append({ redis, key }, 2);

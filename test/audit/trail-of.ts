@@ -59,7 +59,9 @@ export async function sealAll({ redis, key }: World, dataDir: string): Promise<v
 export async function sealed({ redis, key }: World): Promise<void> {
   const trail = new Trail(redis, key);
   const [newest] = await trail.recordsBefore(undefined, 1);
-  await until(async () => newest && (await trail.find(newest.id))?.is).toBe(newest && "sealed");
+  await until(async () => newest && (await trail.find(newest.id))?.standing).toBe(
+    newest && "sealed",
+  );
 }
 
 type Row = [id: string, fields: string[]];

@@ -23,7 +23,7 @@ async function sealedTrail(count: number) {
       const anchors = openAnchors(folder.path, key.namespace).all;
       const verdict = await verifyAudit({ redis, key, anchors, page: 7 });
       const { problem } = verdict;
-      return [verdict.is, problem?.seq, problem?.kind];
+      return [verdict.standing, problem?.seq, problem?.kind];
     },
     async [Symbol.asyncDispose]() {
       await folder[Symbol.asyncDispose]();
@@ -38,7 +38,7 @@ describe("the audit trail", () => {
     const { redis, key } = trail;
     const verdict = await verifyAudit({ redis, key, anchors: trail.anchors(), page: 7 });
     expect(verdict).toMatchObject({
-      is: "intact",
+      standing: "intact",
       sealed: 120,
       anchors: 1,
       unsealed: { count: 0, oldestMs: 0 },
@@ -115,7 +115,7 @@ describe("the audit trail", () => {
       await rewriteStream(world, stream, (rows) => rows.slice(0, 20));
     expect(await trail.verify()).toEqual(["broken", 21, "truncated"]);
     const { redis } = trail;
-    expect((await verifyAudit({ redis, key })).is).toBe("intact");
+    expect((await verifyAudit({ redis, key })).standing).toBe("intact");
   });
 
   it("is known to have been longer from Redis's own numbers when its last 10 records were deleted", async () => {
@@ -173,7 +173,7 @@ describe("the audit trail", () => {
     const { redis, key } = trail;
     await append(trail.world, 3);
     const young = await verifyAudit({ redis, key });
-    expect(young).toMatchObject({ is: "intact", sealed: 5, unsealed: { count: 3 } });
+    expect(young).toMatchObject({ standing: "intact", sealed: 5, unsealed: { count: 3 } });
     await redis.xadd(key("audit"), "*", "at", "1", "record", "{}");
     const other = await testRedis();
     await using _ = other;
@@ -186,7 +186,7 @@ describe("the audit trail", () => {
       "{}",
     );
     expect(await verifyAudit(other)).toMatchObject({
-      is: "unsure",
+      standing: "unsure",
       sealed: 0,
       unsealed: { count: 1 },
     });
@@ -202,13 +202,13 @@ describe("the audit trail", () => {
 
   it("is unsure when there is nothing", async () => {
     await using world = await testRedis();
-    expect((await verifyAudit(world)).is).toBe("unsure");
+    expect((await verifyAudit(world)).standing).toBe("unsure");
   });
 
   it("is intact over several batches of seals and pages of the walk", async () => {
     await using trail = await sealedTrail(1_050);
     const { redis, key } = trail;
     const verdict = await verifyAudit({ redis, key, anchors: trail.anchors() });
-    expect(verdict).toMatchObject({ is: "intact", sealed: 1_050, signed: { seq: 1_000 } });
+    expect(verdict).toMatchObject({ standing: "intact", sealed: 1_050, signed: { seq: 1_000 } });
   });
 });

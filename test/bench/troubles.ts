@@ -205,7 +205,7 @@ async function verifiedRecords(): Promise<readonly Figure[]> {
     const began = performance.now();
     const verdict = await verifyAudit({ ...trail });
     const took = (performance.now() - began) / 1000;
-    if (verdict.is === "broken" || !("sealed" in verdict) || verdict.sealed !== count)
+    if (verdict.standing === "broken" || !("sealed" in verdict) || verdict.sealed !== count)
       throw new Error(JSON.stringify(verdict));
     return [
       {

@@ -154,7 +154,7 @@ export async function startReading(
     nameOf: () => undefined,
     learnNames: async () => undefined,
     linkTo: async () => undefined,
-    findChannel: async (id) => (/^C\d/.test(id) ? { is: "found", id } : { is: "none" }),
+    findChannel: async (id) => (/^C\d/.test(id) ? { kind: "found", id } : { kind: "none" }),
     offersAtRefusal: () => [],
     status: async () => [],
     post: async (channelId, { text }) => void told.push(`${channelId}: ${text}`),

@@ -32,7 +32,7 @@ describe("a file that changes", () => {
     expect(file.text).toBe("key-1");
     vi.advanceTimersByTime(2_000);
     expect(file.text).toBe("key-2");
-    expect(news).toEqual([{ is: "changed", text: "key-2" }]);
+    expect(news).toEqual([{ kind: "changed", text: "key-2" }]);
   });
 
   it("is read at once when asked, and says whether it changed", () => {
@@ -58,10 +58,10 @@ describe("a file that changes", () => {
     writeFileSync(place, "key-2");
     expect(look()).toEqual([true, false, "key-2"]);
     expect(news).toEqual([
-      { is: "kept", why: "it is empty" },
-      { is: "kept", why: "is no key" },
-      { is: "kept", why: "it can't be read (ENOENT)" },
-      { is: "changed", text: "key-2" },
+      { kind: "kept", why: "it is empty" },
+      { kind: "kept", why: "is no key" },
+      { kind: "kept", why: "it can't be read (ENOENT)" },
+      { kind: "changed", text: "key-2" },
     ]);
   });
 });

@@ -28,7 +28,7 @@ const write = (text: string) => writeFileSync(path.join(folder, "gatehouse.yml")
 
 function takeWhatIs(file: ChangingPolicy): void {
   const read = file.reread();
-  if (read?.is !== "read") throw new Error("there is nothing to take");
+  if (read?.kind !== "read") throw new Error("there is nothing to take");
   file.take(read.text);
 }
 
@@ -39,7 +39,7 @@ describe("a policy file that changes", () => {
     write("access: { operate: [U0AMIR] }");
     const read = file.reread();
     expect(read).toMatchObject({
-      is: "read",
+      kind: "read",
       text: { policy: { access: { operate: ["U0AMIR"] } } },
     });
     expect(file.inForce).toEqual({ policy, policyVersion });
@@ -58,7 +58,7 @@ describe("a policy file that changes", () => {
     const file = open("protect: [vault-1]");
     write(bad);
     const news = file.reread();
-    expect(news).toMatchObject({ is: "kept", problems: [expect.stringContaining(problem)] });
+    expect(news).toMatchObject({ kind: "kept", problems: [expect.stringContaining(problem)] });
     expect(file.problems).toHaveLength(1);
     expect(file.reread()).toBeUndefined();
     expect(file.inForce.policy.protect).toEqual(["vault-1"]);
@@ -71,7 +71,7 @@ describe("a policy file that changes", () => {
     const file = open("protect: [vault-1]", true);
     rmSync(path.join(folder, "gatehouse.yml"));
     expect(file.reread()).toEqual({
-      is: "kept",
+      kind: "kept",
       problems: ["gatehouse.yml can't be read (ENOENT)"],
     });
     expect(file.inForce.policy.protect).toEqual(["vault-1"]);
@@ -108,7 +108,7 @@ describe("a policy file that changes", () => {
     const file = open("protect: [vault-1]");
     write("protect: [vault-2]");
     expect(file.reread(({ text }) => text.includes("vault-3"))).toBeUndefined();
-    expect(file.reread(({ text }) => text.includes("vault-2"))).toMatchObject({ is: "read" });
+    expect(file.reread(({ text }) => text.includes("vault-2"))).toMatchObject({ kind: "read" });
     write("protect: vault-2");
     expect(file.reread(() => true)).toBeUndefined();
     expect(file.problems).toEqual([]);

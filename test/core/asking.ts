@@ -99,7 +99,7 @@ export async function movedBy<To extends State>(
   moving: Promise<Moved<To>>,
 ): Promise<RequestIn<To>> {
   const moved = await moving;
-  if (moved.is !== "moved") throw new Error(`it was not moved: ${moved.is}`);
+  if (moved.kind !== "moved") throw new Error(`it was not moved: ${moved.kind}`);
   return moved.request;
 }
 

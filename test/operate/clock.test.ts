@@ -38,9 +38,9 @@ describe("a process's clock", () => {
   });
 
   it("is looked at by doctor, too", () => {
-    expect(clockFinding(1_999).is).toBe("well");
+    expect(clockFinding(1_999).severity).toBe("well");
     expect(clockFinding(-3 * hour)).toMatchObject({
-      is: "ill",
+      severity: "ill",
       what: "clock: this machine's is 3 h behind Redis's",
     });
   });

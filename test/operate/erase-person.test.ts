@@ -82,7 +82,7 @@ describe("a person who is erased", () => {
     expect(await redis.pttl(key("rate", "drafts", "erased-1"))).toBeGreaterThan(0);
     expect(await redis.zrange(key("pending"), 0, "-1")).toContain("notice welcome-erased-1-3");
     await at.seal();
-    expect(await at.verify()).toMatchObject({ is: "intact", redacted: 10 });
+    expect(await at.verify()).toMatchObject({ standing: "intact", redacted: 10 });
   });
 
   it("is recorded as erased by a pseudonym, and the next one gets another", async () => {
@@ -99,7 +99,7 @@ describe("a person who is erased", () => {
       { what: "person-erased", ...act, person: "erased-1", records: 10, keys: 8 },
     ]);
     expect(await at.erase()).toBeUndefined();
-    expect(await at.verify()).toMatchObject({ is: "intact", redacted: 20 });
+    expect(await at.verify()).toMatchObject({ standing: "intact", redacted: 20 });
   });
 
   it("is erased by the next run when one was killed, under the same pseudonym", async () => {
@@ -108,7 +108,7 @@ describe("a person who is erased", () => {
       const killed = { at: async (step: string) => expect(step, "killed").not.toBe(point) };
       await expect(at.erase(killed)).rejects.toThrow("killed");
       await at.seal();
-      expect(await at.verify()).toMatchObject({ is: "intact" });
+      expect(await at.verify()).toMatchObject({ standing: "intact" });
       await expect(at.erase({ person: "U00" })).rejects.toThrow(
         "The erasure of U01 was interrupted",
       );
@@ -117,7 +117,7 @@ describe("a person who is erased", () => {
         [...(await at.everything())].filter(([, texts]) => /U01\b/.test(texts.join("\n"))),
       ).toEqual([]);
       await at.seal();
-      expect(await at.verify()).toMatchObject({ is: "intact", redacted: 10 });
+      expect(await at.verify()).toMatchObject({ standing: "intact", redacted: 10 });
     }
   });
 

@@ -159,9 +159,9 @@ describe("compose.yaml, with gatehouse.example.yml", () => {
     const kept = async () => ({
       records: await world.client.xlen(world.key("audit")),
       requests: (await world.store.recentIds({}, 200)).length,
-      is: (await verifyAudit({ redis: world.client, key: world.key })).is,
+      standing: (await verifyAudit({ redis: world.client, key: world.key })).standing,
     });
-    await until(async () => (await kept()).is).toBe("intact");
+    await until(async () => (await kept()).standing).toBe("intact");
     const before = await kept();
     expect(before.requests).toBe(1);
     await redis.kill();
@@ -169,7 +169,7 @@ describe("compose.yaml, with gatehouse.example.yml", () => {
     await until(() => world.client.ping().catch(() => "")).toBe("PONG");
     const after = await kept();
     expect(after.records).toBeGreaterThanOrEqual(before.records);
-    expect(after).toMatchObject({ requests: 1, is: "intact" });
+    expect(after).toMatchObject({ requests: 1, standing: "intact" });
     await until(() => running.areReady()).toBe(true);
     await world.olivia.types("ops", "/vm snapshot db-1 nightly");
     expect(await world.ended("vm snapshot")).toMatchObject({ state: "done" });

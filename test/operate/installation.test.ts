@@ -48,7 +48,7 @@ describe("two installations on one Redis", () => {
       expect(ended).toMatchObject({ state: "done", record: { target: { name: target } } });
       const on = { redis: world.client, key: world.key };
       await until(async () => (await verifyAudit(on)).unsealed.count).toBe(0);
-      expect(await verifyAudit(on)).toMatchObject({ is: "intact" });
+      expect(await verifyAudit(on)).toMatchObject({ standing: "intact" });
       const { entries } = await readAudit({ ...on, most: 500 });
       const requests = new Set(entries.flatMap(({ record }) => record["request"] ?? []));
       expect([...requests]).toEqual([ended.record.id]);

@@ -32,21 +32,21 @@ describe("blocks.validate", () => {
   it("is asked without a token about messages and views, and says where what is wrong", async () => {
     await using slack = await startGatehouseSlack();
     expect(await validateBlocks(slack.apiUrl, { message: { blocks: [section] } })).toEqual({
-      is: "valid",
+      kind: "valid",
     });
     const bad = { message: { blocks: [{ type: "section", text: { type: "mrkdwn", text: "" } }] } };
     expect(await validateBlocks(slack.apiUrl, bad)).toEqual({
-      is: "invalid",
+      kind: "invalid",
       complaints: ["/blocks/0/text/text: must be more than 0 characters"],
     });
     const view = { type: "modal", blocks: [section] };
     expect(await validateBlocks(slack.apiUrl, { view })).toEqual({
-      is: "invalid",
+      kind: "invalid",
       complaints: ["/view: missing required field: title"],
     });
     slack.weather.add({ method: "blocks.validate", kind: "rate-limited", retryAfter: 7, times: 1 });
     expect(await validateBlocks(slack.apiUrl, { view })).toEqual({
-      is: "limited",
+      kind: "limited",
       retryAfterMs: 7000,
     });
     expect(JSON.stringify(slack.calls("blocks.validate"))).not.toContain("xoxb");

@@ -123,7 +123,12 @@ describe("a restart that needed an approval, seen from outside", () => {
     }
     expect(moves[1]).toMatchObject({ by: "U0AMIR" });
     const vote = lines.find(({ event }) => event === "request.voted");
-    expect(vote).toMatchObject({ request, person: "U0AMIR", vote: "approve", is: "authorized" });
+    expect(vote).toMatchObject({
+      request,
+      person: "U0AMIR",
+      vote: "approve",
+      result: "authorized",
+    });
     expect(vote?.interaction).not.toBe(interaction);
     expect(lines.filter(({ event }) => event === "request.told")).toMatchObject([
       { request, interaction, trace },

@@ -163,7 +163,7 @@ const pin = {
   args: z.object({ vm: target("vm"), why: rest(300, "why").optional() }),
   effect: { wanted: () => false },
   keeps: {
-    prepare: async () => ({ is: "ready", values: "aa".repeat(48), facts: [] }) as const,
+    prepare: async () => ({ kind: "ready", values: "aa".repeat(48), facts: [] }) as const,
     pin: (values: string) => values,
   },
   perform: () => Promise.reject(new Error("a pin is kept, not sent")),

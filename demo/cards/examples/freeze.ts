@@ -46,7 +46,7 @@ export const examples: readonly Example[] = [
     make: (about) => {
       const reading = readingOf(about, commands);
       const stands = { by: about.who, reason: about.why, at: reading.now() };
-      const newer = async () => ({ is: "newer", stands }) as const;
+      const newer = async () => ({ kind: "newer", stands }) as const;
       return answerOf(thaw, {}, { ...reading, journal: { ...reading.journal, thaw: newer } });
     },
   },
@@ -55,7 +55,7 @@ export const examples: readonly Example[] = [
     make: (about) => {
       const reading = readingOf(about, commands);
       const ended = { by: about.who, reason: about.why, at: reading.now() };
-      const thawed = async () => ({ is: "thawed", ended }) as const;
+      const thawed = async () => ({ kind: "thawed", ended }) as const;
       return answerOf(thaw, {}, { ...reading, journal: { ...reading.journal, thaw: thawed } });
     },
   },

@@ -13,7 +13,7 @@ import { each, knownVm, stored } from "../requests.ts";
 const verdict = (over: Partial<TrailVerdict>) =>
   renderVerdict(
     someOf<TrailVerdict>({
-      is: "intact",
+      standing: "intact",
       recorded: [],
       sealed: 1234,
       erased: 0,
@@ -68,7 +68,7 @@ export const examples: readonly Example[] = [
     name: "/gatehouse audit verify, of a broken trail",
     make: () =>
       verdict({
-        is: "broken",
+        standing: "broken",
         problem: {
           seq: 812,
           id: "1764165600000-0",

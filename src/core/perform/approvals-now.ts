@@ -33,29 +33,29 @@ export async function approvalProblem(
     const before = approvalsFor({ command, targets: [target], input }, worker);
     if (before.required <= given) {
       const why = `${target.name} now needs more approvals: ${needed.raised ?? needed.why}`;
-      return { is: "closed", why, hint: "Request again." };
+      return { kind: "closed", why, hint: "Request again." };
     }
   }
   const asksForOthers = approval && !covers(needsOf(worker.policy, approval), needed.votes);
   if (!approval || approval.required < needed.required || asksForOthers) {
     await alarm(record.id, "authorized without the approvals it needs", worker);
-    return { is: "closed", why: "it lacks the approvals that policy requires" };
+    return { kind: "closed", why: "it lacks the approvals that policy requires" };
   }
   const digest = fingerprintOf(approvableOf(record, approval));
   if (digest !== approval.digest) {
     await alarm(record.id, "differs from what was approved", worker);
-    return { is: "closed", why: "it is no longer what was approved" };
+    return { kind: "closed", why: "it is no longer what was approved" };
   }
   // The last vote and the authorization are one step: fewer or unrecorded votes are forged
   const everyone = new Set(votes.map(({ voterId }) => voterId));
   const invented = await worker.store.votesNotInTrail(request);
   if (countApprovals(votes, digest, everyone) < approval.required || invented.length > 0) {
     await alarm(record.id, "authorized without votes that the audit trail knows of", worker);
-    return { is: "closed", why: "its approvals are not on record" };
+    return { kind: "closed", why: "its approvals are not on record" };
   }
   const changed = childrenChanged(record, vms);
   const exactly = "Request again: approvals cover exactly what was shown.";
-  if (changed) return { is: "closed", why: changed, hint: exactly };
+  if (changed) return { kind: "closed", why: changed, hint: exactly };
   const needs = needsOf(worker.policy, approval);
   const countNow = async (how?: { fresh: boolean }): Promise<number> => {
     const { id, teamId } = record.requester;
@@ -78,12 +78,12 @@ export async function approvalProblem(
     // The gateway that counted a vote may know of a group's new member before this worker does
     if (counted < approval.required) counted = await countNow({ fresh: true });
   } catch {
-    return { is: "later", why: "Slack can't confirm that the approvers may still approve" };
+    return { kind: "later", why: "Slack can't confirm that the approvers may still approve" };
   }
   if (counted >= approval.required) return undefined;
   const why = `${counted} of ${approval.required} approvals are still valid`;
   const lost = "An approver lost the right to approve, or approved with two accounts.";
-  return { is: "closed", why, hint: `${lost} Request again.` };
+  return { kind: "closed", why, hint: `${lost} Request again.` };
 }
 
 /** Reports to the audit trail and the log that the journal was changed by hand. */

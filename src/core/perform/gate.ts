@@ -32,7 +32,7 @@ export async function gate(
   request: RequestIn<"authorized">,
   { command, args, effect }: Change,
   worker: WorkerContext,
-): Promise<Stop | { is: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
+): Promise<Stop | { kind: "open"; before: Seen | undefined; vmIds: readonly string[] }> {
   const { record } = request;
   const stopped = await policyStop(record, worker);
   if (stopped) return stopped;
@@ -40,7 +40,7 @@ export async function gate(
   try {
     person = await worker.person(record.requester.id, record.requester.teamId);
   } catch {
-    return { is: "later", why: unconfirmed };
+    return { kind: "later", why: unconfirmed };
   }
   let read: TargetReading;
   let target: Target | undefined;
@@ -60,12 +60,12 @@ export async function gate(
     return decision;
   }
   const { seen, vms } = read;
-  if (target === undefined && seen !== undefined) return { is: "later", why: noProject };
+  if (target === undefined && seen !== undefined) return { kind: "later", why: noProject };
   target ??= record.target;
   const elsewhere = teamChange(record.target, ownerOf(target).name, worker.policy);
-  if (elsewhere !== undefined) return { is: "closed", why: elsewhere, hint: "Request again." };
+  if (elsewhere !== undefined) return { kind: "closed", why: elsewhere, hint: "Request again." };
   const hidden = hiddenVms(read);
-  if (hidden !== undefined) return { is: "later", why: `${hidden}; nothing was sent` };
+  if (hidden !== undefined) return { kind: "later", why: `${hidden}; nothing was sent` };
   const vmIds = vms.map(({ id }) => id);
   const { input, channelId } = record;
   const asked = { command, input, channelId, basis: await basisOf(record, worker.store) };
@@ -76,11 +76,11 @@ export async function gate(
       // The gateway that took the request may know of a group's new member before this worker does
       person = await worker.person(record.requester.id, record.requester.teamId, { fresh: true });
     } catch {
-      return { is: "later", why: unconfirmed };
+      return { kind: "later", why: unconfirmed };
     }
     answer = askAndPermit({ ...asked, person }, about, worker);
     const { refused } = answer;
-    if (refused) return { is: "closed", ...refusedInWords(refused, record, command) };
+    if (refused) return { kind: "closed", ...refusedInWords(refused, record, command) };
   }
   const permit = await raisedByRead(answer.permit, read, request, worker);
   const unapproved = await approvalProblem(request, permit, vms, worker);
@@ -91,23 +91,30 @@ export async function gate(
     const scope = scopeOfPerson(worker.policy, person, worker.ourTeamId);
     const known =
       seen && isList(seen) ? seen.filter((project) => scope?.sees(project) ?? true) : [];
-    return refusedNow(effect.notNow?.(known)) ?? { is: "open", before: seen, vmIds };
+    return refusedNow(effect.notNow?.(known)) ?? { kind: "open", before: seen, vmIds };
   }
   if (seen === undefined) {
-    if (command.on === "project" && command.deletes) return { is: "already", seen: [] };
-    return { is: "closed", why: `${record.target.name} is gone`, hint: "Look it up by its name." };
+    if (command.on === "project" && command.deletes) return { kind: "already", seen: [] };
+    return {
+      kind: "closed",
+      why: `${record.target.name} is gone`,
+      hint: "Look it up by its name.",
+    };
   }
   // This comes before `targetChange`, because an earlier call may have changed the target late.
   if (request.attempt > 0 && !isAnotherOne(seen, record.target) && effect.already?.(seen, args))
-    return { is: "already", seen };
+    return { kind: "already", seen };
   const changed = targetChange(record.target, seen);
-  if (changed) return { is: "closed", why: changed, hint: "Check it, then request again." };
-  if (effect.already?.(seen, args)) return { is: "already", seen };
+  if (changed) return { kind: "closed", why: changed, hint: "Check it, then request again." };
+  if (effect.already?.(seen, args)) return { kind: "already", seen };
   const refusedHere = refusedNow(effect.notNow?.(seen));
   if (refusedHere) return refusedHere;
   if (isTransitional(statusOf(seen)))
-    return { is: "later", why: `${record.target.name} is ${statusOf(seen)} and must settle first` };
-  return { is: "open", before: seen, vmIds };
+    return {
+      kind: "later",
+      why: `${record.target.name} is ${statusOf(seen)} and must settle first`,
+    };
+  return { kind: "open", before: seen, vmIds };
 }
 
 /**
@@ -140,8 +147,8 @@ export async function policyStop(
 ): Promise<ClosedOrLater | undefined> {
   if (policyVersion === worker.policyVersion) return undefined;
   if (await worker.store.isPolicyInForce(worker.policyVersion))
-    return { is: "closed", why: "the policy changed since this request", hint: underNewPolicy };
-  return { is: "later", why: "it waits for a worker that has the new policy" };
+    return { kind: "closed", why: "the policy changed since this request", hint: underNewPolicy };
+  return { kind: "later", why: "it waits for a worker that has the new policy" };
 }
 
 /** Says a refusal by policy on a card that others read, too: who may no longer do it, and the rule. */
@@ -156,7 +163,7 @@ function refusedInWords(
 }
 
 function refusedNow(notNow: Refusal | undefined): ClosedOrLater | undefined {
-  return notNow && { ...notNow, is: "closed", why: notNow.text };
+  return notNow && { ...notNow, kind: "closed", why: notNow.text };
 }
 
 /**
@@ -202,28 +209,28 @@ export const underNewPolicy = "Request again under the new policy.";
 
 function whenUnreadable(error: unknown): ClosedOrLater {
   if (!(error instanceof ComputeError)) throw error;
-  if (error.reason === "tls") return { is: "later", why: untrusted };
+  if (error.reason === "tls") return { kind: "later", why: untrusted };
   if (error.status === 401) {
     const hint = "Nothing was sent. The team that runs Gatehouse must check COMPUTE_API_KEY.";
-    return { is: "closed", why: keyRefused(error.status), hint };
+    return { kind: "closed", why: keyRefused(error.status), hint };
   }
   const serviceWords = error.serviceMessage ? `: ${error.serviceMessage}` : "";
   if (error.kind === "refused" || error.kind === "conflict") {
-    return { is: "closed", why: `the compute service refused to show it${serviceWords}` };
+    return { kind: "closed", why: `the compute service refused to show it${serviceWords}` };
   }
   if (error.kind === "not-found")
     return {
-      is: "later",
+      kind: "later",
       why: "the compute service lists it, but doesn't find it; nothing was sent",
     };
-  if (error.kind === "busy") return { is: "later", why: throttledWhy };
+  if (error.kind === "busy") return { kind: "later", why: throttledWhy };
   if (error.kind === "unexpected")
     return {
-      is: "later",
+      kind: "later",
       why: `Gatehouse can't read the compute service's answer (${error.message})${serviceWords}; nothing was sent`,
     };
   const problem = unreachableWords(error);
-  return { is: "later", why: `the compute service ${problem} right now; nothing was sent` };
+  return { kind: "later", why: `the compute service ${problem} right now; nothing was sent` };
 }
 
 /** Says in words how the target changed since the request. */

@@ -38,7 +38,7 @@ export function stepWork(steps: Pending, contextNow: () => WorkerContext): Pendi
     pending: steps,
     async handle(id, mark) {
       const next = await advance(id, contextNow());
-      await steps.release(id, mark, next.is === "wait" ? next.ms : undefined);
+      await steps.release(id, mark, next.kind === "wait" ? next.ms : undefined);
     },
   };
 }
@@ -83,9 +83,9 @@ async function begin(request: Waiting, worker: WorkerContext): Promise<Next> {
     const hint = `${sentSentence(stage)} Request again if it is still wanted.`;
     return endUnsent(request, { state: "expired", why, hint }, worker);
   }
-  if (frozen) return stop(request, { is: "frozen", freeze: frozen }, worker);
+  if (frozen) return stop(request, { kind: "frozen", freeze: frozen }, worker);
   if (worker.standstill() !== undefined)
-    return stop(request, { is: "later", why: noCurrentPolicy }, worker);
+    return stop(request, { kind: "later", why: noCurrentPolicy }, worker);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), worker);
 
   if (!change) {
@@ -96,17 +96,17 @@ async function begin(request: Waiting, worker: WorkerContext): Promise<Next> {
   await worker.at?.("gate", record.id);
   const decision = await gate(request, change, worker);
   await worker.at?.("gated", record.id);
-  if (decision.is !== "open") return stop(request, decision, worker);
+  if (decision.kind !== "open") return stop(request, decision, worker);
   const kept = await keepIfKept(request, change, decision.before, worker);
   if (kept) return stop(request, kept, worker);
   const safe = await withSafetySnapshot(request, change, worker);
-  if (safe.is !== "safe") return stop(request, safe, worker);
+  if (safe.kind !== "safe") return stop(request, safe, worker);
   const hourly = hourlyOf(change.command, record);
   const { limits } = worker.policy;
   if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
     const why = lowerFirst(limitWords(hourly, limits[hourly]));
     const hint = `${sentSentence(stage)} Request again later.`;
-    return stop(request, { is: "closed", why, hint }, worker);
+    return stop(request, { kind: "closed", why, hint }, worker);
   }
   return stop(
     request,
@@ -134,7 +134,7 @@ function runsUntil(
 /** Ends or puts off a request that isn't sent now. */
 async function stop(request: Waiting, stopped: Stop | Next, worker: WorkerContext): Promise<Next> {
   const { stage } = request;
-  switch (stopped.is) {
+  switch (stopped.kind) {
     case "already": {
       const why = "already in that state";
       const done = { state: "done", setbacks: stage.setbacks, reads: noReads } as const;
@@ -193,7 +193,7 @@ async function checkSender(request: RequestIn<"sending">, worker: WorkerContext)
   const endedCall = { ...call, endedAt: await worker.store.now() };
   const to = { state: "unclear", call: endedCall, reads, setbacks } as const;
   const moved = await worker.store.move(request, { to, why });
-  if (moved.is === "changed") return waitFor(50);
+  if (moved.kind === "changed") return waitFor(50);
   await worker.polls.pollSoon(pollKeyOf(request.record));
   return ended;
 }
@@ -259,7 +259,7 @@ export async function endUnsent(
   const { stage } = request;
   const setbacks = stage.state === "authorized" ? stage.setbacks : noSetbacks;
   const moved = await store.move(request, { to: { ...end, setbacks }, why: end.why });
-  return moved.is === "changed" ? waitFor(50) : ended;
+  return moved.kind === "changed" ? waitFor(50) : ended;
 }
 
 /**
@@ -312,11 +312,11 @@ async function keepIfKept(
   if (command.on !== "vm" || !command.keeps) return undefined;
   const { record, stage } = request;
   const prepared = await command.keeps.prepare(record.target, args, worker);
-  if (prepared.is === "later") return { is: "later", why: prepared.why.text };
-  if (prepared.is === "no")
-    return { is: "closed", why: prepared.why.text, hint: prepared.why.hint };
+  if (prepared.kind === "later") return { kind: "later", why: prepared.why.text };
+  if (prepared.kind === "no")
+    return { kind: "closed", why: prepared.why.text, hint: prepared.why.hint };
   if (prepared.values !== record.input["values"])
-    return { is: "closed", why: "it is no longer what was approved", hint: "Request again." };
+    return { kind: "closed", why: "it is no longer what was approved", hint: "Request again." };
   const { id, target: vm, requester } = record;
   const values = command.keeps.pin(prepared.values);
   const acceptance =
@@ -332,6 +332,6 @@ async function keepIfKept(
     keep: { vmId: vm.id, pin: acceptance && worker.appraiser.accepted.vouched(acceptance) },
   });
   await worker.at?.("move", record.id);
-  if (moved.is === "frozen") return moved;
-  return moved.is === "changed" ? waitFor(50) : ended;
+  if (moved.kind === "frozen") return moved;
+  return moved.kind === "changed" ? waitFor(50) : ended;
 }

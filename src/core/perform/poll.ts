@@ -135,7 +135,7 @@ async function redateFutureTimes(
     const to = withTimesUpToNow(request.stage, now);
     if (!to) return request;
     const moved = await worker.store.saveFacts(request, to, { isSilent: true });
-    return moved.is === "moved" ? moved.request : request;
+    return moved.kind === "moved" ? moved.request : request;
   });
   return Promise.all(counted);
 }
@@ -258,7 +258,7 @@ async function keepJudged<To extends Judged>(
   const reason = why === undefined ? {} : { why };
   const moved = await worker.store.move(request, { to, ...reason, isSilent: !isNews });
   // The worker that sent it moved it during this read. The next poll decides.
-  if (moved.is !== "moved") return undefined;
+  if (moved.kind !== "moved") return undefined;
   return isPolledStage(now) ? now : "over";
 }
 

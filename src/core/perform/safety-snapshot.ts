@@ -14,7 +14,7 @@ const withoutSnapshot =
  * one.
  */
 interface Safe {
-  is: "safe";
+  kind: "safe";
   snapshot?: SafetySnapshot;
 }
 
@@ -32,8 +32,8 @@ export async function withSafetySnapshot(
   { command, args }: Change,
   worker: WorkerContext,
 ): Promise<Safe | Stop> {
-  if (command.safetyFirst?.(args) !== true) return { is: "safe" };
-  const no = (why: string): Stop => ({ is: "closed", why, hint: withoutSnapshot });
+  if (command.safetyFirst?.(args) !== true) return { kind: "safe" };
+  const no = (why: string): Stop => ({ kind: "closed", why, hint: withoutSnapshot });
   const id = request.stage.safetyRequest ?? (await submitSnapshot(request, 1, worker));
   if (id === undefined) return no("this version can't take a safety snapshot");
   const taken = await worker.store.get(id);
@@ -42,8 +42,8 @@ export async function withSafetySnapshot(
   if (!taken.final) {
     // The snapshot has no card, so the card of its request says what both wait for.
     const holder = request.stage.safetyRequest === id ? holderOf(taken.stage) : undefined;
-    if (holder) return { is: "locked", holder: holder.request };
-    return { is: "later", why: takenFirst, safetyRequest: id };
+    if (holder) return { kind: "locked", holder: holder.request };
+    return { kind: "later", why: takenFirst, safetyRequest: id };
   }
   if (taken.state !== "done") {
     const reason = whyOf(taken.stage);
@@ -56,10 +56,10 @@ export async function withSafetySnapshot(
   const take = takeOf(taken);
   if (take < mostTakes && (await isOutdated(taken, call, request, worker))) {
     const safetyRequest = await submitSnapshot(request, take + 1, worker);
-    if (safetyRequest !== undefined) return { is: "later", why: takenFirst, safetyRequest };
+    if (safetyRequest !== undefined) return { kind: "later", why: takenFirst, safetyRequest };
   }
   const { snapshotId } = call.answer;
-  return { is: "safe", snapshot: { request: id, snapshotId, at: call.sentAt } };
+  return { kind: "safe", snapshot: { request: id, snapshotId, at: call.sentAt } };
 }
 
 const takenFirst = "a safety snapshot is taken first";

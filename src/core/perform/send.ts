@@ -38,7 +38,7 @@ interface Open {
   safety: SafetySnapshot | undefined;
 }
 
-type Sent = Next | Extract<Stop, { is: "frozen" | "locked" }>;
+type Sent = Next | Extract<Stop, { kind: "frozen" | "locked" }>;
 
 /**
  * The only code that changes a VM or a project: claim, durability, ledger, window, send, in this order and once per attempt. A stop
@@ -108,8 +108,8 @@ async function claimOnce(
     why: request.attempt === 0 ? "claimed" : `claimed again, attempt ${request.attempt + 1}`,
     claim: { vmIds: open.vmIds, nonce: call.nonce },
   });
-  if (claim.is === "frozen" || claim.is === "locked") return claim;
-  if (claim.is !== "moved") return claim.is === "changed" ? waitFor(50) : ended;
+  if (claim.kind === "frozen" || claim.kind === "locked") return claim;
+  if (claim.kind !== "moved") return claim.kind === "changed" ? waitFor(50) : ended;
   const claimed = claim.request;
   await worker.at?.("claim", record.id);
 
@@ -425,7 +425,7 @@ export async function moveIfStillOurs(
       now.attempt === claimed.attempt && now.nonce === claimed.nonce && now.owner === claimed.owner;
     if (!isOurs || (now.state !== "sending" && now.state !== "unclear")) break;
     const next = to(now.stage);
-    if ((await store.move(now, { to: next, ...how })).is !== "changed") return next.state;
+    if ((await store.move(now, { to: next, ...how })).kind !== "changed") return next.state;
     now = await store.get(claimed.record.id);
   }
   return undefined;

@@ -33,24 +33,24 @@ export const lateLookMs = ({ quiesceMs }: { quiesceMs: number }): number => 3 * 
 export const throttledWhy = "the compute service asked Gatehouse to slow down";
 
 /** What the queue does next with this request. */
-export type Next = { is: "ended" } | { is: "wait"; ms: number };
+export type Next = { kind: "ended" } | { kind: "wait"; ms: number };
 
-export const ended: Next = { is: "ended" };
-export const waitFor = (ms: number): Extract<Next, { is: "wait" }> => ({
-  is: "wait",
+export const ended: Next = { kind: "ended" };
+export const waitFor = (ms: number): Extract<Next, { kind: "wait" }> => ({
+  kind: "wait",
   ms: Math.max(1, Math.ceil(ms)),
 });
 
 /** Why a request isn't sent now. */
 export type Stop =
   /** The target is already in the wanted state. */
-  | { is: "already"; seen: Seen }
-  | ({ is: "closed"; why: string; hint?: string | undefined } & Pick<Refusal, "instead">)
+  | { kind: "already"; seen: Seen }
+  | ({ kind: "closed"; why: string; hint?: string | undefined } & Pick<Refusal, "instead">)
   /** It can't be decided yet, and is tried later. */
-  | { is: "later"; why: string; hint?: string; safetyRequest?: string }
-  | { is: "frozen"; freeze: Freeze }
+  | { kind: "later"; why: string; hint?: string; safetyRequest?: string }
+  | { kind: "frozen"; freeze: Freeze }
   /** Another request holds the target. */
-  | { is: "locked"; holder: string };
+  | { kind: "locked"; holder: string };
 
 /**
  * Identifies a claim. The number of the attempt isn't enough, because a claim that Redis never had
@@ -59,4 +59,4 @@ export type Stop =
 export const claimId = ({ record, attempt, nonce }: StoredRequest): string =>
   `${record.id} ${attempt} ${nonce ?? ""}`;
 
-export type ClosedOrLater = Extract<Stop, { is: "closed" | "later" }>;
+export type ClosedOrLater = Extract<Stop, { kind: "closed" | "later" }>;

@@ -19,11 +19,11 @@ export interface Vote {
  * The result of a vote (`core/request/ballot.ts`). `again`: others approved after it was judged.
  */
 export type VoteOutcome =
-  | { is: "counted"; approvals: number }
-  | { is: "authorized"; approvals: number }
-  | { is: "denied" }
-  | { is: "again" }
-  | { is: "refused"; why: VoteProblem };
+  | { result: "counted"; approvals: number }
+  | { result: "authorized"; approvals: number }
+  | { result: "denied" }
+  | { result: "again" }
+  | { result: "refused"; why: VoteProblem };
 
 /**
  * `unknown`: there is no such request, or the button has another fingerprint. `own`: the voter is

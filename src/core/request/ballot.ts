@@ -181,10 +181,10 @@ export function createBallot(
       )) as [string, string | number | undefined];
       outbox.wake(record.id);
       if (outcome === "authorized") steps.wake(record.id);
-      if (outcome === "denied" || outcome === "again") return { is: outcome };
+      if (outcome === "denied" || outcome === "again") return { result: outcome };
       if (outcome === "counted" || outcome === "authorized")
-        return { is: outcome, approvals: Number(more) };
-      return { is: "refused", why: more as VoteProblem };
+        return { result: outcome, approvals: Number(more) };
+      return { result: "refused", why: more as VoteProblem };
     },
   };
 }

@@ -85,10 +85,10 @@ interface ThawRequest {
 }
 
 type Thawed =
-  | { is: "thawed"; ended: Freeze }
+  | { kind: "thawed"; ended: Freeze }
   /** The freeze that stands began after the person asked, or got another reason since. */
-  | { is: "newer"; stands: Freeze }
-  | { is: "not-frozen" };
+  | { kind: "newer"; stands: Freeze }
+  | { kind: "not-frozen" };
 
 /** The news of a freeze, or of the end of one. People are told, and messages then show it. */
 type FreezeNews =
@@ -261,21 +261,21 @@ export function createFreeze(redis: RedisClient, key: Keys) {
         // After this act ended a freeze, another one may have begun.
         if (earlierText !== undefined)
           return text === undefined
-            ? { is: "thawed", ended: parseFreeze(earlierText, key) }
-            : { is: "newer", stands: parseFreeze(text, key) };
-        if (text === undefined) return { is: "not-frozen" };
+            ? { kind: "thawed", ended: parseFreeze(earlierText, key) }
+            : { kind: "newer", stands: parseFreeze(text, key) };
+        if (text === undefined) return { kind: "not-frozen" };
         const stands = parseFreeze(text, key);
         const { by: frozenBy, reason, at, changedAt = at } = stands;
         // Rounded down, like Redis's time, so that a freeze of the same millisecond was before.
         const agoMs = Math.floor(askedAgoMs + performance.now() - began);
         const now = await redisNow(redis);
         if (changedAt > now - agoMs && !isBeforeSetBack(changedAt, now))
-          return { is: "newer", stands };
+          return { kind: "newer", stands };
         const ended = { by: stands.id ?? frozenBy, at, why: reason };
         const record = { what: "thaw", who: id, ended } as const;
         const news = { is: "thawed", by: name, ended: { by: frozenBy, reason } } as const;
         if (await swapFreeze({ before: text, act, record, news }))
-          return { is: "thawed", ended: stands };
+          return { kind: "thawed", ended: stands };
       }
     },
 

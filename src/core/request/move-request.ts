@@ -41,11 +41,11 @@ export type Moved<To extends State = State> =
    * `replicas` is how many replicas were in step with Redis when it took a claim. Undefined where
    * Redis doesn't say.
    */
-  | { is: "moved"; request: RequestIn<To>; at: number; replicas?: number | undefined }
-  | { is: "changed" }
-  | { is: "gone" }
-  | { is: "frozen"; freeze: Freeze }
-  | { is: "locked"; holder: string };
+  | { kind: "moved"; request: RequestIn<To>; at: number; replicas?: number | undefined }
+  | { kind: "changed" }
+  | { kind: "gone" }
+  | { kind: "frozen"; freeze: Freeze }
+  | { kind: "locked"; holder: string };
 
 /** Moves requests, each by one compare-and-set with its record in the audit trail. */
 export function createMoves(
@@ -119,14 +119,14 @@ export function createMoves(
       args,
       locks.free,
     )) as [string, ...(string | number)[]];
-    if (outcome === "frozen") return { is: outcome, freeze: parseFreeze(String(value), key) };
-    if (outcome === "locked") return { is: outcome, holder: String(value) };
-    if (outcome === "gone") return { is: outcome };
-    if (outcome !== "moved") return { is: "changed" };
+    if (outcome === "frozen") return { kind: outcome, freeze: parseFreeze(String(value), key) };
+    if (outcome === "locked") return { kind: outcome, holder: String(value) };
+    if (outcome === "gone") return { kind: outcome };
+    if (outcome !== "moved") return { kind: "changed" };
     if (how.isSilent !== true) outbox.wake(record.id);
     const at = Number(movedAt);
     return {
-      is: outcome,
+      kind: outcome,
       at,
       ...(claim ? { replicas: replicasIn(replication) } : {}),
       request: {

@@ -81,7 +81,7 @@ export function observed(
 
     async move<To extends Stage>(request: RequestIn<MayBecome<To["state"]>>, to: Move<To>) {
       const outcome = await journal.move(request, to);
-      if (outcome.is !== "moved") return outcome;
+      if (outcome.kind !== "moved") return outcome;
       const before = request as StoredRequest;
       const now = outcome.request as StoredRequest;
       const { record, state: from, changedAt: since } = before;
@@ -102,7 +102,7 @@ export function observed(
 
     async vote(request, voter, vote, seen, meets) {
       const outcome = await journal.vote(request, voter, vote, seen, meets);
-      if (outcome.is === "again") return outcome;
+      if (outcome.result === "again") return outcome;
       const { record, changedAt: since } = request;
       log.info("request.voted", {
         ...workOnRequest(record).ids,
@@ -111,11 +111,11 @@ export function observed(
         vote,
         ...outcome,
       });
-      if (outcome.is !== "authorized" && outcome.is !== "denied") return outcome;
+      if (outcome.result !== "authorized" && outcome.result !== "denied") return outcome;
       const at = Date.now();
       const why = `${vote === "deny" ? "denied" : "approved"} by ${voter.id}`;
-      moved(record, { from: request.state, to: outcome.is, why, since, at, by: voter.id });
-      if (outcome.is === "denied")
+      moved(record, { from: request.state, to: outcome.result, why, since, at, by: voter.id });
+      if (outcome.result === "denied")
         ended({ ...request, state: "denied", stage: { state: "denied" } }, request.state, at);
       return outcome;
     },
@@ -130,7 +130,7 @@ export function observed(
 
     async thaw(request) {
       const thawed = await journal.thaw(request);
-      if (thawed.is === "thawed") {
+      if (thawed.kind === "thawed") {
         const { by: frozenBy, reason } = thawed.ended;
         log.warn("changes.thawed", { person: request.id, frozenBy, reason });
       }

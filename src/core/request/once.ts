@@ -12,7 +12,7 @@ if freeze then return {'frozen', freeze} end
 return {redis.call('SET', KEYS[1], '1', 'PX', ARGV[1], 'NX') and 'first' or 'again'}
 `;
 
-type Use = { is: "first" } | { is: "again" } | { is: "frozen"; freeze: Freeze };
+type Use = { kind: "first" } | { kind: "again" } | { kind: "frozen"; freeze: Freeze };
 
 /** Lets something happen once, in whichever process it comes up first. */
 export function createOnce(redis: RedisClient, key: Keys) {
@@ -24,9 +24,9 @@ export function createOnce(redis: RedisClient, key: Keys) {
      */
     async useOnce(name: string, forMs: number): Promise<Use> {
       const keys = [key("used", name), key("freeze")];
-      const [outcome, freeze] = (await runUseOnce(keys, [forMs])) as [Use["is"], string?];
-      if (outcome === "frozen") return { is: outcome, freeze: parseFreeze(freeze ?? "", key) };
-      return { is: outcome };
+      const [outcome, freeze] = (await runUseOnce(keys, [forMs])) as [Use["kind"], string?];
+      if (outcome === "frozen") return { kind: outcome, freeze: parseFreeze(freeze ?? "", key) };
+      return { kind: outcome };
     },
   };
 }

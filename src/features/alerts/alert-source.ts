@@ -239,14 +239,14 @@ export function alertSource(options: {
     const wishes = uncalled.map(async (call) => ({
       ...call,
       channelId,
-      is: await options.calls.claim({ ...call, channelId }, own),
+      claim: await options.calls.claim({ ...call, channelId }, own),
     }));
     const all = await Promise.all(wishes);
-    const made = all.filter(({ is: claim }) => claim === "made");
+    const made = all.filter(({ claim }) => claim === "made");
     const marks = Object.fromEntries(made.map(({ key }) => [`said:${key}`, "together"]));
     if (made.length > 0) await alerts.outbox.remember(id, marks);
-    const calling = all.filter(({ is: claim }) => claim === "mine");
-    return { calling, isWaiting: all.some(({ is: claim }) => claim === "waiting") };
+    const calling = all.filter(({ claim }) => claim === "mine");
+    return { calling, isWaiting: all.some(({ claim }) => claim === "waiting") };
   }
 
   /** Whom a message calls, the keys of these calls, and what notes that it was posted. */

@@ -34,17 +34,17 @@ export const pinsDrop = defineCommand({
       if (!kept) {
         const { from, line = "" } = await appraiser.pinsOf(vm);
         const where = from === "gatehouse.yml" ? `; gatehouse.yml pins it${line}` : "";
-        return { is: "no", why: { text: `there is no approved pin for ${vm.name}${where}` } };
+        return { kind: "no", why: { text: `there is no approved pin for ${vm.name}${where}` } };
       }
       if (expected !== undefined && measurement.safeParse(expected).data !== kept.values)
         return {
-          is: "no",
+          kind: "no",
           why: { text: `the pin of ${vm.name} has changed`, hint: kept.values },
         };
       const facts = pinChange(kept.values, kept.values).map(
         ([label, text]) => [label, text.replace(", unchanged", ", no longer pinned")] as const,
       );
-      return { is: "ready", values: kept.values, facts };
+      return { kind: "ready", values: kept.values, facts };
     },
     pin: () => undefined,
   },

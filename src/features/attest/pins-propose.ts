@@ -63,20 +63,22 @@ export const pinsPropose = defineCommand({
         const text = `what ${vm.name} measures can't be pinned: ${reasons.join("; ")}`;
         const hint = "Only a VM that verifies but for its pin can be pinned from here.";
         const why = { text, hint };
-        return appraisal.verdict === "could not verify" ? { is: "later", why } : { is: "no", why };
+        return appraisal.verdict === "could not verify"
+          ? { kind: "later", why }
+          : { kind: "no", why };
       }
       if (expected !== undefined && measurement.parse(expected) !== values)
         return {
-          is: "no",
+          kind: "no",
           why: { text: `the measurements of ${vm.name} are not these values`, hint: values },
         };
       if (before.values.includes(values))
-        return { is: "no", why: { text: `the pin of ${vm.name} already has these values` } };
+        return { kind: "no", why: { text: `the pin of ${vm.name} already has these values` } };
       if (before.from === "gatehouse.yml") {
         const text = `the pin of ${vm.name} stands in gatehouse.yml${before.line ?? ""}: only the file changes it`;
         const those = before.values.map((value) => `\`${short(value)}\``).join(", ");
         const hint = `Replace ${those} there by what it measures now: \`${values}\``;
-        return { is: "no", why: { text, hint } };
+        return { kind: "no", why: { text, hint } };
       }
       const [was] = before.values;
       const until = dayNear(validUntil ?? 0, Date.now());
@@ -84,7 +86,7 @@ export const pinsPropose = defineCommand({
         ...pinChange(values, was),
         ["Checked by Gatehouse", `${evidence ?? ""}; verified but for its pin, until ${until}`],
       ] as const;
-      return { is: "ready", values, facts };
+      return { kind: "ready", values, facts };
     },
     pin: (values) => values,
   },

@@ -76,7 +76,7 @@ function seenVm({ id, name: called, projectId, projectName }: NamedVm): SeenTarg
 }
 
 function whoseWord(
-  { is: kind, request, by: requester }: Pick<AcceptedPin, "is" | "request" | "by">,
+  { standing: kind, request, by: requester }: Pick<AcceptedPin, "standing" | "request" | "by">,
   isInFile: boolean,
 ): string {
   if (kind === "forged") return "🚨 not kept by Gatehouse: counts for nothing";

@@ -74,9 +74,9 @@ export async function openConsole(act: Act<Press>, value: Input): Promise<void> 
     gateway,
   );
   const used = await gateway.store.useOnce(`console:${String(once)}`, rememberMs);
-  if (used.is === "frozen")
+  if (used.kind === "frozen")
     throw new UserError(`All changes are frozen by ${used.freeze.by}, consoles too.`);
-  if (used.is === "again") await no("console.once", "This button was already used.");
+  if (used.kind === "again") await no("console.once", "This button was already used.");
   const insisted = typeof insist === "string" ? { insisted: insist.slice(0, 300) } : {};
   const opening = { id: String(once), vm, person, approved, insisted };
   const { url, until } = await openOnRecord(opening, gateway);

@@ -70,17 +70,17 @@ async function channelNamed(word: string, context: ReadContext): Promise<string>
   const { channelId: here, person, findChannel } = context;
   if (word === here) return here;
   const channel = await findChannel(word);
-  if (channel.is === "found" && channel.id === here) return here;
+  if (channel.kind === "found" && channel.id === here) return here;
   if (!isListed(person, "administer", context))
     throw new UserError(
       "Only an administrator can do that for another channel.",
       "Run it in that channel, or see `access.administer` in gatehouse.yml.",
     );
-  if (channel.is === "found") return channel.id;
+  if (channel.kind === "found") return channel.id;
   // The digest of a channel that is gone, or that Gatehouse has left, can still be turned off.
   if ((await digestsOf(context).schedules.of(word)).length > 0) return word;
   const called = word.slice(0, 80);
-  if (channel.is === "none")
+  if (channel.kind === "none")
     throw new UserError(
       `Gatehouse sees no channel ${called} in Slack. Nothing was done.`,
       "Invite `@gatehouse` there if it is private, or run this in that channel.",

@@ -232,7 +232,7 @@ function partOf(word: string, text: string): ScheduleWords {
   const days = daysShape.safeParse(word).data;
   if (days) return { days };
   const meant = zoneCalled(word);
-  if (meant?.is === "several")
+  if (meant?.match === "several")
     throw severalZones(word, meant.zones, (zone) => {
       const words = text
         .split(/\s+/)

@@ -18,8 +18,8 @@ export const thaw = defineCommand({
       askedAgoMs: Math.max(0, now() - interaction.at),
     };
     const thawed = await journal.thaw({ id: person.id, name: person.name, ...asked });
-    if (thawed.is === "not-frozen") return sentence(md`Changes were not frozen.`);
-    if (thawed.is === "newer")
+    if (thawed.kind === "not-frozen") return sentence(md`Changes were not frozen.`);
+    if (thawed.kind === "newer")
       return sentence(
         md`🧊 Changes stay frozen, because ${freezeName(thawed.stands)} is newer than your command. To end it, type ${name("/gatehouse thaw")} again.`,
       );

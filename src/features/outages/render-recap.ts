@@ -50,13 +50,13 @@ export function renderRecap(
   if (requests.length + refused.length === 0) return undefined;
   const entries = [
     ...requests.map((request) => ({
-      is: outcomeOf(request),
+      outcome: outcomeOf(request),
       isFirst: isToKnowFirst(request, commands),
       isRefused: false,
       line: lineOf(request, commands),
     })),
     ...refused.map((interaction) => ({
-      is: interaction.mayRun ? ("may-run" as const) : ("did-not" as const),
+      outcome: interaction.mayRun ? ("may-run" as const) : ("did-not" as const),
       isFirst: false,
       isRefused: true,
       line: lineOfRefused(interaction),
@@ -83,7 +83,7 @@ function isToKnowFirst({ record, final }: StoredRequest, commands: readonly Chan
   return final && (record.breakGlass === true || command?.class === "destroy");
 }
 
-const placeOf = ({ is: outcome, isFirst }: { is: Outcome; isFirst: boolean }) =>
+const placeOf = ({ outcome, isFirst }: { outcome: Outcome; isFirst: boolean }) =>
   isFirst ? outcomes.unknown.place : outcomes[outcome].place;
 
 function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Outcome {
@@ -93,17 +93,17 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
 }
 
 /** The counts, like `12 requests ran, 2 did not, 1 outcome unknown`. */
-function countsOf(entries: readonly { is: Outcome }[]): string {
+function countsOf(entries: readonly { outcome: Outcome }[]): string {
   const counts = Object.entries(outcomes).flatMap(([outcome, { one: singular, several }]) => {
-    const count = entries.filter(({ is: kind }) => kind === outcome).length;
+    const count = entries.filter(({ outcome: kind }) => kind === outcome).length;
     return count === 0 ? [] : counted(count, singular, several);
   });
   return counts.join(", ");
 }
 
 /** Counts the lines that aren't shown by their kind. Only a request has a message of its own. */
-function kindsOf(entries: readonly { is: Outcome; isRefused: boolean }[]): string {
-  const mayRun = entries.filter(({ is: outcome }) => outcome === "may-run").length;
+function kindsOf(entries: readonly { outcome: Outcome; isRefused: boolean }[]): string {
+  const mayRun = entries.filter(({ outcome }) => outcome === "may-run").length;
   const refused = entries.filter(({ isRefused }) => isRefused).length - mayRun;
   const requests = entries.length - refused - mayRun;
   const kinds = [

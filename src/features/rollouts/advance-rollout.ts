@@ -37,7 +37,7 @@ export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerConte
     pending: steps,
     async handle(id, mark, workerContext) {
       const next = await advanceRollout(id, { rollouts, at, workerContext });
-      await steps.release(id, mark, next.is === "wait" ? next.ms : undefined);
+      await steps.release(id, mark, next.kind === "wait" ? next.ms : undefined);
     },
     openIds,
   };
@@ -287,13 +287,13 @@ async function judgeTarget(
   if (stage.state !== "done") return { ...base, is: "failed", why: why ?? stage.state };
   const tookMs = stage.call ? { tookMs: changedAt - stage.call.sentAt } : {};
   const trust = await trustOf(stored, command, context);
-  if (trust.is === "waits") return undefined;
-  if (trust.is === "bad")
+  if (trust.state === "waits") return undefined;
+  if (trust.state === "bad")
     return { ...base, is: "failed", ...tookMs, why: trust.why, isUntrusted: true };
   return { ...base, is: stage.already ? "already" : "ok", ...tookMs };
 }
 
-type Trust = { is: "good" } | { is: "waits" } | { is: "bad"; why: string };
+type Trust = { state: "good" } | { state: "waits" } | { state: "bad"; why: string };
 
 /** Whether the VM is attested and matches its pins, if that is required. */
 async function trustOf(
@@ -306,16 +306,16 @@ async function trustOf(
   try {
     const appraisal = await appraisalAfter(request, command, context);
     const refusal = appraisal && gateRefusal(appraisal);
-    if (refusal === undefined) return { is: "good" };
+    if (refusal === undefined) return { state: "good" };
     if (appraisal?.verdict === "failed")
-      return { is: "bad", why: `attestation failed: ${refusal}` };
+      return { state: "bad", why: `attestation failed: ${refusal}` };
     missing = refusal;
   } catch (error) {
     missing = messageOf(error);
   }
   const waitedMs = (await context.store.now()) - request.changedAt;
-  if (waitedMs < Math.min(attestedWithinMs, timing.settleDeadlineMs)) return { is: "waits" };
-  return { is: "bad", why: `attestation could not be verified: ${missing}` };
+  if (waitedMs < Math.min(attestedWithinMs, timing.settleDeadlineMs)) return { state: "waits" };
+  return { state: "bad", why: `attestation could not be verified: ${missing}` };
 }
 
 const canceledUnsent = "the rollout was stopped before it started";

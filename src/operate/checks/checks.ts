@@ -458,13 +458,15 @@ export function createStatus(on: Running) {
         return finding && { name, finding };
       });
       const lines = (await Promise.all(answers)).filter((line) => line !== undefined);
-      return lines.map(({ name, finding: { is: kind, what: result, mend, advice, since } }) => {
-        const isOfRedis = name === "Redis" && unknown.length > 0;
-        // Checks that need Redis would each report the same problem, so they are only listed here.
-        const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";
-        const detail = (mend === undefined ? result : `${result}. ${mend}`) + rest;
-        return { name, ok: kind !== "ill", detail, advice, since };
-      });
+      return lines.map(
+        ({ name, finding: { severity: kind, what: result, mend, advice, since } }) => {
+          const isOfRedis = name === "Redis" && unknown.length > 0;
+          // Checks that need Redis would each report the same problem, so they are only listed here.
+          const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";
+          const detail = (mend === undefined ? result : `${result}. ${mend}`) + rest;
+          return { name, ok: kind !== "ill", detail, advice, since };
+        },
+      );
     },
     redisProblem: () => redisProblem(on.redis, on.key),
     /**

@@ -42,7 +42,7 @@ export function createPeopleNames(options: {
     } catch {
       log.debug("slack.groups-unnamed", {});
     }
-    return { is: undefined };
+    return { value: undefined };
   });
   const groupsAgain = () => lists.get("groups", againAfterMs);
 

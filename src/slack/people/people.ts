@@ -49,10 +49,10 @@ export function createPeople(options: PeopleOptions) {
   const users = createLookups<unknown>(lookups, async (userId) => {
     const answer = await web.call("users.info", { user: userId });
     if (answer.ok && at(answer.data, "user", "id") === userId)
-      return { is: at(answer.data, "user") };
+      return { value: at(answer.data, "user") };
     // No such user is visible, so it is someone of another workspace.
     if (!answer.ok && answer.kind === "refused" && /^user_not_(found|visible)$/.test(answer.error))
-      return { is: undefined };
+      return { value: undefined };
     throw new Unanswered(answer, "you");
   });
 
@@ -69,7 +69,7 @@ export function createPeople(options: PeopleOptions) {
       ? await options.shared.get({ id, atMostMs: sharedAtMostMs, limitedMs: cacheMs }, ask)
       : { answer: await ask(), ageMs: 0 };
     if (!answer.ok) throw new Unanswered(answer, "the user groups");
-    return { is: groupsIn(answer.data), ageMs };
+    return { value: groupsIn(answer.data), ageMs };
   });
 
   const groupsNow = (atMostMs: number) =>

@@ -69,7 +69,9 @@ const alarms = async (here: WorkerHere) =>
 describe("approvals, counted again right before the send", () => {
   it("open the gate when those who gave them still may", async () => {
     await using here = await workerHere();
-    expect((await verdict(here, await requestApproved(here, ["U0AMIR", "U0ADA"]))).is).toBe("open");
+    expect((await verdict(here, await requestApproved(here, ["U0AMIR", "U0ADA"]))).kind).toBe(
+      "open",
+    );
   });
 
   it.each([
@@ -82,7 +84,7 @@ describe("approvals, counted again right before the send", () => {
     const id = await requestApproved(here, ["U0AMIR"]);
     here.people.set("U0AMIR", now);
     expect(await verdict(here, id)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: "0 of 1 approvals are still valid",
     });
     expect(await alarms(here)).toEqual([]);
@@ -96,7 +98,7 @@ describe("approvals, counted again right before the send", () => {
       const known = await person(who, teamId);
       return how?.fresh || who !== "U0AMIR" ? known : { ...known, id: "U0NOBODY", groups: [] };
     };
-    expect((await verdict(here, id)).is).toBe("open");
+    expect((await verdict(here, id)).kind).toBe("open");
   });
 
   it("are worth as long as a request waits that needs none, though there was more time to give them", async () => {
@@ -144,7 +146,7 @@ describe("approvals, counted again right before the send", () => {
     const second = await storeRequest(store, restartOf(vm, { origin: again }));
     await vote(here, second, "U0AMIR");
     expect(await verdict(here, second.record.id)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: "0 of 1 approvals are still valid",
     });
   });
@@ -153,7 +155,7 @@ describe("approvals, counted again right before the send", () => {
     await using here = await workerHere();
     const id = await requestApproved(here, ["U0AMIR"]);
     here.people.delete("U0AMIR");
-    expect((await verdict(here, id)).is).toBe("later");
+    expect((await verdict(here, id)).kind).toBe("later");
   });
 });
 
@@ -162,7 +164,7 @@ describe("somebody with a hand in Redis", () => {
     await using here = await workerHere();
     const request = await storeRequest(here.by.store, restartOf(await here.vm("web-2")));
     await here.redis.hset(here.requestKey(request.record.id), "state", "authorized");
-    expect(await verdict(here, request.record.id)).toMatchObject({ is: "closed" });
+    expect(await verdict(here, request.record.id)).toMatchObject({ kind: "closed" });
     expect(await alarms(here)).toMatchObject([{ request: request.record.id }]);
     expect(here.lines.join("")).toMatch(/"level":"error"/);
   });
@@ -193,7 +195,7 @@ describe("somebody with a hand in Redis", () => {
       state: "authorized",
       "vote:U0AMIR": JSON.stringify(invented),
     });
-    expect((await verdict(here, request.record.id)).is).toBe("closed");
+    expect((await verdict(here, request.record.id)).kind).toBe("closed");
     expect(await alarms(here)).toHaveLength(1);
   });
 
@@ -223,7 +225,7 @@ describe("somebody with a hand in Redis", () => {
     };
     const id = await requestApproved(here, ["U0AMIR"]);
     await here.edit(id, change);
-    expect((await verdict(here, id)).is).toBe("closed");
+    expect((await verdict(here, id)).kind).toBe("closed");
     expect(await alarms(here)).toMatchObject([
       {
         why: expect.stringMatching(
@@ -264,10 +266,10 @@ describe("a project that is deleted", () => {
       const now = requestIn(await here.by.store.get(request.record.id), "authorized");
       return gate(now, asChange(deleteProject, { project: id }), here.by);
     };
-    expect((await look()).is).toBe("open");
+    expect((await look()).kind).toBe("open");
     here.compute.edit.addVm({ project: "ml", name: "fresh" });
     expect(await look()).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: "ml changed since the request: fresh added",
     });
     here.compute.edit.removeVm({ vm: "gpu-1" });
@@ -325,14 +327,14 @@ describe("an undo, which an approver may request", () => {
       const record = { ...request.record, origin, input: { ...input, snapshot } };
       return gate({ ...request, record }, asChange(restart, { vms: [target.id] }), here.by);
     };
-    expect((await asked(web, undone.record.id, "snap-1")).is).toBe("open");
+    expect((await asked(web, undone.record.id, "snap-1")).kind).toBe("open");
     for (const [target, undoes, snapshot] of [
       [db, undone.record.id, "snap-1"],
       [web, "r-2222222222", "snap-1"],
       [web, undone.record.id, "snap-2"],
     ] as const)
       expect(await asked(target, undoes, snapshot)).toMatchObject({
-        is: "closed",
+        kind: "closed",
         why: expect.stringContaining("amir may no longer restart "),
       });
   });

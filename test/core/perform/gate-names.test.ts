@@ -52,7 +52,7 @@ describe("the gate before a rename", () => {
   ])("closes when %s, whatever the journal says", async (_what, rules, why) => {
     await using here = await workerHere();
     expect(await gateRename(here, rules)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: expect.stringMatching(why),
     });
     expect(here.compute.writes()).toEqual([]);
@@ -61,7 +61,7 @@ describe("the gate before a rename", () => {
   it("opens when no rule names any of them", async () => {
     await using here = await workerHere();
     expect(await gateRename(here, `${needs("other")}, protect: ["vault-*"]`)).toMatchObject({
-      is: "open",
+      kind: "open",
     });
   });
 });

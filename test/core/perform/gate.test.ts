@@ -23,7 +23,7 @@ describe("the gate before a send", () => {
     await using here = await workerHere();
     const seen = await verdict(await asked(here), here);
     expect(seen).toMatchObject({
-      is: "open",
+      kind: "open",
       before: { id: "vm-payments-web-2", status: "RUNNING" },
     });
   });
@@ -35,16 +35,16 @@ describe("the gate before a send", () => {
     here.by.policy = policyOf(
       `${rules}\napprovals: [{ operations: ["vm.*"], targets: ["search"], required: 1 }]`,
     );
-    expect(await verdict(request, here)).toMatchObject({ is: "open" });
+    expect(await verdict(request, here)).toMatchObject({ kind: "open" });
     here.compute.edit.findProject("payments").name = "search";
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: expect.stringMatching(/approval/),
     });
     here.by.policy = policyOf(`${rules}
 teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09SEARCH"] } }`);
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: "the project payments is called search by now and belongs to another team",
     });
     expect(here.compute.writes()).toEqual([]);
@@ -58,7 +58,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
       name: "search",
     });
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: "web-2 now belongs to another project",
     });
   });
@@ -68,7 +68,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     const request = await asked(here);
     for (const status of [500, 404]) {
       here.compute.weather({ match: "GET /v1/projects/*", status });
-      expect(await verdict(request, here)).toMatchObject({ is: "later" });
+      expect(await verdict(request, here)).toMatchObject({ kind: "later" });
     }
   });
 
@@ -78,7 +78,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     await here.redis.hset(storedPolicyKey(here.key), "rules", "v2");
     here.by.policyVersion = "v2";
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: expect.stringMatching(/policy changed/),
     });
   });
@@ -87,9 +87,9 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     await using here = await workerHere();
     const request = await asked(here);
     here.by.policyVersion = "v0";
-    expect(await verdict(request, here)).toMatchObject({ is: "later" });
+    expect(await verdict(request, here)).toMatchObject({ kind: "later" });
     await here.redis.hset(storedPolicyKey(here.key), "rules", "v1");
-    expect(await verdict(request, here)).toMatchObject({ is: "later" });
+    expect(await verdict(request, here)).toMatchObject({ kind: "later" });
   });
 
   it("leaves such a request to them, too, if its requester opens it, and cancels it once its own policy is in force", async () => {
@@ -98,7 +98,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     const { record } = await asked(here);
     await here.redis.hset(storedPolicyKey(here.key), "rules", "v1");
     here.by.policyVersion = "v0";
-    expect(await advance(record.id, here.by)).toMatchObject({ is: "wait" });
+    expect(await advance(record.id, here.by)).toMatchObject({ kind: "wait" });
     expect(await here.by.store.get(record.id)).toMatchObject({
       state: "authorized",
       stage: { why: "it waits for a worker that has the new policy" },
@@ -120,7 +120,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     await using here = await workerHere();
     const request = await asked(here);
     here.people.set("U0OLIVIA", member("U0OLIVIA", over));
-    expect((await verdict(request, here)).is).toBe("closed");
+    expect((await verdict(request, here)).kind).toBe("closed");
     expect(here.compute.writes()).toEqual([]);
   });
 
@@ -130,14 +130,14 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     const { person } = here.by;
     here.by.person = async (id, teamId, how) =>
       how?.fresh ? person(id, teamId) : { ...(await person(id, teamId)), groups: [] };
-    expect((await verdict(request, here)).is).toBe("open");
+    expect((await verdict(request, here)).kind).toBe("open");
   });
 
   it("waits while Slack can't say who the requester is", async () => {
     await using here = await workerHere();
     const request = await asked(here);
     here.people.delete("U0OLIVIA");
-    expect((await verdict(request, here)).is).toBe("later");
+    expect((await verdict(request, here)).kind).toBe("later");
   });
 
   it("closes when the VM was renamed, even if another one has its name now", async () => {
@@ -146,7 +146,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     here.compute.edit.renameVm({ vm: "web-2", name: "web-9" });
     here.compute.edit.renameVm({ vm: "db-1", name: "web-2" });
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: "web-2 is now called web-9",
     });
   });
@@ -156,7 +156,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     const request = await asked(here);
     here.compute.edit.changeBehindTheBack({ vm: "web-2", specs: { memory: 32 } });
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: "web-2 changed since the request: memory 16 → 32",
     });
   });
@@ -165,14 +165,14 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     await using here = await workerHere();
     const request = await asked(here);
     here.compute.edit.replaceVm({ vm: "web-2" });
-    expect(await verdict(request, here)).toMatchObject({ is: "closed", why: "web-2 is gone" });
+    expect(await verdict(request, here)).toMatchObject({ kind: "closed", why: "web-2 is gone" });
   });
 
   it("waits while everything answers 404, because that proves nothing", async () => {
     await using here = await workerHere();
     const request = await asked(here);
     here.compute.weather({ status: 404 });
-    expect(await verdict(request, here)).toMatchObject({ is: "later" });
+    expect(await verdict(request, here)).toMatchObject({ kind: "later" });
   });
 
   it("closes with the reason when the service refuses our key", async () => {
@@ -180,7 +180,7 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     const request = await asked(here);
     here.compute.weather({ status: 401 });
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       hint: expect.stringMatching(/COMPUTE_API_KEY/),
     });
   });
@@ -189,10 +189,10 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
     await using here = await workerHere();
     const request = await asked(here);
     here.compute.edit.setStatus({ vm: "web-2", status: "REBOOTING" });
-    expect((await verdict(request, here)).is).toBe("later");
+    expect((await verdict(request, here)).kind).toBe("later");
     here.compute.edit.setStatus({ vm: "web-2", status: "MIGRATING" });
     expect(await verdict(request, here)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: expect.stringMatching(/MIGRATING/),
     });
   });
@@ -217,10 +217,10 @@ teams: { search: { projects: ["search"], operate: ["S09SEARCH"], approve: ["S09S
       input: { project: project.id },
     });
     const change = asChange(deleteProject, { project: project.id });
-    expect((await gate(request, change, here.by)).is).toBe("open");
+    expect((await gate(request, change, here.by)).kind).toBe("open");
     here.compute.edit.addVm({ project: "ml", name: "vault-7" });
     expect(await gate(request, change, here.by)).toMatchObject({
-      is: "closed",
+      kind: "closed",
       why: expect.stringMatching(/vault-7/),
     });
   });

@@ -21,7 +21,7 @@ describe("a sender, judged by another worker", () => {
   it("is waited for while it lives, however far Redis' clock was stepped ahead", async () => {
     await using here = await workerHere();
     const id = await sendingElsewhere(here, 10 * minutes);
-    expect(await advance(id, here.by)).toMatchObject({ is: "wait" });
+    expect(await advance(id, here.by)).toMatchObject({ kind: "wait" });
     expect((await here.by.store.get(id))?.state).toBe("sending");
   });
 

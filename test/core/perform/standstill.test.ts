@@ -9,7 +9,7 @@ it("a worker without the current policy claims nothing, says what a request wait
   const { record } = await storeRequest(here.by.store, plain);
   const behind = { ...here.by, standstill: () => "another version counts" };
   for (let n = 0; n < 3; n += 1)
-    expect(await advance(record.id, behind)).toMatchObject({ is: "wait" });
+    expect(await advance(record.id, behind)).toMatchObject({ kind: "wait" });
   const waiting = await here.by.store.get(record.id);
   expect(waiting).toMatchObject({
     state: "authorized",

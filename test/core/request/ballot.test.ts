@@ -56,7 +56,7 @@ describe("votes on many requests from many connections at once", () => {
       const store = stores[times % stores.length] ?? stores[0];
       const seen = times === 10 ? "0123456789abcdef" : fingerprintOf(request);
       let outcome = await store.vote(request, voter, "approve", seen);
-      while (outcome.is === "again") {
+      while (outcome.result === "again") {
         const now = await store.get(request.record.id);
         outcome = await store.vote(now ?? request, voter, "approve", seen);
       }
@@ -67,10 +67,10 @@ describe("votes on many requests from many connections at once", () => {
     );
     for (const request of requests) {
       const all = outcomes.get(request.record.id) ?? [];
-      expect(all.filter(({ is }) => is === "authorized")).toHaveLength(1);
-      expect(all.filter(({ is }) => is === "counted")).toHaveLength(1);
+      expect(all.filter(({ result: kind }) => kind === "authorized")).toHaveLength(1);
+      expect(all.filter(({ result: kind }) => kind === "counted")).toHaveLength(1);
       expect(
-        all.filter((one) => one.is === "refused" && one.why === "own").length,
+        all.filter((one) => one.result === "refused" && one.why === "own").length,
       ).toBeGreaterThanOrEqual(2);
       const after = await stores[0].get(request.record.id);
       expect(after).toMatchObject({ state: "authorized", final: false });
@@ -98,7 +98,7 @@ describe("votes on many requests from many connections at once", () => {
         (others[1] ?? store).vote(request, member("U0ADA"), "deny", fingerprintOf(request));
       const both = n % 2 === 0 ? [approve(), deny()] : [deny(), approve()];
       const said = await Promise.all(both);
-      expect(said.filter(({ is }) => is === "denied")).toHaveLength(1);
+      expect(said.filter(({ result: kind }) => kind === "denied")).toHaveLength(1);
       return store.get(request.record.id);
     });
     expect(ends.filter((end) => end?.state === "denied" && end.final)).toHaveLength(50);
@@ -120,7 +120,7 @@ describe("an approval that was judged beside others", () => {
         store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request), [0]),
         other.vote(request, member("U0ADA"), "approve", fingerprintOf(request), [0]),
       ]);
-      expect(said.map(({ is }) => is).toSorted()).toEqual(["again", "counted"]);
+      expect(said.map(({ result: kind }) => kind).toSorted()).toEqual(["again", "counted"]);
       return store.get(request.record.id);
     });
     expect(ends.filter((end) => end?.state === "draft" && end.votes.length === 1)).toHaveLength(50);
@@ -134,7 +134,7 @@ describe("an approval that was judged beside others", () => {
     const request = await storeRequest(store, restartOf(vmTarget("no"), { approval }));
     await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request));
     expect(await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).toEqual({
-      is: "denied",
+      result: "denied",
     });
   });
 });
@@ -147,7 +147,7 @@ describe("one vote", () => {
       expect(
         await stores[0].vote(request, member("U0OLIVIA"), vote, fingerprintOf(request)),
       ).toEqual({
-        is: "refused",
+        result: "refused",
         why: "own",
       });
     }
@@ -165,18 +165,18 @@ describe("one vote", () => {
     );
     const amir = member("U0AMIR");
     expect(await store.vote(request, amir, "approve", fingerprintOf(request))).toEqual({
-      is: "counted",
+      result: "counted",
       approvals: 1,
     });
     expect(await store.vote(request, amir, "approve", fingerprintOf(request))).toEqual({
-      is: "refused",
+      result: "refused",
       why: "twice",
     });
     expect(await store.vote(request, amir, "deny", fingerprintOf(request))).toEqual({
-      is: "denied",
+      result: "denied",
     });
     expect(await store.vote(request, member("U0ADA"), "approve", fingerprintOf(request))).toEqual({
-      is: "refused",
+      result: "refused",
       why: "over",
     });
     expect((await store.get(request.record.id))?.votes).toMatchObject([
@@ -201,7 +201,7 @@ describe("one vote", () => {
     ]) {
       if (seen === own) continue;
       expect(await stores[0].vote(request, member("U0AMIR"), "approve", seen)).toEqual({
-        is: "refused",
+        result: "refused",
         why: "unknown",
       });
     }
@@ -220,7 +220,7 @@ describe("one vote", () => {
     while ((await store.now()) <= (request.record.approval?.expiresAt ?? 0))
       await Promise.resolve();
     expect(await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).toEqual({
-      is: "refused",
+      result: "refused",
       why: "expired",
     });
     expect((await store.get(request.record.id))?.state).toBe("draft");
@@ -231,18 +231,18 @@ describe("one vote", () => {
     const [store] = stores;
     const request = await storeRequest(store, restartOf(vmTarget("stop")));
     expect(
-      (await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,
+      (await store.vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).result,
     ).toBe("authorized");
     const authorized = requestIn(await store.get(request.record.id), "authorized");
-    expect((await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).is).toBe(
-      "denied",
-    );
+    expect(
+      (await store.vote(request, member("U0ADA"), "deny", fingerprintOf(request))).result,
+    ).toBe("denied");
     const claim = await store.move(authorized, {
       to: stageOf("sending"),
       why: "claimed",
       claim: { vmIds: [], nonce: newNonce() },
     });
-    expect(claim.is).toBe("changed");
+    expect(claim.kind).toBe("changed");
     expect(await client.get(key("lock", `vm:${request.record.target.id}`))).toBeNull();
   });
 
@@ -258,10 +258,10 @@ describe("one vote", () => {
       owner: "w-1",
       claim: { vmIds: [], nonce: newNonce() },
     };
-    expect((await store.move(authorized, claim)).is).toBe("moved");
+    expect((await store.move(authorized, claim)).kind).toBe("moved");
     for (const vote of ["approve", "deny"] as const) {
       expect(await store.vote(request, member("U0ADA"), vote, fingerprintOf(request))).toEqual({
-        is: "refused",
+        result: "refused",
         why: "over",
       });
     }
@@ -274,7 +274,7 @@ describe("one vote", () => {
     const request = await storeRequest(stores[0], plain);
     expect(request.state).toBe("authorized");
     expect(await stores[0].vote(request, member("U0AMIR"), "deny", "0".repeat(16))).toEqual({
-      is: "refused",
+      result: "refused",
       why: "unknown",
     });
   });
@@ -284,7 +284,7 @@ describe("one vote", () => {
     const request = await storeRequest(stores[0], restartOf(vmTarget("noscript")));
     await client.script("FLUSH");
     expect(
-      (await stores[0].vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).is,
+      (await stores[0].vote(request, member("U0AMIR"), "approve", fingerprintOf(request))).result,
     ).toBe("authorized");
   });
 });

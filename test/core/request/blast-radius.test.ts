@@ -41,17 +41,17 @@ async function asked() {
 describe("what destroys a project", () => {
   it("waits while one of its VMs is being changed", async () => {
     await using here = await asked();
-    expect((await here.store.move(here.vm, claim())).is).toBe("moved");
+    expect((await here.store.move(here.vm, claim())).kind).toBe("moved");
     const refused = await here.store.move(here.whole, claim([web.id, db.id]));
-    expect(refused).toEqual({ is: "locked", holder: here.vm.record.id });
+    expect(refused).toEqual({ kind: "locked", holder: here.vm.record.id });
   });
 
   it("keeps all of its VMs from being changed meanwhile", async () => {
     await using here = await asked();
     const taken = await movedBy(here.store.move(here.whole, claim([web.id, db.id])));
-    const refused = { is: "locked", holder: here.whole.record.id };
+    const refused = { kind: "locked", holder: here.whole.record.id };
     expect(await here.store.move(here.vm, claim())).toEqual(refused);
     await here.store.move(taken, { to: stageOf("rejected"), why: "refused" });
-    expect((await here.store.move(here.vm, claim())).is).toBe("moved");
+    expect((await here.store.move(here.vm, claim())).kind).toBe("moved");
   });
 });

@@ -53,7 +53,7 @@ async function claimOn(redis: RedisClient, name: string) {
     why: "claimed",
     claim: { vmIds: [], nonce: newNonce() },
   });
-  if (claimed.is !== "moved") throw new Error(claimed.is);
+  if (claimed.kind !== "moved") throw new Error(claimed.kind);
   return claimed;
 }
 

@@ -130,16 +130,16 @@ describe("a freeze and a thaw", () => {
     expect(await here.records("thaw")).toMatchObject([{ who: "U0ADA", ended }]);
     for (let n = 0; n < 2; n++)
       expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({
-        is: "thawed",
+        kind: "thawed",
         ended: { by: "vera", reason: "incident 4711" },
       });
 
     await here.store.freeze({ ...vera, act: "4" });
-    expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({ is: "newer" });
+    expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({ kind: "newer" });
     await here.store.thaw({ ...ada, act: "5" });
     expect(await here.store.freeze({ ...vera, act: "1" })).toBe(true);
     expect(await here.frozenFor()).toBeUndefined();
-    expect(await here.store.thaw({ ...ada, act: "3" })).toEqual({ is: "not-frozen" });
+    expect(await here.store.thaw({ ...ada, act: "3" })).toEqual({ kind: "not-frozen" });
     expect(await here.records("freeze")).toHaveLength(2);
     expect(await here.records("thaw")).toHaveLength(2);
     const twice = [
@@ -170,12 +170,12 @@ describe("a thaw", () => {
     await check();
     const reason = `${lost}; vera froze all changes before: incident 4711`;
     const thaw = { ...ada, act: "1", askedAgoMs: 60_000 };
-    expect(await here.store.thaw(thaw)).toMatchObject({ is: "newer", stands: { reason } });
+    expect(await here.store.thaw(thaw)).toMatchObject({ kind: "newer", stands: { reason } });
     expect(await here.frozenFor()).toBe(reason);
     expect(await here.redis.exists(here.key("sends", "looked-at"))).toBe(0);
     expect(await here.records("thaw")).toEqual([]);
 
-    expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({ is: "thawed" });
+    expect(await here.store.thaw({ ...ada, act: "2" })).toMatchObject({ kind: "thawed" });
     expect(await check()).toEqual([]);
   });
 
@@ -183,7 +183,7 @@ describe("a thaw", () => {
     await using here = await start();
     await here.store.freeze(vera);
     const late = { ...ada, act: "1", askedAgoMs: 5 * 60_000 };
-    expect(await here.store.thaw(late)).toMatchObject({ is: "newer", stands: vera });
+    expect(await here.store.thaw(late)).toMatchObject({ kind: "newer", stands: vera });
     expect(await here.frozenFor()).toBe("incident 4711");
   });
 
@@ -194,7 +194,7 @@ describe("a thaw", () => {
     for (const freeze of [{ ...older, at, changedAt: at }, older]) {
       await here.redis.set(here.key("freeze"), JSON.stringify(freeze));
       expect(await here.store.thaw({ ...ada, askedAgoMs: 60_000 })).toEqual({
-        is: "thawed",
+        kind: "thawed",
         ended: freeze,
       });
     }

@@ -46,7 +46,7 @@ it("the owner of a request is kept until it has ended", async () => {
   const owner = async () => here.redis.hget(here.key("request", claimed.record.id), "owner");
   expect(await owner()).toBe("w-here");
   const done = await here.store.move(claimed, { to: stageOf("done"), why: "read RUNNING" });
-  expect(done).toMatchObject({ is: "moved", request: { owner: "w-here" } });
+  expect(done).toMatchObject({ kind: "moved", request: { owner: "w-here" } });
   expect(await owner()).toBe("");
   const [record] = (await here.redis.xrevrange(here.key("audit"), "+", "-", "COUNT", 1)) ?? [];
   expect(record?.[1].join(" ")).toContain('"worker":"w-here"');

@@ -119,8 +119,8 @@ describe("moving a request", () => {
         here.store.move(request, { ...claim, owner: `w-${n}` }),
       ),
     );
-    expect(moves.filter(({ is }) => is === "moved")).toHaveLength(1);
-    expect(moves.filter(({ is }) => is === "changed")).toHaveLength(199);
+    expect(moves.filter(({ kind }) => kind === "moved")).toHaveLength(1);
+    expect(moves.filter(({ kind }) => kind === "changed")).toHaveLength(199);
     const audit = await auditOf(here.redis, here.key("audit"));
     expect(audit.filter(({ move }) => move === "sending")).toHaveLength(1);
   });
@@ -157,9 +157,12 @@ describe("moving a request", () => {
       storeRequest(here.store, { ...atOnce("a"), person: member("U0ADA") }),
     ]);
     const claimed = await movedBy(here.store.move(first, claim));
-    expect(await here.store.move(second, claim)).toEqual({ is: "locked", holder: first.record.id });
+    expect(await here.store.move(second, claim)).toEqual({
+      kind: "locked",
+      holder: first.record.id,
+    });
     await here.store.move(claimed, { to: stageOf("rejected"), why: "refused" });
-    expect((await here.store.move(second, claim)).is).toBe("moved");
+    expect((await here.store.move(second, claim)).kind).toBe("moved");
   });
 
   it("claims nothing while frozen, from the moment of the freeze on", async () => {
@@ -167,15 +170,15 @@ describe("moving a request", () => {
     const request = await storeRequest(here.store, atOnce("a"));
     await here.store.freeze({ by: "ada", reason: "storage" });
     expect(await here.store.move(request, claim)).toMatchObject({
-      is: "frozen",
+      kind: "frozen",
       freeze: { by: "ada" },
     });
     expect(await here.store.freeze({ by: "bob", reason: "other" })).toBe(false);
     expect(await here.store.thaw({ id: "U0ADA", name: "ada" })).toMatchObject({
-      is: "thawed",
+      kind: "thawed",
       ended: { by: "ada", reason: "storage" },
     });
-    expect((await here.store.move(request, claim)).is).toBe("moved");
+    expect((await here.store.move(request, claim)).kind).toBe("moved");
   });
 
   it("leaves another worker's claim of the same attempt alone when its own claim was lost by Redis", async () => {
@@ -184,8 +187,8 @@ describe("moving a request", () => {
     const [lost, other] = await claimedTwice(here, request);
     expect(other).toMatchObject({ attempt: lost.attempt, revision: lost.revision });
     const answered = { to: stageOf("accepted"), why: "accepted" };
-    expect(await here.store.move(lost, answered)).toEqual({ is: "changed" });
-    expect((await here.store.move(other, answered)).is).toBe("moved");
+    expect(await here.store.move(lost, answered)).toEqual({ kind: "changed" });
+    expect((await here.store.move(other, answered)).kind).toBe("moved");
   });
 
   it("goes on with a claim that was written before claims had a nonce", async () => {
@@ -196,7 +199,7 @@ describe("moving a request", () => {
     const older = requestIn(await here.store.get(request.record.id), "sending");
     expect(older.nonce).toBeUndefined();
     const moved = await here.store.move(older, { to: stageOf("accepted"), why: "accepted" });
-    expect(moved.is).toBe("moved");
+    expect(moved.kind).toBe("moved");
   });
 
   it("keeps the facts of its state, and none of the states before", async () => {
@@ -212,7 +215,7 @@ describe("moving a request", () => {
       "sending",
       called({ sentAt: 5, safety: { request: "r-s", snapshotId: "s" } }),
     );
-    expect((await here.store.move(waiting, { ...claim, to })).is).toBe("moved");
+    expect((await here.store.move(waiting, { ...claim, to })).kind).toBe("moved");
     expect((await again())?.stage).toEqual(to);
   });
 });

@@ -5,10 +5,10 @@ it("a name is used up once, and by nobody while changes are frozen", async () =>
   const { store } = await testJournal();
   await store.freeze({ id: "U0ADA", by: "ada", reason: "odd things" });
   expect(await store.useOnce("console:a", 60_000)).toMatchObject({
-    is: "frozen",
+    kind: "frozen",
     freeze: { by: "ada" },
   });
   await store.thaw({ id: "U0ADA", name: "ada" });
-  expect(await store.useOnce("console:a", 60_000)).toEqual({ is: "first" });
-  expect(await store.useOnce("console:a", 60_000)).toEqual({ is: "again" });
+  expect(await store.useOnce("console:a", 60_000)).toEqual({ kind: "first" });
+  expect(await store.useOnce("console:a", 60_000)).toEqual({ kind: "again" });
 });

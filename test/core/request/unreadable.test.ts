@@ -35,14 +35,17 @@ describe("a freeze that can't be read", () => {
       const { store, redis, key } = here;
       await redis.set(key("freeze"), text);
       expect(await store.freezeState()).toMatchObject(unreadable);
-      expect(await claims(store)).toMatchObject({ is: "frozen", freeze: unreadable });
-      expect(await store.useOnce("a", 60_000)).toMatchObject({ is: "frozen", freeze: unreadable });
+      expect(await claims(store)).toMatchObject({ kind: "frozen", freeze: unreadable });
+      expect(await store.useOnce("a", 60_000)).toMatchObject({
+        kind: "frozen",
+        freeze: unreadable,
+      });
       const vera = { by: "vera", id: "U0VERA", reason: "incident 4711" };
       expect(await store.freeze(vera)).toBe(false);
       expect(await store.freezeState()).toMatchObject(unreadable);
-      expect(await store.thaw(ada)).toMatchObject({ is: "thawed", ended: unreadable });
+      expect(await store.thaw(ada)).toMatchObject({ kind: "thawed", ended: unreadable });
       expect(await store.freezeState()).toBeUndefined();
-      expect(await claims(store)).toMatchObject({ is: "moved" });
+      expect(await claims(store)).toMatchObject({ kind: "moved" });
     },
   );
 
@@ -103,7 +106,7 @@ describe("a request of which a part can't be read", () => {
       expect(await store.get(request.record.id), JSON.stringify(fields)).toBeUndefined();
       // An equal request would be the same one.
       await redis.del(await redis.keys(key("same", "*")));
-      expect(await claims(store)).toMatchObject({ is: "locked", holder: request.record.id });
+      expect(await claims(store)).toMatchObject({ kind: "locked", holder: request.record.id });
     }
     await redis.hset(hash, whole);
     expect(await store.get(request.record.id)).toBeDefined();
@@ -118,7 +121,7 @@ describe("a request of which a part can't be read", () => {
     const { id, approval } = request.record;
     const seen = approval?.digest.slice(0, 16) ?? "";
     expect(await store.vote(request, member("U0AMIR"), "approve", seen)).toMatchObject({
-      is: "counted",
+      result: "counted",
     });
     const whole = (await redis.hget(key("request", id), "vote:U0AMIR")) ?? "";
     const votesWith = async (text: string) => {
@@ -127,8 +130,8 @@ describe("a request of which a part can't be read", () => {
       expect(draft.votes, text).toEqual([]);
       return store.vote(draft, member("U0BEA"), "approve", seen);
     };
-    expect(await votesWith(whole.replace('"digest":', '"digests":'))).toEqual({ is: "again" });
-    expect(await votesWith("{")).toEqual({ is: "counted", approvals: 1 });
+    expect(await votesWith(whole.replace('"digest":', '"digests":'))).toEqual({ result: "again" });
+    expect(await votesWith("{")).toEqual({ result: "counted", approvals: 1 });
   });
 
   it("has no reason of a denial, no signature, and no evidence that can't be read", async () => {

@@ -74,8 +74,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the gate doesn't compare the target with what was seen",
     file: "src/core/perform/gate.ts",
-    was: 'if (changed) return { is: "closed", why: changed, hint: "Check',
-    is: 'if (changed === "never") return { is: "closed", why: changed, hint: "Check',
+    was: 'if (changed) return { kind: "closed", why: changed, hint: "Check',
+    is: 'if (changed === "never") return { kind: "closed", why: changed, hint: "Check',
     rows: "A19,I4",
   },
   {

@@ -175,7 +175,7 @@ describe("a delivery that is refused because Redis takes nothing", () => {
     });
     await redis.config("SET", "maxmemory", "1");
     await refusals.note("large", new ApiProblem(503, "Nothing is stored."), { isRepeated: true });
-    expect([told, await refusals.find()]).toMatchObject([[], { is: "well" }]);
+    expect([told, await refusals.find()]).toMatchObject([[], { severity: "well" }]);
     await redis.config("SET", "maxmemory", "0");
     await refusals.report();
     await refusals.report();

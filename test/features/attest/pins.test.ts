@@ -25,7 +25,8 @@ const sent = () => world.compute.writes().length;
 const trail = new Trail(client, key);
 
 /** Resolves once the record with this ID stands in the sealed chain. */
-const sealed = (entry: string) => until(async () => (await trail.find(entry))?.is).toBe("sealed");
+const sealed = (entry: string) =>
+  until(async () => (await trail.find(entry))?.standing).toBe("sealed");
 
 const sealedPin = async (vm: string) => sealed((await kept(vm)).split(" ")[0] ?? "");
 

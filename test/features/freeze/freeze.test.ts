@@ -97,7 +97,10 @@ describe("/gatehouse freeze and thaw", () => {
     await ada.types("ops", "/gatehouse thaw");
     await hears(ada, "audit", /Changes are allowed again: ada ended the freeze by Gatehouse/);
     const again = { id: "U0ADA", name: "ada", act: [...handled].at(-1) };
-    expect(await store.thaw(again)).toMatchObject({ is: "thawed", ended: { cause: "sends-lost" } });
+    expect(await store.thaw(again)).toMatchObject({
+      kind: "thawed",
+      ended: { cause: "sends-lost" },
+    });
     await world.settled();
     const news = ada
       .seesChannel("audit")

@@ -449,7 +449,7 @@ describe("the doctor", () => {
   it.each(faults)(
     "%s %# names the fault, says what to do, and blames nothing else",
     (mark, findings, what, mend) => {
-      const wrong = findings.filter(({ is }) => is !== "well");
+      const wrong = findings.filter(({ severity: is }) => is !== "well");
       expect(wrong).toHaveLength(1);
       const text = render([{ name: "Part", findings }]);
       expect(text).toContain(`  ${mark} `);
@@ -461,12 +461,12 @@ describe("the doctor", () => {
 
   it("finds a world well that is", () => {
     for (const judge of Object.values(judged))
-      expect(judge({}).filter(({ is }) => is !== "well")).toEqual([]);
+      expect(judge({}).filter(({ severity: is }) => is !== "well")).toEqual([]);
   });
 });
 
 it("a server that says that it is Valkey is called so", () => {
   expect(judged.redis({ called: "Valkey 8.1.3" })).toMatchObject(
-    expect.arrayContaining([{ is: "well", what: "redis:6379, alone, Valkey 8.1.3" }]),
+    expect.arrayContaining([{ severity: "well", what: "redis:6379, alone, Valkey 8.1.3" }]),
   );
 });
