@@ -55,7 +55,7 @@ function inventoryOf(about: About): Inventory {
   ];
   const match = <T extends { id: string; name: string }>(all: readonly T[], words: string) => {
     const found = all.find(({ id, name }) => id === words || name === words);
-    return found ? { found } : { unknown: [] };
+    return found ? { record: found } : { unknown: [] };
   };
   const inventory: Inventory = someOf<Inventory>({
     findVm: async (words) => match(vms, words),
@@ -203,8 +203,8 @@ export function readingOf(
     }),
     async resolve(kind, words) {
       const match = await (kind === "vm" ? inventory.findVm(words) : inventory.findProject(words));
-      if (!("found" in match)) throw new Error(`no ${kind} ${words}`);
-      return targetOf(match.found);
+      if (!("record" in match)) throw new Error(`no ${kind} ${words}`);
+      return targetOf(match.record);
     },
     mayRun: () => true,
     linkTo: async () => undefined,

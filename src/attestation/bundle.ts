@@ -156,13 +156,13 @@ export function judgeBundle(
   }
   // Evidence that fails needs no signature of the bundle to be believed.
   if (verdict === "failed" && against.verdict !== "failed")
-    return { verdict, lines: [...lines, `Note: ${against.says}`, ...notes] };
+    return { verdict, lines: [...lines, `Note: ${against.sentence}`, ...notes] };
   // The result of the evidence by itself is shown below.
   const [first = "", ...more] = lines;
   const alone = `By the bundle's own clock, pins, and policy: ${first}`;
   return {
     verdict: against.verdict,
-    lines: [`${upperFirst(against.verdict)}: ${against.says}.`, alone, ...more, ...notes],
+    lines: [`${upperFirst(against.verdict)}: ${against.sentence}.`, alone, ...more, ...notes],
   };
 }
 
@@ -225,22 +225,22 @@ function inLines(judged: readonly Judged[], { without }: EvidenceBundle) {
 function signerProblem(
   bundle: EvidenceBundle,
   trusted: readonly string[],
-): { verdict: "failed" | "could not verify"; says: string } | undefined {
+): { verdict: "failed" | "could not verify"; sentence: string } | undefined {
   const { signedBy: key = "", signature } = bundle;
   if (signature === undefined) {
-    const says =
+    const sentence =
       "nobody signed the bundle, so its clock, pins, and policy are as anyone wrote them";
-    return { verdict: "could not verify", says };
+    return { verdict: "could not verify", sentence };
   }
   if (!isSignature(signedText(bundle), key, signature))
-    return { verdict: "failed", says: "the bundle was changed after it was signed" };
+    return { verdict: "failed", sentence: "the bundle was changed after it was signed" };
   if ([key, fingerprint(key), keyDigest(key)].some((name) => trusted.includes(name)))
     return undefined;
   const signerWords = `the bundle is signed by the key ${fingerprint(key)}`;
   if (trusted.length > 0)
-    return { verdict: "failed", says: `${signerWords}, which is none that --signer names` };
-  const says = `${signerWords}, and nobody said whether that is Gatehouse's: name the key that you trust with --signer (\`audit verify\` shows it)`;
-  return { verdict: "could not verify", says };
+    return { verdict: "failed", sentence: `${signerWords}, which is none that --signer names` };
+  const sentence = `${signerWords}, and nobody said whether that is Gatehouse's: name the key that you trust with --signer (\`audit verify\` shows it)`;
+  return { verdict: "could not verify", sentence };
 }
 
 /**

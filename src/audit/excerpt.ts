@@ -147,7 +147,7 @@ export function isExcerpt(text: string): boolean {
 
 interface ActVerdict {
   at: string;
-  says: string;
+  sentence: string;
   /** The numbers of its records. */
   seqs: readonly number[];
   standing: "proven" | "broken" | "unsure";
@@ -195,7 +195,12 @@ export async function verifyExcerpt(
     const worst =
       verdicts.find((judged) => judged.standing === "broken") ??
       verdicts.find((judged) => judged.standing === "unsure");
-    return { at, says, seqs: records.map(({ seq }) => seq), ...(worst ?? { standing: "proven" }) };
+    return {
+      at,
+      sentence: says,
+      seqs: records.map(({ seq }) => seq),
+      ...(worst ?? { standing: "proven" }),
+    };
   });
   const fault = faultOf(file);
   const isOfTrail =
@@ -263,9 +268,9 @@ export function excerptLines(verdict: ExcerptVerdict): string[] {
   ];
 }
 
-function actLine({ at, says, seqs, standing, why }: ActVerdict): string {
+function actLine({ at, sentence, seqs, standing, why }: ActVerdict): string {
   const sign = { proven: "✓", broken: "✗", unsure: "?" }[standing];
-  return `${sign} ${at} ${says} (${listRecords(seqs)})${why === undefined ? "" : `: ${why}`}`;
+  return `${sign} ${at} ${sentence} (${listRecords(seqs)})${why === undefined ? "" : `: ${why}`}`;
 }
 
 /** `record 12`, `records 12 to 15, 19`. */

@@ -299,7 +299,7 @@ async function verifyOpened(
     cut: around?.archived,
     anchors: around ? anchors : [],
     checkpoints: around?.checkpoints ?? [],
-    given: { seq: around?.to ?? 0 },
+    lastGiven: { seq: around?.to ?? 0 },
     now: 0,
     onVerified,
   });
@@ -310,11 +310,11 @@ async function verifyOpened(
     check.visit(records.map(stepOf));
   }
   const verdict = check.verdict();
-  const says = around
+  const sentence = around
     ? faultOf(around, last, sum.end())
     : "this isn't an audit export, or it is damaged";
-  if (verdict.problem || says === undefined) return verdict;
-  const problem = { seq: around ? 1 : 0, kind: "file", says } as const;
+  if (verdict.problem || sentence === undefined) return verdict;
+  const problem = { seq: around ? 1 : 0, kind: "file", sentence } as const;
   return { ...verdict, standing: "broken", problem, problems: [problem] };
 }
 

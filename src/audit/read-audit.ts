@@ -17,7 +17,7 @@ export interface AuditFilter {
   /** A user ID: what they did, and what was done for them. */
   who?: string;
   /** Kinds of records. */
-  what?: readonly string[];
+  recordKinds?: readonly string[];
   /** Records at or before this time aren't read (Redis time, ms). */
   after?: number;
   /** The ID of a record: only older ones are read. */
@@ -80,8 +80,8 @@ export function parseRecord({ record }: Pick<TrailEntry, "record">): AuditRecord
 
 /** Whether a record matches every given filter. */
 function fits(record: AuditRecord, filter: AuditFilter): boolean {
-  const { targetId, targetName, act, who, what: kinds } = filter;
-  if (kinds !== undefined && !kinds.includes(String(record["what"]))) return false;
+  const { targetId, targetName, act, who, recordKinds } = filter;
+  if (recordKinds !== undefined && !recordKinds.includes(String(record["what"]))) return false;
   if (act !== undefined && record["request"] !== act && actIdIn(record) !== act) return false;
   if (who !== undefined && record["who"] !== who && record["requester"] !== who) return false;
   if (targetId === undefined) return true;

@@ -29,7 +29,7 @@ export function verdictLines(verdict: TrailVerdict): string[] {
   const first = {
     intact: `The audit trail is intact${recorded.length > 0 ? " but for what is recorded as lost" : ""}: ${counted(sealed, "record")} verified.`,
     broken: problem
-      ? `The audit trail is broken at record ${problem.seq}${problem.id ? ` (${problem.id})` : ""}: ${problem.says} (${problem.kind}).`
+      ? `The audit trail is broken at record ${problem.seq}${problem.id ? ` (${problem.id})` : ""}: ${problem.sentence} (${problem.kind}).`
       : "The audit trail is broken.",
     unsure:
       sealed === 0

@@ -80,9 +80,9 @@ export function startSealer(options: SealerOptions): { close(): Promise<void> } 
   async function seal(): Promise<void> {
     let isMine = isClosed;
     for (;;) {
-      const { head, given } = await trail.end();
+      const { head, lastSeq } = await trail.end();
       seen = head?.seq ?? 0;
-      const reached = Math.max(given, anchors.last?.seq ?? 0);
+      const reached = Math.max(lastSeq, anchors.last?.seq ?? 0);
       await compare(reached);
       await anchor(head);
       const entries = await trail.records({ after: head?.id, most: batch });

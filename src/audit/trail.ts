@@ -121,7 +121,7 @@ export class Trail {
 
   /** The last ID ever given to a record. */
   async lastRecordId(): Promise<string> {
-    return (await this.#endOf(this.names.records)).given;
+    return (await this.#endOf(this.names.records)).lastId;
   }
 
   /**
@@ -208,9 +208,9 @@ export class Trail {
   }
 
   /** The last seal, and the highest number ever given. */
-  async end(): Promise<{ head: Seal | undefined; given: number }> {
-    const { last, given } = await this.#endOf(this.names.seals);
-    return { head: last && parseSeal(last), given: Number(given.split("-")[0]) };
+  async end(): Promise<{ head: Seal | undefined; lastSeq: number }> {
+    const { last, lastId } = await this.#endOf(this.names.seals);
+    return { head: last && parseSeal(last), lastSeq: Number(lastId.split("-")[0]) };
   }
 
   async head(): Promise<Seal | undefined> {
@@ -232,12 +232,12 @@ export class Trail {
    * The last entry that is left, and the last ID ever given, which Redis remembers even when
    * entries are deleted or trimmed.
    */
-  async #endOf(stream: string): Promise<{ last: Row | undefined; given: string }> {
-    if ((await this.redis.exists(stream)) === 0) return { last: undefined, given: "0-0" };
+  async #endOf(stream: string): Promise<{ last: Row | undefined; lastId: string }> {
+    if ((await this.redis.exists(stream)) === 0) return { last: undefined, lastId: "0-0" };
     const info = z.array(z.unknown()).parse(await this.redis.xinfo("STREAM", stream));
     const field = (name: string) => info[info.indexOf(name) + 1];
     const last = lastEntry.parse(field("last-entry")) ?? undefined;
-    return { last, given: String(field("last-generated-id")) };
+    return { last, lastId: String(field("last-generated-id")) };
   }
 }
 

@@ -36,7 +36,7 @@ interface Problem {
   id?: string;
   kind: ProblemKind;
   /** One sentence for people. */
-  says: string;
+  sentence: string;
   /** The loss, if a person may record it so that the rest verifies again. */
   loss?: Loss;
 }
@@ -93,7 +93,7 @@ export async function verifyAudit(options: {
 }): Promise<TrailVerdict> {
   const { redis, key, anchors = [] } = options;
   const trail = new Trail(redis, key);
-  const [{ given }, lastId, now, cut] = await Promise.all([
+  const [{ lastSeq }, lastId, now, cut] = await Promise.all([
     trail.end(),
     trail.lastRecordId(),
     trail.now(),
@@ -104,7 +104,7 @@ export async function verifyAudit(options: {
     cut,
     anchors,
     checkpoints: await trail.checkpoints(1),
-    given: { seq: given, id: lastId },
+    lastGiven: { seq: lastSeq, id: lastId },
     now,
     onVerified: options.onVerified,
   });
@@ -121,7 +121,7 @@ interface ExpectedChain {
   anchors: readonly Anchor[];
   checkpoints: readonly Checkpoint[];
   /** The highest number ever given, and the last ID of a record. */
-  given: { seq: number; id?: string };
+  lastGiven: { seq: number; id?: string };
   /** Redis time (ms). */
   now: number;
   /** Called for each seal that follows from the one before and whose record is as it was sealed. */
@@ -345,7 +345,7 @@ export class TrailCheck {
   /** What is missing after the last seal. */
   #problemsAtEnd(): readonly Problem[] {
     const { seq } = this.#last;
-    const { given } = this.#expected;
+    const { lastGiven } = this.#expected;
     const problems: Problem[] = [];
     const endsBefore = (most: number) =>
       bad("truncated", seq + 1, `the chain ends here, but it once reached record ${most}`);
@@ -356,11 +356,11 @@ export class TrailCheck {
       const loss = { from: seq + 1, to: point.seq, head: headOf(point) };
       problems.push({ ...endsBefore(point.seq), ...("signature" in point ? {} : { loss }) });
     }
-    if (!this.#isStopped && given.seq > seq) problems.push(endsBefore(given.seq));
-    const isGone = given.id !== undefined && compareIds(given.id, this.#lastId) > 0;
-    if (isGone && beyond.length === 0 && given.seq <= seq) {
+    if (!this.#isStopped && lastGiven.seq > seq) problems.push(endsBefore(lastGiven.seq));
+    const isGone = lastGiven.id !== undefined && compareIds(lastGiven.id, this.#lastId) > 0;
+    if (isGone && beyond.length === 0 && lastGiven.seq <= seq) {
       const says = "a record was removed before it was sealed";
-      problems.push(bad("removed", seq + 1, says, given.id));
+      problems.push(bad("removed", seq + 1, says, lastGiven.id));
     }
     return problems;
   }
@@ -406,6 +406,6 @@ export function range(from: number, to: number): string {
   return from >= to ? String(from) : `${from} to ${to}`;
 }
 
-function bad(kind: ProblemKind, seq: number, says: string, id?: string): Problem {
-  return { seq, kind, says, ...(id ? { id } : {}) };
+function bad(kind: ProblemKind, seq: number, sentence: string, id?: string): Problem {
+  return { seq, kind, sentence, ...(id ? { id } : {}) };
 }

@@ -271,7 +271,7 @@ async function recordGap(
   const other = problems.find(({ loss }) => loss === undefined);
   if (other)
     throw new UserError(
-      `Record ${other.seq}: ${other.says} (${other.kind})`,
+      `Record ${other.seq}: ${other.sentence} (${other.kind})`,
       "A restored backup doesn't explain that, so nothing was recorded: find out who wrote to Redis.",
     );
   const lost = problems.flatMap(({ loss }) => loss ?? []);
@@ -280,6 +280,6 @@ async function recordGap(
     return 0;
   }
   await trail.append({ what: "audit-gap-recorded", who, why, lost });
-  write(`Recorded: ${problems.map(({ says }) => says).join("; ")}.\n`);
+  write(`Recorded: ${problems.map(({ sentence }) => sentence).join("; ")}.\n`);
   return 0;
 }

@@ -6,7 +6,7 @@ import { printable, usageExitCode } from "../text/terminal.ts";
 /** A program in a terminal. Its configuration is read only when it runs, never for its usage. */
 interface Program {
   /** A short description for the list of programs. */
-  what: string;
+  summary: string;
   /** Loads its code, which neither the list of programs nor the version needs. */
   load(): Promise<{
     usage: string;
@@ -37,7 +37,7 @@ const isHelp = (word: string) => word === "--help" || word === "-h";
 /** The text that `--help` prints. */
 export function usageOfPrograms(programs: Programs): string {
   const lines = Object.entries(programs).map(
-    ([name, { what: summary }]) => `  ${name.padEnd(13)}${summary}`,
+    ([name, { summary }]) => `  ${name.padEnd(13)}${summary}`,
   );
   return `usage: node gatehouse.mjs [gateway|worker]
   runs Gatehouse; without an argument, gateway and worker in one process

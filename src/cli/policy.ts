@@ -173,7 +173,7 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
     ...secrets,
     ...terminal.judgePolicy(policy),
   ].filter((finding) => finding.severity !== "well");
-  for (const { severity: kind, what: result, mend = "", about } of [...here, ...names])
+  for (const { severity: kind, text: result, mend = "", about } of [...here, ...names])
     write(kind === "well" ? `${result}\n` : `${lineAbout(about, file)}${result}\n  ${mend}\n`);
   // A problem with the folder doesn't fail the check, because another machine may have the folder.
   return [...secrets, ...names].some((finding) => finding.severity === "ill") ? 1 : 0;

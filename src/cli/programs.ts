@@ -47,7 +47,7 @@ async function apiAccess(): Promise<ApiAccess> {
 export function programsFor(handed: () => Promise<FromFeatures>): Programs {
   const programs: Programs = {
     doctor: {
-      what: "checks Slack, Redis, the compute service, the policy, and the data directory",
+      summary: "checks Slack, Redis, the compute service, the policy, and the data directory",
       async load() {
         const { doctorUsage, runDoctor } = await import("./doctor.ts");
         return {
@@ -57,7 +57,8 @@ export function programsFor(handed: () => Promise<FromFeatures>): Programs {
       },
     },
     audit: {
-      what: "verifies, exports, or cuts the audit trail, records losses, or erases records and people: verify, export, head, archive, erase, record-gap",
+      summary:
+        "verifies, exports, or cuts the audit trail, records losses, or erases records and people: verify, export, head, archive, erase, record-gap",
       async load() {
         const { auditUsage, runAudit } = await import("./audit.ts");
         const { loadAuditConfig } = await import("../config/config.ts");
@@ -78,7 +79,7 @@ export function programsFor(handed: () => Promise<FromFeatures>): Programs {
       },
     },
     policy: {
-      what: "shows what gatehouse.yml decides, without starting Gatehouse: check, explain, test",
+      summary: "shows what gatehouse.yml decides, without starting Gatehouse: check, explain, test",
       async load() {
         const { policyUsage, runPolicy } = await import("./policy.ts");
         const config = await import("../config/config.ts");
@@ -96,7 +97,8 @@ export function programsFor(handed: () => Promise<FromFeatures>): Programs {
       },
     },
     attestation: {
-      what: "verifies Intel TDX and AMD SEV-SNP evidence, offline, and keeps endorsements: check, status, import",
+      summary:
+        "verifies Intel TDX and AMD SEV-SNP evidence, offline, and keeps endorsements: check, status, import",
       async load() {
         const { attestationUsage, runAttestation } = await import("./attestation.ts");
         const { loadEndorsementsFolder } = await import("../config/config.ts");
@@ -111,7 +113,7 @@ export function programsFor(handed: () => Promise<FromFeatures>): Programs {
       },
     },
     propose: {
-      what: "proposes a change through the API, as a service, and follows it",
+      summary: "proposes a change through the API, as a service, and follows it",
       async load() {
         const { proposeUsage, runPropose } = await import("./propose.ts");
         const { describeTokenSource } = await import("../config/api-access.ts");
@@ -128,14 +130,14 @@ export function programsFor(handed: () => Promise<FromFeatures>): Programs {
       },
     },
     token: {
-      what: "makes a token for a service, and its hash for gatehouse.yml",
+      summary: "makes a token for a service, and its hash for gatehouse.yml",
       async load() {
         const { runToken, tokenUsage } = await import("./token.ts");
         return { usage: tokenUsage, run: runToken };
       },
     },
     completion: {
-      what: "prints the completion of commands and VMs for a shell: bash, zsh",
+      summary: "prints the completion of commands and VMs for a shell: bash, zsh",
       async load() {
         const { completionUsage, runCompletion } = await import("./completion.ts");
         return {

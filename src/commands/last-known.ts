@@ -40,11 +40,11 @@ export async function lastKnown(
     kind === "vm"
       ? await inventory.findVm(id, { onlyKnown: true })
       : await inventory.findProject(id, { onlyKnown: true });
-  if (!("found" in match))
+  if (!("record" in match))
     throw new UserError(
       `The compute service ${unreachableWords(why)}, and Gatehouse has no record of ${called}.`,
     );
-  const known = match.found;
+  const known = match.record;
   const isVm = "projectId" in known;
   const vms = isVm ? [] : await inventory.vms({ projectId: id });
   const [failing, facts] = await Promise.all([

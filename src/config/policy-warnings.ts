@@ -6,7 +6,7 @@ import { decidesBefore } from "./policy-sense.ts";
 export interface PolicyWarning {
   /** The place in the file. */
   path: readonly (string | number)[];
-  what: string;
+  text: string;
   mend: string;
 }
 
@@ -24,7 +24,7 @@ function withoutThaw({ access, teams }: Policy): readonly PolicyWarning[] {
   return [
     {
       path: ["access", "administer"],
-      what: "access.administer names no one: nobody can thaw changes once they are frozen",
+      text: "access.administer names no one: nobody can thaw changes once they are frozen",
       mend: "Name the people or groups that may: Gatehouse itself freezes when the compute service refuses its key.",
     },
   ];
@@ -47,7 +47,7 @@ function withoutApproval({ approvals, operations }: Policy): readonly PolicyWarn
       return [
         {
           path: ["approvals", index, "operations", at],
-          what: `approvals[${index + 1}].operations[${at + 1}] (${glob}) lets ${inList.format(names)} run without approval`,
+          text: `approvals[${index + 1}].operations[${at + 1}] (${glob}) lets ${inList.format(names)} run without approval`,
           mend: "Put an entry that asks for approvals of these before it, or name them in it if that is meant.",
         },
       ];

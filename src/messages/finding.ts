@@ -2,7 +2,7 @@
 export interface Finding {
   severity: "well" | "note" | "ill";
   /** The thing that was checked, and the result: `bot token: gatehouse in Acme`. */
-  what: string;
+  text: string;
   /** The next step, as a sentence. */
   mend?: string;
   /** The setting to change. Only administrators read this. */
@@ -18,13 +18,13 @@ export interface Section {
   findings: readonly Finding[];
 }
 
-export const well = (result: string): Finding => ({ severity: "well", what: result });
+export const well = (result: string): Finding => ({ severity: "well", text: result });
 /** Builds findings that say what to do. */
 const finding =
   (kind: Finding["severity"]) =>
   (result: string, mend: string, about?: Finding["about"]): Finding => ({
     severity: kind,
-    what: result,
+    text: result,
     mend,
     about,
   });
@@ -32,7 +32,7 @@ export const note = finding("note");
 export const ill = finding("ill");
 
 /** A finding whose own text says all that can be done. */
-export const trouble = (result: string): Finding => ({ severity: "ill", what: result });
+export const trouble = (result: string): Finding => ({ severity: "ill", text: result });
 
 /** A proxy refused to connect to `target`. */
 export const proxyFinding = (status: number, target: string): Finding =>
@@ -53,7 +53,7 @@ const marks = { well: "✓", note: "!", ill: "✗" } as const;
 /** The sections as text, with the count of each kind of finding at the end. */
 export function render(sections: readonly Section[]): string {
   const blocks = sections.map(({ name, findings }) => {
-    const lines = findings.map(({ severity: kind, what: result, mend }) =>
+    const lines = findings.map(({ severity: kind, text: result, mend }) =>
       [`  ${marks[kind]} ${result}`, ...(mend === undefined ? [] : [`    ${mend}`])].join("\n"),
     );
     return [name, ...lines].join("\n");

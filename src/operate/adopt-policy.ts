@@ -21,12 +21,12 @@ import type { People } from "../slack/people/people.ts";
 import type { Web } from "../slack/web.ts";
 
 /**
- * The policy in force. `theirs` is its file as this process parses it, and undefined when this
+ * The policy in force. `textInForce` is its file as this process parses it, and undefined when this
  * release can't.
  */
 export interface InForce {
   stored: StoredPolicy | undefined;
-  theirs: PolicyText | undefined;
+  textInForce: PolicyText | undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ export type Claim = "replaces" | "same" | "refused";
  * that came first. Without versions, the one that was loaded last. A file without a version never
  * replaces one that has one.
  */
-export function claimOf(own: PolicyText, { stored, theirs: textInForce }: InForce): Claim {
+export function claimOf(own: PolicyText, { stored, textInForce }: InForce): Claim {
   if (stored === undefined) return "replaces";
   const [ours = 0, current = 0] = [own.policy.version, stored.version];
   if (ours > current) return "replaces";
@@ -59,15 +59,12 @@ const decidingChanges = (before: PolicyText, after: PolicyText) =>
  * lower version with the same rules may act, so that an upgrade which only raises the version stops
  * no older process. A file with the same version and different content may not.
  */
-export function isInForce(own: PolicyText, { stored, theirs: textInForce }: InForce): boolean {
+export function isInForce(own: PolicyText, { stored, textInForce }: InForce): boolean {
   if (stored === undefined) return false;
   const { version } = own.policy;
   const isTwin = version !== undefined && version === stored.version;
-  if (isTwin && claimOf(own, { stored, theirs: textInForce }) !== "same") return false;
-  return (
-    hasRulesOf({ stored, theirs: textInForce }, own) &&
-    hasServicesOf({ stored, theirs: textInForce }, own)
-  );
+  if (isTwin && claimOf(own, { stored, textInForce }) !== "same") return false;
+  return hasRulesOf({ stored, textInForce }, own) && hasServicesOf({ stored, textInForce }, own);
 }
 
 /**
@@ -75,13 +72,10 @@ export function isInForce(own: PolicyText, { stored, theirs: textInForce }: InFo
  * computed them differently, or filled in other defaults. So the parsed text in force is compared,
  * too.
  */
-export const hasRulesOf = ({ stored, theirs: textInForce }: InForce, own: PolicyText): boolean =>
+export const hasRulesOf = ({ stored, textInForce }: InForce, own: PolicyText): boolean =>
   stored?.rules === own.policyVersion || textInForce?.policyVersion === own.policyVersion;
 
-export const hasServicesOf = (
-  { stored, theirs: textInForce }: InForce,
-  own: PolicyText,
-): boolean => {
+export const hasServicesOf = ({ stored, textInForce }: InForce, own: PolicyText): boolean => {
   const services = servicesVersion(own.policy);
   return (
     stored?.services === services ||
@@ -198,7 +192,7 @@ export async function adoptPolicy(
   own: PolicyText,
   { before, canceled = [], canceledCount = 0, channels = [], wakeNotice }: AdoptOptions,
 ): Promise<StoredPolicy | undefined> {
-  const { stored, theirs: textInForce } = before;
+  const { stored, textInForce } = before;
   const { text } = own;
   const { version } = own.policy;
   const rules = stored && hasRulesOf(before, own) ? stored.rules : own.policyVersion;

@@ -25,7 +25,7 @@ export async function readInForce({
   file,
 }: Pick<OfferOptions, "redis" | "key" | "file">): Promise<InForce> {
   const stored = await readStoredPolicy(redis, key);
-  return { stored, theirs: stored && file.parse(stored.text) };
+  return { stored, textInForce: stored && file.parse(stored.text) };
 }
 
 /** Puts a text in force, if it may be. Resolves with what is in force then. */
@@ -38,7 +38,7 @@ export async function offerPolicy(
     const inForce = await readInForce(on);
     const claim = claimOf(own, inForce);
     if (claim !== "replaces") return { claim, inForce };
-    const { stored, theirs: textInForce } = inForce;
+    const { stored, textInForce } = inForce;
     const isOther = stored !== undefined && !hasRulesOf(inForce, own);
     const waiting = isOther ? await waitingUnderOthers(own.policyVersion, on) : [];
     const adopted = await adoptPolicy(redis, key, own, {
@@ -53,7 +53,7 @@ export async function offerPolicy(
     });
     if (!adopted) continue;
     if (stored !== undefined) await on.at?.("policy-adopted", adopted.rules);
-    return { claim, inForce: { stored: adopted, theirs: own } };
+    return { claim, inForce: { stored: adopted, textInForce: own } };
   }
 }
 

@@ -55,7 +55,7 @@ export function openAppraiser(on: {
 }
 
 function warnOfFolder({ policy, policyFile }: Config, log: Log): void {
-  for (const { severity: kind, what: result, mend, about = [] } of judgeFolder(
+  for (const { severity: kind, text: result, mend, about = [] } of judgeFolder(
     lookAtFolder(policy.attestation),
   )) {
     const why = policyFile.placeOf([about].flat()) + result;

@@ -69,7 +69,7 @@ export class PolicyKeeper {
   readonly #on: KeeperOptions;
   readonly #standing: PolicyStanding;
   readonly #listeners: (() => void)[] = [];
-  #inForce: InForce = { stored: undefined, theirs: undefined };
+  #inForce: InForce = { stored: undefined, textInForce: undefined };
   /** A text that was loaded but not offered yet, because Redis was unavailable. */
   #loaded: PolicyText | undefined;
   #groupChanges: number | undefined;

@@ -14,7 +14,7 @@ export class PolicyStanding {
   /** True while another policy is in force than this process's. */
   isOut = false;
   readonly #on: { config: Config; log: Log; telemetry: Telemetry };
-  #inForce: InForce = { stored: undefined, theirs: undefined };
+  #inForce: InForce = { stored: undefined, textInForce: undefined };
   /** When the rules of this process were last seen to be in force. Undefined if they never were. */
   #lastInForceAt: number | undefined;
   #isStandstillLogged = false;

@@ -143,7 +143,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
 
   async function projectName(id: string): Promise<string | undefined> {
     const known = await inventory.findProject(id, { onlyKnown: true });
-    return "found" in known && known.found.id === id ? known.found.name : undefined;
+    return "record" in known && known.record.id === id ? known.record.name : undefined;
   }
   const changes = requestable(commands);
   const stopping = new AbortController();

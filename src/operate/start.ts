@@ -242,7 +242,7 @@ function watchSecrets(config: Config, log: Log): void {
 
 /** Logs what the policy in force says and hardly anyone means. */
 function warnOfPolicy({ policy, policyFile }: Config, log: Log): void {
-  for (const { path, what: problem, mend } of policyWarnings(policy))
+  for (const { path, text: problem, mend } of policyWarnings(policy))
     log.warn("policy.warning", { why: policyFile.placeOf(path) + problem, hint: mend });
 }
 

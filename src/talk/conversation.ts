@@ -111,7 +111,7 @@ export function createConversation(
       const gateway = seenNow(interaction);
       const first = await gateway.store.madeBy(originOfInteraction(interaction));
       if (first) return reply.privately(await alreadyRequested(first.record.id, gateway));
-      const { what: sentence, again } = givenUpWords[why];
+      const { sentence, again } = givenUpWords[why];
       const way = md`${"/gatehouse jobs"} shows what was requested. ${again}`;
       await reply.privately(say(sentence, way));
     },
@@ -120,11 +120,11 @@ export function createConversation(
 
 const givenUpWords = {
   "too-late": {
-    what: md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`,
+    sentence: md`Gatehouse was interrupted at this for too long to go on, and doesn't know how far it came.`,
     again: md`If it isn't there, try again.`,
   },
   interrupted: {
-    what: md`Gatehouse was interrupted twice at this, so it doesn't go on, and doesn't know how far it came.`,
+    sentence: md`Gatehouse was interrupted twice at this, so it doesn't go on, and doesn't know how far it came.`,
     again: md`If it isn't there, ask an operator why Gatehouse ended before you try again.`,
   },
 } satisfies Record<GivenUp, object>;

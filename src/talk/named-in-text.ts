@@ -24,7 +24,7 @@ export async function vmsNamedIn(
   const named: (readonly KnownVm[])[] = [];
   const isKnown = async (word: string): Promise<boolean> => {
     const match = await inventory.findVm(word, { onlyKnown: true });
-    const vms = "found" in match ? [match.found] : "ambiguous" in match ? match.ambiguous : [];
+    const vms = "record" in match ? [match.record] : "ambiguous" in match ? match.ambiguous : [];
     named.push(vms);
     return vms.length > 0;
   };

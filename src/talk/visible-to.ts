@@ -79,7 +79,8 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
     if (!places) return true;
     const { id, name } = ownerOf(target);
     const known = id !== "" && (await gateway.inventory.findProject(id, { onlyKnown: true }));
-    const now = known && "found" in known && known.found.id === id ? known.found.name : undefined;
+    const now =
+      known && "record" in known && known.record.id === id ? known.record.name : undefined;
     return seesUnder(places, id, [name, now]);
   }
 
@@ -119,7 +120,7 @@ function seenFrom(viewer: Viewer, gateway: GatewayContext): GatewayContext {
   const seesVm = async (vmId: string) => {
     if (!(await scope())) return true;
     const known = await inventory.findVm(vmId, { onlyKnown: true });
-    return "found" in known && known.found.id === vmId;
+    return "record" in known && known.record.id === vmId;
   };
 
   return {

@@ -7,9 +7,9 @@
 export type Standing = "contradicts" | "missing" | "tampered";
 
 type Says = (about: string) => string;
-const contradicts = (says: Says) => ({ standing: "contradicts" as const, says });
-const missing = (says: Says) => ({ standing: "missing" as const, says });
-const tampered = (says: Says) => ({ standing: "tampered" as const, says });
+const contradicts = (sentence: Says) => ({ standing: "contradicts" as const, sentence });
+const missing = (sentence: Says) => ({ standing: "missing" as const, sentence });
+const tampered = (sentence: Says) => ({ standing: "tampered" as const, sentence });
 
 const reasons = {
   clock: missing(() => "the clock of this machine is missing or wrong"),
@@ -137,4 +137,4 @@ export const standingOf = ({ reason }: Problem): Standing => reasons[reason].sta
 
 /** Without a full stop. */
 export const sentenceOf = ({ reason, about, short = [] }: Problem): string =>
-  `${reasons[reason].says(about)}${short.length > 0 ? `: ${updateWords(short)}` : ""}`;
+  `${reasons[reason].sentence(about)}${short.length > 0 ? `: ${updateWords(short)}` : ""}`;

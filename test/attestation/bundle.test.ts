@@ -146,7 +146,7 @@ describe("what a program prints", () => {
     let said = "";
     const run = (words: readonly string[], to: { write: (text: string) => void }) =>
       runAttestation(words, { ...to, roots: input.roots });
-    const program = { what: "", load: async () => ({ usage: "", run }) };
+    const program = { summary: "", load: async () => ({ usage: "", run }) };
     const folder = await mkdtemp(join(tmpdir(), "gatehouse-names-"));
     const [file, vek] = [join(folder, "report.bin"), join(folder, "vek.der")];
     await writeFile(file, input.bytes);
@@ -171,7 +171,7 @@ describe("what a program prints", () => {
       write(`${evil}\n\ttab`),
       0
     );
-    const program = { what: "", load: async () => ({ usage: evil, run }) };
+    const program = { summary: "", load: async () => ({ usage: evil, run }) };
     const out = {
       write: (text: string) => void said.push(text),
       complain: (text: string) => void said.push(text),

@@ -125,7 +125,7 @@ describe("removing a person from the audit trail", () => {
     );
     expect(await at.verify()).toMatchObject({
       standing: "broken",
-      problem: { kind: "changed", seq: 5, says: expect.stringContaining("no record vouches") },
+      problem: { kind: "changed", seq: 5, sentence: expect.stringContaining("no record vouches") },
     });
     expect((await at.trail.find(at.ids[4] ?? ""))?.standing).toBe("changed");
   });

@@ -38,7 +38,7 @@ describe("the verdict in words", () => {
       seq: 12,
       id: "5-0",
       kind: "changed",
-      says: "the record is not the one that was sealed",
+      sentence: "the record is not the one that was sealed",
     } as const;
     const [first] = verdictLines({ ...intact, standing: "broken", problem });
     expect(first).toBe(

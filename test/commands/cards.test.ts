@@ -183,7 +183,7 @@ describe("/vm show", () => {
     at.service.edit.findVm("web-2").status = "ERROR";
     expect(shownText(await at.reads("vm show web-2"))).toMatch(/^🔴 \*web-2\* is \*ERROR\*/);
     const known = await at.inventory.findVm("web-2");
-    expect(known).toMatchObject({ found: { status: "ERROR" } });
+    expect(known).toMatchObject({ record: { status: "ERROR" } });
   });
 });
 

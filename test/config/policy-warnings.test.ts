@@ -7,7 +7,9 @@ import { policyTerms } from "../../src/features/index.ts";
 function warnings(text: string) {
   const read = parsePolicy(text, "gatehouse.yml", policyTerms);
   if ("problems" in read) throw new Error(read.problems.join());
-  return policyWarnings(read.policy).map(({ path, what }) => `${read.lineOf(path) ?? ""}: ${what}`);
+  return policyWarnings(read.policy).map(
+    ({ path, text: what }) => `${read.lineOf(path) ?? ""}: ${what}`,
+  );
 }
 
 const administer = `access: { administer: ["U0ADA"], operate: ["*"], approve: ["*"] }`;

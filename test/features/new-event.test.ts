@@ -13,7 +13,7 @@ const parcels = defineFeature({
   start: () => ({
     events: {
       name: "parcels",
-      what: ["parcel"],
+      recordKinds: ["parcel"],
       async read(entries, about) {
         const seen = await ofSeenVms(entries, about);
         return seen.map(({ id, at, vm }) => ({

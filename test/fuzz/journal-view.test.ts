@@ -82,7 +82,7 @@ it("20 policies with teams, and people: every list, look, and count of the journ
     seenIn: () => inventory,
     findProject: async (id: string) => {
       const found = projects.find((one) => one.id === id && one.now !== undefined);
-      return found ? { found: { id, name: found.now } } : { unknown: [] };
+      return found ? { record: { id, name: found.now } } : { unknown: [] };
     },
   };
   const counts = { seen: 0, hidden: 0 };

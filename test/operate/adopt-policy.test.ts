@@ -137,7 +137,7 @@ describe("a change of policy", () => {
     await redis.zadd(key("policy", "order"), 1, "former", 2, "their-name");
     await redis.set(key("policy", "text"), free);
     const stored = await readStoredPolicy(redis, key);
-    const before = { stored, theirs: policyTextOf(stored?.text ?? "") };
+    const before = { stored, textInForce: policyTextOf(stored?.text ?? "") };
     expect(claimOf(policyTextOf(free), before)).toBe("same");
     expect(isInForce(policyTextOf(free), before)).toBe(true);
     expect(await arePolicyRulesInForce(redis, key, "their-name")).toBe(true);

@@ -41,7 +41,7 @@ describe("a process's clock", () => {
     expect(clockFinding(1_999).severity).toBe("well");
     expect(clockFinding(-3 * hour)).toMatchObject({
       severity: "ill",
-      what: "clock: this machine's is 3 h behind Redis's",
+      text: "clock: this machine's is 3 h behind Redis's",
     });
   });
 

@@ -14,11 +14,14 @@ export function policyTextOf(text: string): PolicyText {
 
 /** As if that text were in force. */
 export function inForce(text: string | undefined): InForce {
-  if (text === undefined) return { stored: undefined, theirs: undefined };
+  if (text === undefined) return { stored: undefined, textInForce: undefined };
   const theirs = policyTextOf(text);
   const { policy, policyVersion: rules } = theirs;
   const { version } = policy;
-  return { stored: { number: 1, rules, services: servicesVersion(policy), version, text }, theirs };
+  return {
+    stored: { number: 1, rules, services: servicesVersion(policy), version, text },
+    textInForce: theirs,
+  };
 }
 
 /** Puts it in force, whatever was. */
@@ -29,7 +32,7 @@ export async function adoptText(
   channels: readonly (string | undefined)[] = [],
 ) {
   const stored = await readStoredPolicy(redis, key);
-  const before = { stored, theirs: stored && policyTextOf(stored.text) };
+  const before = { stored, textInForce: stored && policyTextOf(stored.text) };
   const adopted = await adoptPolicy(redis, key, policyTextOf(text), { before, channels });
   if (!adopted) throw new Error("another process was faster");
   return adopted;

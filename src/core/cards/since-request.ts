@@ -153,8 +153,8 @@ async function describeNewStatus(
   if (target.kind !== "vm" || before === undefined) return [];
   const { refreshedAt = 0 } = await inventory.state();
   const known = await inventory.findVm(target.id, { onlyKnown: true });
-  if (refreshedAt <= createdAt || !("found" in known)) return [];
-  const { id, projectId, status } = known.found;
+  if (refreshedAt <= createdAt || !("record" in known)) return [];
+  const { id, projectId, status } = known.record;
   if (id !== target.id || projectId !== target.projectId || status === before) return [];
   const [last] = around
     .filter((other) => other.record.target.id === id && afterOf(other.stage) !== undefined)

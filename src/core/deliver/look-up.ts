@@ -130,7 +130,7 @@ export function createLookUp(options: {
       cursor = textAt(answer.data, "response_metadata", "next_cursor");
       if (cursor === "") return undefined;
     }
-    log.error("slack.look-up-unended", { [kind]: id, what: key, messages: mostPages * perPage });
+    log.error("slack.look-up-unended", { [kind]: id, message: key, messages: mostPages * perPage });
     return "unsure";
   };
 }

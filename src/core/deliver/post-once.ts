@@ -318,7 +318,7 @@ export function createPostOnce(options: {
     await mine.becomes(answer.kind === "lost" ? await lostMark() : (next ?? unposted));
     if (next !== undefined) {
       const refusal = isRefused(answer) ? { error: answer.error, detail: answer.detail } : {};
-      log.warn("slack.refused-form", { [kind]: id, what: key, ...refusal });
+      log.warn("slack.refused-form", { [kind]: id, message: key, ...refusal });
       return readAgain;
     }
     if (!isRefused(answer)) return waitAfter(answer, { post: place.channelId });
@@ -327,7 +327,7 @@ export function createPostOnce(options: {
     // The thread was deleted, or takes no reply, so the message is posted in the channel.
     if (place.threadTs && isOfThread(error))
       return post(subject, { ...owed, mark: unposted }, { channelId: place.channelId });
-    log.error("slack.refused-message", { [kind]: id, what: key, error, detail });
+    log.error("slack.refused-message", { [kind]: id, message: key, error, detail });
     return settle("refused", place.channelId, shown, covers);
 
     /** Stores that the message, and those that it covers, are settled, and where it is. */
@@ -410,7 +410,7 @@ export function createPostOnce(options: {
   ): Promise<number> {
     const waitMs = await owed.onClosed?.(error);
     if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
-    log.error("slack.nowhere-to-say", { [kind]: id, what: owed.key, error });
+    log.error("slack.nowhere-to-say", { [kind]: id, message: owed.key, error });
     await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });
     return 0;
   }

@@ -36,7 +36,7 @@ export function sharedCardSource(
       const postedResults = resultsOf(staying, delivered.said).filter(({ key }) =>
         isSaid(delivered.said[key]),
       );
-      const stays = new Set(postedResults.flatMap(({ theirs: group }) => group));
+      const stays = new Set(postedResults.flatMap(({ members: group }) => group));
       for (const member of staying)
         if (!stays.has(member)) await sharedCards.leave(idOf(member), id, store.outbox);
       return { createdAt, revision, messages: [] };
@@ -108,7 +108,7 @@ export function sharedCardSource(
     const isUnbegun = ({ key }: Result) => ["", insideMark("card")].includes(marks[key] ?? "");
     const marksOf = (some: readonly Result[]) =>
       Object.fromEntries(some.map(({ key }) => [key, marks[key] ?? ""]));
-    const whole = createTelling(results.flatMap(({ theirs: group }) => group));
+    const whole = createTelling(results.flatMap(({ members: group }) => group));
     const card: Owed = {
       key: "card",
       mark: marks["card"],
@@ -117,7 +117,7 @@ export function sharedCardSource(
         haveAllEnded && !isSaid(marks["card"])
           ? renderSharedCard(
               members,
-              await whole.addFacts(results.map(({ theirs: group }) => group)),
+              await whole.addFacts(results.map(({ members: group }) => group)),
             )
           : shown,
       shows: { ...shows, tellsEnd: haveAllEnded && delivered.formerCard === undefined },
@@ -125,13 +125,13 @@ export function sharedCardSource(
       urgency: "result",
       covers: haveAllEnded ? results.map(({ key }) => key) : [],
       takesIn: haveAllEnded ? marksOf(results.filter(isUnbegun)) : {},
-      tells: haveAllEnded ? results.flatMap(({ theirs: group }) => group.map(idOf)) : [],
+      tells: haveAllEnded ? results.flatMap(({ members: group }) => group.map(idOf)) : [],
       onSaid: haveAllEnded ? whole.onSaid : undefined,
       onClosed,
       isFragile: true,
     };
     const replies = groupIntoReplies(results, marks).map(([first, ...others]): Owed => {
-      const all = [first, ...others].map(({ theirs: group }) => group);
+      const all = [first, ...others].map(({ members: group }) => group);
       const telling = createTelling(all.flat());
       return {
         key: first.key,
@@ -177,7 +177,7 @@ const idOf = ({ request }: Member) => request.record.id;
 /** A result for one requester: its key, and the requests that it tells. */
 interface Result {
   key: string;
-  theirs: Member[];
+  members: Member[];
 }
 
 /**
@@ -194,7 +194,7 @@ function groupIntoReplies(
   const begun = ["card", ...results.map(({ key }) => key)].filter(isBegun);
   const inside = (key: string) => results.filter((result) => marks[result.key] === insideMark(key));
   const taken = new Set(begun.flatMap(inside));
-  const isWaiting = ({ key, theirs: group }: Result) =>
+  const isWaiting = ({ key, members: group }: Result) =>
     (marks[key] ?? "") === "" && group.length > 1;
   const waiting = results.filter(isWaiting);
   return results.flatMap((result): [Result, ...Result[]][] => {
@@ -220,7 +220,7 @@ function resultsOf(staying: readonly Member[], marks: Readonly<Record<string, st
       const isBegun = (marks[key] ?? "") !== "";
       const isLast = n === all.length - 1;
       if (isBegun || (isLast && all.every(({ request }) => request.final))) {
-        results.push({ key, theirs: group });
+        results.push({ key, members: group });
         group = [];
       }
     }

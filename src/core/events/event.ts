@@ -50,7 +50,7 @@ export interface EventSource {
   /** How a page that lacks them calls them. */
   name: string;
   /** The kinds of audit records that it reads (`what`). */
-  what: readonly string[];
+  recordKinds: readonly string[];
   /** `entries` are all records of these kinds, oldest first. */
   read(entries: readonly AuditEntry[], about: Sight): Promise<readonly Event[]>;
 }
@@ -75,7 +75,7 @@ export const vmEvents = (
   isTrouble: (record: AuditEntry["record"]) => boolean,
 ): EventSource => ({
   name,
-  what: [recordKind],
+  recordKinds: [recordKind],
   async read(entries, about) {
     const seen = await ofSeenVms(entries, about);
     return seen.map(({ id, at, record, vm }, n) => {

@@ -51,7 +51,7 @@ export function createEvents(options: EventsOptions) {
     const read = await readAudit({
       redis,
       key,
-      what: recordKinds,
+      recordKinds,
       after: at - 1,
       most: mostRecords,
     });
@@ -77,7 +77,7 @@ export function createEvents(options: EventsOptions) {
     ): Promise<EventsSince> {
       // The sources of features come last, because they know more of the same event.
       const sources = [...own, ...options.sources()];
-      const kinds = [...new Set(sources.flatMap(({ what: recordKinds }) => recordKinds))];
+      const kinds = [...new Set(sources.flatMap(({ recordKinds }) => recordKinds))];
       const { entries, isCut } = await recordsSince(since, kinds);
       await inventory.upToDate();
       const sight = sightOf(inventory, scope, targets);
@@ -87,7 +87,7 @@ export function createEvents(options: EventsOptions) {
         only: sight.only,
       };
       const unread: string[] = [];
-      const read = sources.map(async ({ name, what: recordKinds, read: readSource }) => {
+      const read = sources.map(async ({ name, recordKinds, read: readSource }) => {
         const ofKinds = entries.filter(({ record }) =>
           recordKinds.includes(recordedText(record["what"])),
         );

@@ -113,7 +113,7 @@ export function requestEvents(on: {
 
   return {
     name: "requests",
-    what: recordKinds,
+    recordKinds,
     async read(entries, sight) {
       const all = await sight.only(requestsOf(entries), ({ record }) => record.target);
       const oldest = Math.min(...all.map(({ record }) => record.createdAt));

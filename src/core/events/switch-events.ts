@@ -7,7 +7,7 @@ const kind: EventKind = { words: ["freeze or thaw", "freezes and thaws"], weight
 /** Freezes and thaws. Everybody sees them. A freeze goes on until the next thaw. */
 export const switchEvents = (personName: (id: string) => Promise<string>): EventSource => ({
   name: "freezes",
-  what: ["freeze", "thaw"],
+  recordKinds: ["freeze", "thaw"],
   async read(entries) {
     const people = entries.flatMap(({ record: { who, ended } }) => [
       recordedText(who),

@@ -14,12 +14,12 @@ export function placeFindings(
     /** The section of gatehouse.yml that names the callers: `sources`. */
     section: string;
     /** The messages that they send: `alerts`. */
-    what: string;
+    messages: string;
     /** Words the finding about a caller whose channel lets nobody change anything. */
     closed: (caller: string, channelId: string) => string;
   },
 ): readonly Finding[] {
-  const { section, what: messages, closed } = about;
+  const { section, messages, closed } = about;
   const hasTeams = Object.values(teams).some(({ channel }) => channel !== undefined);
   return Object.entries(callers).flatMap(([caller, { channel }]) => {
     const at = [section, caller];

@@ -176,12 +176,12 @@ export function createFreeze(redis: RedisClient, key: Keys) {
   const trail = new Trail(redis, key);
 
   /**
-   * Reads the freeze that stands, as text; undefined when none does. `found` is the one that this
+   * Reads the freeze that stands, as text; undefined when none does. `earlierText` is the one that this
    * act found when it was handled before, and undefined when it wasn't or changed nothing.
    */
   async function readFreeze(kind: "freeze" | "thaw", act: string | undefined) {
     const [stands, earlierText] = await redis.mget(key("freeze"), actKey(kind, act));
-    return { text: stands ?? undefined, found: earlierText ?? undefined };
+    return { text: stands ?? undefined, earlierText: earlierText ?? undefined };
   }
 
   /** Puts `next` in the place of a freeze. False when another one stands there by now. */
@@ -238,7 +238,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
       const { by: frozenBy, reason } = freeze;
       const record = { what: "freeze", who: freeze.id ?? frozenBy, why: reason } as const;
       for (;;) {
-        const { text, found: earlierText } = await readFreeze("freeze", act);
+        const { text, earlierText } = await readFreeze("freeze", act);
         if (earlierText !== undefined) return true;
         const stands = text === undefined ? undefined : parseFreeze(text, key);
         const kept = stands ? outweighing(stands, freeze) : freeze;
@@ -257,7 +257,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
     async thaw({ id, name, act, askedAgoMs = 0 }: ThawRequest): Promise<Thawed> {
       const began = performance.now();
       for (;;) {
-        const { text, found: earlierText } = await readFreeze("thaw", act);
+        const { text, earlierText } = await readFreeze("thaw", act);
         // After this act ended a freeze, another one may have begun.
         if (earlierText !== undefined)
           return text === undefined

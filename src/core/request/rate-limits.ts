@@ -85,7 +85,7 @@ interface Counted {
 /** A limit without room: a sentence without full stop, and what to do. */
 interface Reached {
   limit: keyof Limits;
-  what: string;
+  sentence: string;
   way: string;
 }
 
@@ -140,14 +140,14 @@ export function createLimits(redis: RedisClient, key: Keys) {
     if (hourly && hourWaitMs > 0) {
       const most = limits[hourly];
       const way = most === 0 ? "" : tryAgain(hourWaitMs);
-      return { limit: hourly, what: limitWords(hourly, most), way };
+      return { limit: hourly, sentence: limitWords(hourly, most), way };
     }
     const most = limits.requestsPerMinute;
     const own = key("rate", "person", personId);
     const waitMs = await waitFor(own, holder, { windowMs: minuteMs, most, look });
     const words = `You requested ${counted(most, "change")} within a minute, the limit for one person`;
     return waitMs > 0
-      ? { limit: "requestsPerMinute", what: words, way: tryAgain(waitMs) }
+      ? { limit: "requestsPerMinute", sentence: words, way: tryAgain(waitMs) }
       : undefined;
   }
 
@@ -163,7 +163,11 @@ export function createLimits(redis: RedisClient, key: Keys) {
     const how = { windowMs: draftMs, most, isOver, look };
     if ((await waitFor(places, requestId, how)) === 0) return undefined;
     const words = `${most} of your requests wait for approval, the limit for one person`;
-    return { limit: "draftsPerPerson", what: words, way: "Cancel one, or wait for a decision. " };
+    return {
+      limit: "draftsPerPerson",
+      sentence: words,
+      way: "Cancel one, or wait for a decision. ",
+    };
   }
 
   return {
@@ -187,7 +191,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
       const reached =
         (await limitReached({ ...asked, holder: "" }, true)) ??
         (isDraft ? await draftsReached(personId, "", limits, true) : undefined);
-      return reached && `${reached.what}. ${reached.way}`.trim();
+      return reached && `${reached.sentence}. ${reached.way}`.trim();
     },
 
     /**
@@ -232,7 +236,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
 
 const tryAgain = (inMs: number) => `Try again in ${duration(inMs)}. `;
 
-const overLimit = ({ limit, what: words, way }: Reached) =>
+const overLimit = ({ limit, sentence: words, way }: Reached) =>
   new UserError(
     `${words}. Nothing was done.`,
     `${way}\`limits.${limit}\` in gatehouse.yml sets this limit.`,

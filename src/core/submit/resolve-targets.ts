@@ -40,7 +40,7 @@ export async function resolveTarget(
 ): Promise<Target> {
   checkAsking(asker);
   const match = kind === "vm" ? await inventory.findVm(words) : await inventory.findProject(words);
-  if ("found" in match) return withSharedName(targetOf(match.found), inventory);
+  if ("record" in match) return withSharedName(targetOf(match.record), inventory);
   const noun = kind === "vm" ? "VM" : "project";
   if ("ambiguous" in match) {
     const candidates = match.ambiguous.map(targetOf);
@@ -100,7 +100,7 @@ export async function targetsOfRefused(
       return inventory.vms().then((all) => all.filter(named(word)));
     const match =
       kind === "vm" ? await inventory.findVm(word, how) : await inventory.findProject(word, how);
-    return "found" in match ? [match.found] : [];
+    return "record" in match ? [match.record] : [];
   });
   const known = new Map(each.flat().map((candidate) => [candidate.id, targetOf(candidate)]));
   return Promise.all([...known.values()].map((target) => withSharedName(target, inventory)));

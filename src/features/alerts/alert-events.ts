@@ -12,7 +12,7 @@ const kind: EventKind = { words: ["alert ended", "alerts ended"], weight: "decis
 /** Each time that a group of alerts fired, as far as the reader sees their VMs. */
 export const alertEvents = (alerts: Pick<Alerts, "getMany">): EventSource => ({
   name: "alerts",
-  what: ["alert"],
+  recordKinds: ["alert"],
   async read(entries, { vms, seesAll, only }) {
     const byGroup = Map.groupBy(entries, ({ record }) => recordedText(record["alert"]));
     const groups = await alerts.getMany([...byGroup.keys()]);

@@ -432,9 +432,9 @@ export function alertSource(options: {
     const remedies = options.remedies();
     const known = vms.map(async ({ label, id }, n) => {
       const match = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
-      if (!match || !("found" in match) || match.found.id !== id) return [];
+      if (!match || !("record" in match) || match.record.id !== id) return [];
       const status = n < reads ? await statusNow(id) : undefined;
-      const target = { ...targetOf(match.found), ...(status && { status }) };
+      const target = { ...targetOf(match.record), ...(status && { status }) };
       const facts =
         n < reads &&
         (await readRecentFacts(target, alert, { store, commands, remedies, scope, now }));

@@ -8,7 +8,7 @@ import { sourcesSection } from "./sources.ts";
 export const judgeSources = (policy: Policy): readonly Finding[] =>
   placeFindings(policy, sectionOf(policy, sourcesSection), {
     section: "sources",
-    what: "alerts",
+    messages: "alerts",
     closed: (source, place) =>
       `${source}: its alerts go to ${place}, where \`channels\` lets nobody change anything, so they have no buttons for that`,
   });

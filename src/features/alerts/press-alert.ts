@@ -30,8 +30,8 @@ export const pressAlert =
     // A VM that is gone and a VM that this person may not see get the same answer, so the answer
     // gives nothing away.
     const match = await gateway.inventory.findVm(vm.id, { onlyKnown: true });
-    if (!("found" in match) || match.found.id !== vm.id) throw outdated();
-    const target = targetOf(match.found);
+    if (!("record" in match) || match.record.id !== vm.id) throw outdated();
+    const target = targetOf(match.record);
     const isConfirmed = interaction.action.endsWith(confirmedSuffix);
     const action = isConfirmed
       ? interaction.action.slice(0, -confirmedSuffix.length)

@@ -165,7 +165,7 @@ function givenIn(source: AlertSource | undefined, headers: Call["headers"], now:
 function meaningOf({ channel }: AlertSource, policy: Policy, inventory: Inventory): Meaning {
   const find = async (words: string) => {
     const match = await inventory.findVm(words, { onlyKnown: true }).catch(() => undefined);
-    return match && "found" in match ? match.found : undefined;
+    return match && "record" in match ? match.record : undefined;
   };
   return {
     // The label `instance` is an address with a port, so look again without the port.

@@ -20,8 +20,8 @@ export function alertPart(on: {
     const scope = scopeOfChannel(on.config.policy, channelId);
     const seen = on.inventory.seenIn(async () => scope);
     const match = await seen.findVm(vmId, { onlyKnown: true });
-    const isIt = "found" in match && match.found.id === vmId;
-    return isIt ? calledName(targetOf(match.found)) : label;
+    const isIt = "record" in match && match.record.id === vmId;
+    return isIt ? calledName(targetOf(match.record)) : label;
   }
 
   return {

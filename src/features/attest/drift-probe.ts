@@ -174,8 +174,8 @@ export function rememberVerdicts(
   return async ({ id }, appraisal) => {
     try {
       const known = await options.inventory.findVm(id, { onlyKnown: true });
-      if (!("found" in known) || known.found.id !== id) return;
-      const judged = { vm: known.found, appraisal };
+      if (!("record" in known) || known.record.id !== id) return;
+      const judged = { vm: known.record, appraisal };
       const place = options.alarms.placeOf(judged.vm);
       await runProbe({
         records: options.records,

@@ -201,11 +201,11 @@ function waitsIn(rows: readonly FleetRow[]): readonly Markdown[] {
     [...Map.groupBy(appraisal?.result.short ?? [], ({ by: updateTarget }) => updateTarget)].map(
       ([updateTarget, parts]) => ({
         name: vm.name,
-        what: `${updateTarget} (${[...new Set(parts.map(neededWords))].join(", ")})`,
+        update: `${updateTarget} (${[...new Set(parts.map(neededWords))].join(", ")})`,
       }),
     ),
   );
-  return [...Map.groupBy(waits, ({ what: update }) => update)]
+  return [...Map.groupBy(waits, ({ update }) => update)]
     .toSorted(([, a], [, b]) => b.length - a.length)
     .slice(0, maxWaits)
     .map(([update, all]) => {

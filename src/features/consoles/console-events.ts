@@ -17,7 +17,7 @@ const kind: EventKind = { words: ["console", "consoles"], weight: "decision" };
 export function consoleEvents(personName: (id: string) => Promise<string>): EventSource {
   return {
     name: "consoles",
-    what: ["console", "console-opening", "console-unopened"],
+    recordKinds: ["console", "console-opening", "console-unopened"],
     async read(entries, about) {
       const seen = await ofSeenVms(entries, about);
       const [openings, answers] = [

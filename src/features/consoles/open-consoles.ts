@@ -17,7 +17,13 @@ interface Trail {
 /** The consoles that were opened through Gatehouse and have not expired. */
 async function openConsoles({ redis, key }: Trail, now: number) {
   const after = now - longestMs;
-  const { entries } = await readAudit({ redis, key, what: ["console"], after, most: mostOpen });
+  const { entries } = await readAudit({
+    redis,
+    key,
+    recordKinds: ["console"],
+    after,
+    most: mostOpen,
+  });
   return entries.flatMap(({ record }) => consoleOf(record, now) ?? []);
 }
 

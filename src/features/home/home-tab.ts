@@ -77,7 +77,7 @@ export function createHomeTab(): HomeTab {
   }
 
   return {
-    show: (act, message) => publish(act, { said: message }),
+    show: (act, message) => publish(act, { answer: message }),
 
     /** Publishes the tab at once, and again when the request of the press changes. */
     async pressed(act) {
@@ -94,9 +94,9 @@ export function createHomeTab(): HomeTab {
       const named = textAt(parseJson(interaction.value), "request");
       const request = named || (await gateway.store.madeBy(originOf(act)))?.record.id;
       const shown = request === undefined ? "" : await stateOf(request, gateway);
-      await publish(act, { said: result, request });
+      await publish(act, { answer: result, request });
       if (request !== undefined)
-        void follow(act, { said: result, request }, { shown, thisPress }).catch(() => undefined);
+        void follow(act, { answer: result, request }, { shown, thisPress }).catch(() => undefined);
     },
   };
 }

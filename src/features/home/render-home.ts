@@ -55,14 +55,14 @@ const maxRead = 200;
 
 /** The answer to a press on the tab, shown above everything else. */
 export interface News {
-  said?: Message | undefined;
+  answer?: Message | undefined;
   /** The request that the press was about. */
   request?: string | undefined;
 }
 
 /** The blocks that tell the result of a press, above what the tab always shows. */
 export async function newsBlocks(
-  { said: result, request: id }: News,
+  { answer: result, request: id }: News,
   gateway: GatewayContext,
 ): Promise<Block[]> {
   const request = id === undefined ? undefined : await gateway.store.get(id);

@@ -209,7 +209,7 @@ export async function recapChannel(
   if (!scope || isDirect(channelId)) return channelId;
   const { id, name } = ownerOf(target);
   const known = id === "" ? undefined : await inventory.findProject(id, { onlyKnown: true });
-  const nameNow = known && "found" in known ? known.found.name : undefined;
+  const nameNow = known && "record" in known ? known.record.name : undefined;
   if (seesUnder(scope, id, [name, nameNow])) return channelId;
   return channelOfTeam(policy, policyPlaceOf(policy, { id, name: nameNow ?? name })) ?? channelId;
 }

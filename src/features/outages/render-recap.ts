@@ -26,13 +26,17 @@ const maxLines = 15;
  * lines.
  */
 const outcomes = {
-  ran: { one: "request ran", several: "requests ran", place: 5 },
-  failed: { one: "failed", several: "failed", place: 1 },
-  "may-run": { one: "may have been taken", several: "may have been taken", place: 1 },
-  "did-not": { one: "did not", several: "did not", place: 2 },
-  unknown: { one: "outcome unknown", several: "outcomes unknown", place: 0 },
-  "under-way": { one: "still in progress", several: "still in progress", place: 3 },
-  asking: { one: "still waiting for approval", several: "still waiting for approval", place: 4 },
+  ran: { singular: "request ran", plural: "requests ran", place: 5 },
+  failed: { singular: "failed", plural: "failed", place: 1 },
+  "may-run": { singular: "may have been taken", plural: "may have been taken", place: 1 },
+  "did-not": { singular: "did not", plural: "did not", place: 2 },
+  unknown: { singular: "outcome unknown", plural: "outcomes unknown", place: 0 },
+  "under-way": { singular: "still in progress", plural: "still in progress", place: 3 },
+  asking: {
+    singular: "still waiting for approval",
+    plural: "still waiting for approval",
+    place: 4,
+  },
 };
 type Outcome = keyof typeof outcomes;
 
@@ -94,9 +98,9 @@ function outcomeOf({ state, final }: Pick<StoredRequest, "state" | "final">): Ou
 
 /** The counts, like `12 requests ran, 2 did not, 1 outcome unknown`. */
 function countsOf(entries: readonly { outcome: Outcome }[]): string {
-  const counts = Object.entries(outcomes).flatMap(([outcome, { one: singular, several }]) => {
+  const counts = Object.entries(outcomes).flatMap(([outcome, { singular, plural }]) => {
     const count = entries.filter(({ outcome: kind }) => kind === outcome).length;
-    return count === 0 ? [] : counted(count, singular, several);
+    return count === 0 ? [] : counted(count, singular, plural);
   });
   return counts.join(", ");
 }

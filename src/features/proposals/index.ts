@@ -61,7 +61,7 @@ function judgeServices(policy: Policy) {
   const proposers = Object.fromEntries(every.filter(([, { propose }]) => propose.length > 0));
   return placeFindings(policy, proposers, {
     section: "services",
-    what: "proposals",
+    messages: "proposals",
     closed: (service, place) =>
       `${service}: \`channels\` lets nobody change anything in ${place}, so its proposals are posted elsewhere or refused`,
   });

@@ -134,7 +134,7 @@ async function refuseOtherSnapshot(
   if (!restoresSnapshot(command) || typeof snapshot !== "string") return;
   // A person who doesn't see the VM is refused later, like anyone without the right to it.
   const vm = await gateway.inventory.findVm(target.id, { onlyKnown: true });
-  if (!("found" in vm) || vm.found.id !== target.id) return;
+  if (!("record" in vm) || vm.record.id !== target.id) return;
   const called = labels["snapshot"] ?? snapshot;
   const lister = commandWithRole(gateway.commands, "lists-snapshots");
   const list = lister ? `: \`/${lister.name} ${target.name}\` lists what can be restored` : "";

@@ -32,7 +32,7 @@ function createReader({ log }: Pick<GatewayContext, "log">) {
       try {
         return await reading();
       } catch (error) {
-        log.info("rehearsal.unread", { what: subject, why: messageOf(error) });
+        log.info("rehearsal.unread", { subject, why: messageOf(error) });
         unread.push(subject);
         return otherwise;
       }

@@ -30,7 +30,7 @@ function projectsIn(record: AuditEntry["record"]) {
 /** Whether changes ended the alerts that they were to end: the newest judgment of each. */
 export const remedyEvents = (personName: (id: string) => Promise<string>): EventSource => ({
   name: "what helped",
-  what: ["remedy"],
+  recordKinds: ["remedy"],
   async read(entries, about) {
     const seen = await heardOf(await ofSeenVms(entries, about), about);
     const person = await namesIn(

@@ -142,8 +142,8 @@ export function remedySource(on: {
     const { id } = record.target;
     const after = "after" in stage ? stage.after : undefined;
     const match = await on.inventory.findVm(id, { onlyKnown: true });
-    if (!after || !("found" in match) || match.found.id !== id) return false;
-    const { status } = match.found;
+    if (!after || !("record" in match) || match.record.id !== id) return false;
+    const { status } = match.record;
     return isSettledVmStatus(status) && status !== statusOf(after);
   }
 

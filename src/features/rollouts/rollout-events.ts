@@ -23,7 +23,7 @@ interface RolloutEvents {
  */
 export const rolloutEvents = (on: RolloutEvents): EventSource => ({
   name: "rollouts",
-  what: ["roll", "request"],
+  recordKinds: ["roll", "request"],
   async read(entries, sight) {
     const byAct = Map.groupBy(entries, ({ record }) => actIdIn(record) ?? "");
     const acts = [...byAct].map(async ([id, actEntries]) => {

@@ -71,7 +71,7 @@ function createProjects(http: Http, log: Log): Compute["projects"] {
         return readPage(size);
       });
       const asked = size["per_page"] === undefined ? undefined : perPageWanted;
-      return allPages(readPage, first, { endpoint, size, asked, most, log, ...options });
+      return allPages(readPage, first, { endpoint, size, pageSize: asked, most, log, ...options });
     },
 
     async get(projectId, options) {
@@ -439,7 +439,7 @@ interface Listing extends Pick<CallOptions, "onGaps"> {
   endpoint: Endpoint;
   size: Query;
   /** The page size that was requested. */
-  asked?: number | undefined;
+  pageSize?: number | undefined;
   /** False when the answer doesn't mention paging and so is the whole list. */
   hasPages?: boolean;
   most: number;
@@ -456,7 +456,7 @@ interface Listing extends Pick<CallOptions, "onGaps"> {
 async function allPages<T extends { id: string }>(
   readPage: (query: Query) => Promise<Page<T>>,
   first: Page<T>,
-  { endpoint, size, asked, hasPages = true, most, log, onGaps }: Listing,
+  { endpoint, size, pageSize: asked, hasPages = true, most, log, onGaps }: Listing,
 ): Promise<T[]> {
   const seen = new Map<string, T>();
   const leftOut: LeftOut[] = [];

@@ -5,7 +5,7 @@ export type KnownProject = Omit<Project, "updatedAt" | "specs">;
 export type KnownVm = Omit<Vm, "updatedAt" | "ipAddress" | "attestation"> & { projectName: string };
 
 export type NameMatch<T> =
-  | { found: T }
+  | { record: T }
   /** Several have that name. The person must choose; there is no default. */
   | { ambiguous: readonly T[] }
   /** The nearest names, for "did you mean". */

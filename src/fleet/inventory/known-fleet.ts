@@ -258,11 +258,11 @@ function pickMatch<T extends Placed>(
   byId: T | undefined,
   meant: readonly Meant<T>[],
 ): NameMatch<T> | undefined {
-  if (byId !== undefined) return { found: byId };
+  if (byId !== undefined) return { record: byId };
   const exact = meant.filter(({ isExact }) => isExact);
   const [first, ...others] = new Set((exact.length > 0 ? exact : meant).map(({ item }) => item));
   if (first === undefined) return undefined;
-  if (others.length === 0) return { found: first };
+  if (others.length === 0) return { record: first };
   return { ambiguous: [first, ...others].toSorted(byPlace) };
 }
 

@@ -46,8 +46,8 @@ export class Seeker {
   /** For `project/name`, or a glob of that kind: reads the VMs of the one project that it names. */
   async seekIn(words: string, seen: KnownFleet): Promise<void> {
     const project = seen.findProject(words.split("/")[0] ?? "");
-    if (!project || !("found" in project)) return this.#on.refresh.upToDate();
-    await ignoringUnknown(this.#readVmsOf(project.found.id));
+    if (!project || !("record" in project)) return this.#on.refresh.upToDate();
+    await ignoringUnknown(this.#readVmsOf(project.record.id));
   }
 
   async #readVm(id: string): Promise<void> {

@@ -267,7 +267,7 @@ export const checks: readonly Check[] = [
       ].map((finding) => ({
         ...finding,
         what:
-          (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.what,
+          (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.text,
       }));
       const stored = policyFile.missingAt === undefined ? await judgeStoredPolicy(config) : [];
       return [
@@ -459,7 +459,7 @@ export function createStatus(on: Running) {
       });
       const lines = (await Promise.all(answers)).filter((line) => line !== undefined);
       return lines.map(
-        ({ name, finding: { severity: kind, what: result, mend, advice, since } }) => {
+        ({ name, finding: { severity: kind, text: result, mend, advice, since } }) => {
           const isOfRedis = name === "Redis" && unknown.length > 0;
           // Checks that need Redis would each report the same problem, so they are only listed here.
           const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";

@@ -123,7 +123,7 @@ export function judgePolicy(facts: PolicyFacts, missingAt?: string): readonly Fi
 
 /** Judges what the policy alone says, without Slack. */
 export const judgeRules = (policy: Policy): readonly Finding[] =>
-  policyWarnings(policy).map(({ path, what: problem, mend }) => note(problem, mend, path));
+  policyWarnings(policy).map(({ path, text: problem, mend }) => note(problem, mend, path));
 
 /**
  * Judges whether what the policy names exists in Slack, and whether enough people could approve.

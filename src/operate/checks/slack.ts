@@ -127,7 +127,7 @@ export function judgeSlack(facts: SlackFacts): readonly Finding[] {
     const { certificate, hasAuthorities, now } = facts;
     if (certificate?.flaw !== undefined) {
       const variables = { address: "SLACK_API_URL", hasAuthorities };
-      const { what: problem, mend = "" } = judgeCertificate(certificate, variables, now, "");
+      const { text: problem, mend = "" } = judgeCertificate(certificate, variables, now, "");
       const inspected = certificate.isOfProxy
         ? mend
         : `${mend} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;

@@ -15,7 +15,7 @@ export function judgeStoredPolicy(config: Config): Promise<readonly Finding[]> {
   return withRedis(config.redisUrl, shown, async (redis, key) => {
     const stored = await readStoredPolicy(redis, key);
     const textInForce = stored && file.parse(stored.text);
-    return [storedFinding(file.current, { stored, theirs: textInForce }, file.shown)];
+    return [storedFinding(file.current, { stored, textInForce }, file.shown)];
   }).catch(() => []);
 }
 

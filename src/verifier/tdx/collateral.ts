@@ -27,9 +27,9 @@ export interface IntelEndorsements {
 }
 
 const kinds = {
-  tcbInfo: { what: "Intel's TCB info", field: "tcbInfo", id: "TDX", version: 3 },
+  tcbInfo: { description: "Intel's TCB info", field: "tcbInfo", id: "TDX", version: 3 },
   qeIdentity: {
-    what: "Intel's identity of the quoting enclave",
+    description: "Intel's identity of the quoting enclave",
     field: "enclaveIdentity",
     id: "TD_QE",
     version: 2,
@@ -65,7 +65,7 @@ function authenticate(
   revoked: ReadonlySet<string>,
   exam: Examination,
 ): object | undefined {
-  const { what: description, field } = kinds[kind];
+  const { description, field } = kinds[kind];
   if (!answer) return exam.add("collateral-missing", description);
   const parts = new RegExp(
     `^\\s*\\{"${field}":(\\{[^]*\\}),"signature":"([0-9a-fA-F]{128})"\\}\\s*$`,
@@ -137,7 +137,7 @@ function readCollateral<T extends { issueDate: number; nextUpdate: number; evalu
   exam: Examination,
 ): T | undefined {
   const { id, version } = kinds[kind];
-  const description: string = kinds[kind].what;
+  const description: string = kinds[kind].description;
   const header = { id: undefined, version: undefined, ...json };
   if (header.id !== id || header.version !== version)
     return exam.add("collateral-kind", `${String(header.id)}, version ${String(header.version)}`);

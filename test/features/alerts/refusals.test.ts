@@ -180,6 +180,6 @@ describe("a delivery that is refused because Redis takes nothing", () => {
     await refusals.report();
     await refusals.report();
     expect(told).toHaveLength(1);
-    expect((await refusals.find()).what).toMatch(/^1 delivery of large refused, the last .* 503: /);
+    expect((await refusals.find()).text).toMatch(/^1 delivery of large refused, the last .* 503: /);
   });
 });

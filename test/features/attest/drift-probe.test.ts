@@ -58,7 +58,7 @@ async function startDrift({ folder }: { folder?: string } = {}) {
         inventory: {
           async findVm(id) {
             const found = vms.find((vm) => vm.id === id);
-            return found ? { found } : { unknown: [] };
+            return found ? { record: found } : { unknown: [] };
           },
         },
         records: kept,

@@ -57,7 +57,7 @@ async function startSource(state: "firing" | "ended") {
     inventory: {
       findVm: async (words) =>
         elsewhere
-          ? { found: { ...knownVm("web-2"), id: words, status: elsewhere } }
+          ? { record: { ...knownVm("web-2"), id: words, status: elsewhere } }
           : { unknown: [] },
     },
   });

@@ -27,7 +27,7 @@ const fleet = known({
 function find(words: string, all = fleet): string {
   const answer = all.findVm(words);
   if (!answer) return "nothing";
-  if ("found" in answer) return `found ${answer.found.id}`;
+  if ("record" in answer) return `found ${answer.record.id}`;
   return "ambiguous" in answer ? `ambiguous ${answer.ambiguous.map(({ id }) => id).join(" ")}` : "";
 }
 

@@ -99,10 +99,10 @@ describe("the inventory", () => {
     expect(service.calls).not.toContain("vms p-site");
     expect(await names(other.projects())).toEqual(["blog", "empty", "shop", "site"]);
     expect(await other.findVm("shop/web-1")).toEqual({
-      found: { ...vmNamed(shop, "web-1"), projectName: "shop" },
+      record: { ...vmNamed(shop, "web-1"), projectName: "shop" },
     });
     expect(await other.findVm("dbb")).toMatchObject({ unknown: [{ name: "db" }] });
-    expect(await other.findProject("BLOG")).toMatchObject({ found: { id: "p-blog" } });
+    expect(await other.findProject("BLOG")).toMatchObject({ record: { id: "p-blog" } });
     expect(await names(other.matchVms("*b-1"))).toEqual(["web-1", "web-1"]);
     expect(await names(other.vms({ projectId: "p-shop" }))).toEqual(["db", "web-1"]);
     expect(await other.state()).toMatchObject({ vms: 3, projects: 4, stale: false, unread: [] });
@@ -223,7 +223,7 @@ describe("an inventory that isn't there yet", () => {
     inventory.start();
     const found = inventory.findVm("web-1");
     resolve();
-    expect(await found).toMatchObject({ found: { id: "v-shop-web-1" } });
+    expect(await found).toMatchObject({ record: { id: "v-shop-web-1" } });
   });
 });
 
@@ -235,7 +235,7 @@ describe("a bad day of the service", () => {
     await one.refresh();
     service.before = () => failing("unreachable");
     expect(await one.refresh()).toBe(false);
-    expect(await one.findVm("web-1")).toMatchObject({ found: { name: "web-1" } });
+    expect(await one.findVm("web-1")).toMatchObject({ record: { name: "web-1" } });
     expect(await one.state()).toMatchObject({ stale: true, vms: 1 });
     await soon(() => other.state()).toMatchObject({ stale: true, vms: 1 });
   });
@@ -331,7 +331,7 @@ describe("a note of what was just read", () => {
     const { specs: _unsaid, ...stopped } = vmNamed(shop, "web-1", { status: "STOPPED" });
     const noted = one.note({ vm: stopped });
     expect(await one.findVm("web-1")).toMatchObject({
-      found: { status: "STOPPED", specs: { cpu: 2 } },
+      record: { status: "STOPPED", specs: { cpu: 2 } },
     });
     await noted;
     await one.note({ vm: vmNamed(shop, "web-9") });
@@ -492,9 +492,9 @@ describe("a bad day of Redis", () => {
     await inventory.refresh();
     await server.kill();
     await soon(() => inventory.state()).toMatchObject({ stale: true, vms: 1 });
-    expect(await inventory.findVm("web-1")).toMatchObject({ found: { name: "web-1" } });
+    expect(await inventory.findVm("web-1")).toMatchObject({ record: { name: "web-1" } });
     await inventory.note({ vm: vmNamed(shop, "web-1", { status: "STOPPED" }) });
-    expect(await inventory.findVm("web-1")).toMatchObject({ found: { status: "STOPPED" } });
+    expect(await inventory.findVm("web-1")).toMatchObject({ record: { status: "STOPPED" } });
     await server.start();
     await soon(() => inventory.refresh().catch(() => false)).toBe(true);
     expect(await inventory.state()).toMatchObject({ stale: false, vms: 1 });

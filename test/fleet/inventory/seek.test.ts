@@ -40,7 +40,7 @@ describe("a VM or project that was just created elsewhere", () => {
     const inventory = await readOnce(service);
     createdElsewhere(service, "web-2");
     expect(await inventory.findVm("v-shop-web-2")).toMatchObject({
-      found: { name: "web-2", projectName: "shop" },
+      record: { name: "web-2", projectName: "shop" },
     });
     expect(service.calls).toEqual(["vm v-shop-web-2"]);
     expect(await inventory.findVm("web-2")).toHaveProperty("found");
@@ -52,7 +52,7 @@ describe("a VM or project that was just created elsewhere", () => {
     const site = projectNamed("site");
     service.held.set(site.id, { project: site, vms: [vmNamed(site, "web-9")] });
     expect(await inventory.findVm("v-site-web-9")).toMatchObject({
-      found: { projectName: "site" },
+      record: { projectName: "site" },
     });
     expect(await inventory.findProject("site")).toHaveProperty("found");
   });
@@ -64,7 +64,7 @@ describe("a VM or project that was just created elsewhere", () => {
     const all = await Promise.all(
       ["web-2", "WEB-2", "web-2"].map((name) => inventory.findVm(name)),
     );
-    for (const found of all) expect(found).toMatchObject({ found: { id: "v-shop-web-2" } });
+    for (const found of all) expect(found).toMatchObject({ record: { id: "v-shop-web-2" } });
     expect(service.calls.filter((call) => call === "list")).toHaveLength(1);
   });
 

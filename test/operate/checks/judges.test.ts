@@ -453,7 +453,7 @@ describe("the doctor", () => {
       expect(wrong).toHaveLength(1);
       const text = render([{ name: "Part", findings }]);
       expect(text).toContain(`  ${mark} `);
-      expect(wrong[0]?.what).toContain(what);
+      expect(wrong[0]?.text).toContain(what);
       expect(wrong[0]?.mend).toContain(mend);
       expect(exitCodeOf([{ name: "Part", findings }])).toBe(mark === "✗" ? 1 : 0);
     },
@@ -467,6 +467,6 @@ describe("the doctor", () => {
 
 it("a server that says that it is Valkey is called so", () => {
   expect(judged.redis({ called: "Valkey 8.1.3" })).toMatchObject(
-    expect.arrayContaining([{ severity: "well", what: "redis:6379, alone, Valkey 8.1.3" }]),
+    expect.arrayContaining([{ severity: "well", text: "redis:6379, alone, Valkey 8.1.3" }]),
   );
 });

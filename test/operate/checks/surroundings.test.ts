@@ -256,7 +256,7 @@ describe("doctor", () => {
       "Another user ran Gatehouse there: give it all to user 1000 (chown -R 1000 /data).",
     );
     const [hidden] = judgeDirectory({ ...facts, isHidden: true, ledgerProblem: undefined });
-    expect(hidden?.what).toBe(
+    expect(hidden?.text).toBe(
       "DATA_DIR: /data can't be reached (EACCES): user 1000 may not enter a folder above it",
     );
   });
