@@ -80,7 +80,7 @@ export function storedIn<At extends Stage>(
     owner: undefined,
     revision: 1,
     votes: [],
-    delivered: { said: {} },
+    delivered: { marks: {} },
     ...rest,
     state: stage.state,
     stage,

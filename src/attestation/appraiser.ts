@@ -30,7 +30,7 @@ export interface Attested {
   report?: AttestationReport;
   pins: VmPins;
   /** The endorsements and options with which the evidence was appraised. */
-  by: { endorsements: Endorsements; options: AppraisalOptions };
+  basis: { endorsements: Endorsements; options: AppraisalOptions };
 }
 
 export type Appraiser = ReturnType<typeof createAppraiser>;
@@ -179,7 +179,7 @@ export function createAppraiser(options: AppraiserOptions) {
         appraisal,
         pins,
         ...("error" in report ? {} : { report }),
-        by: { endorsements, options: appraisalOptions(input) },
+        basis: { endorsements, options: appraisalOptions(input) },
       };
     },
   };

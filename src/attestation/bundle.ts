@@ -72,7 +72,7 @@ export function bundleOf(
   const without: EvidenceBundle["without"][number][] = [];
   for (const { vm, attested, unread } of rows) {
     const { id, name, projectId, projectName } = vm;
-    const { report, appraisal, by: basis } = attested ?? {};
+    const { report, appraisal, basis } = attested ?? {};
     if (!report || !basis || !appraisal) {
       without.push({ vm: { id, name }, why: unread ?? appraisal?.reasons.join("; ") ?? "" });
       continue;

@@ -65,7 +65,7 @@ interface AttestationTerminal {
 interface Called {
   tell: (lines: readonly string[]) => void;
   folder: () => Promise<string | undefined>;
-  by: By;
+  trust: By;
 }
 
 /**
@@ -89,7 +89,7 @@ export function runAttestation(
       // its own.
       tell: (lines) => write(lines.map((line) => `${printableLine(line)}\n`).join("")),
       folder: async () => values.endorsements ?? (await endorsements?.()),
-      by: { now: values.at === undefined ? now() : timeOf(values.at), roots },
+      trust: { now: values.at === undefined ? now() : timeOf(values.at), roots },
     };
     if (verb === "status" && file === undefined) return showStatus(called);
     if (verb === "import" && file !== undefined) return importEndorsements([file, ...more], called);
@@ -111,7 +111,7 @@ const exitCodes = { verified: 0, failed: 1, "could not verify": 2 } as const;
 async function check(
   file: Buffer,
   values: Words,
-  { tell, folder, by: trust }: Called,
+  { tell, folder, trust }: Called,
 ): Promise<Verdict> {
   const bundle = readBundle(file);
   const signers = (values.signer ?? []).map((text) => signerNamed(text));
@@ -209,7 +209,7 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
  * Shows what the folder contains and until when it is valid, with problems first. Resolves with 0
  * when everything is valid, otherwise 1.
  */
-async function showStatus({ tell, folder, by: trust }: Called): Promise<0 | 1> {
+async function showStatus({ tell, folder, trust }: Called): Promise<0 | 1> {
   const from = named(await folder());
   const all = await listEndorsements(from, trust).catch((error: unknown) => {
     throw new UserError(`${from} can't be read: ${String(error)}`);
@@ -240,7 +240,7 @@ async function showStatus({ tell, folder, by: trust }: Called): Promise<0 | 1> {
  */
 async function importEndorsements(
   sources: readonly string[],
-  { tell, folder, by: trust }: Called,
+  { tell, folder, trust }: Called,
 ): Promise<0 | 1> {
   const into = named(await folder());
   let isGood = true;

@@ -25,12 +25,11 @@ export function operationsAmiss(
 
 /** Callers of the API that can't be told apart because they use the same credential (`by`). */
 export const sharedAmong = (
-  callers: readonly { name: string; by: string; path: Nonsense["path"] }[],
+  callers: readonly { name: string; credential: string; path: Nonsense["path"] }[],
   relation: string,
 ): Nonsense[] =>
-  [...Map.groupBy(callers, ({ by: credential }) => credential).values()].flatMap(
-    ([first, ...others]) =>
-      others.map(({ path }) => {
-        return { path, message: `${relation} ${first?.name}, too: each caller needs its own` };
-      }),
+  [...Map.groupBy(callers, ({ credential }) => credential).values()].flatMap(([first, ...others]) =>
+    others.map(({ path }) => {
+      return { path, message: `${relation} ${first?.name}, too: each caller needs its own` };
+    }),
   );

@@ -65,7 +65,11 @@ function unknownOperations(rules: Rules, operations: readonly Operation[]): Nons
 const sharedTokens = ({ services }: Rules): Nonsense[] =>
   sharedAmong(
     Object.entries(services).flatMap(([name, { tokens }]) =>
-      tokens.map((token, at) => ({ name, by: token, path: ["services", name, "tokens", at] })),
+      tokens.map((token, at) => ({
+        name,
+        credential: token,
+        path: ["services", name, "tokens", at],
+      })),
     ),
     "is the token of",
   );
@@ -164,7 +168,7 @@ function shadowed({ approvals }: Rules, operations: readonly Operation[]): Nonse
       return {
         glob,
         at,
-        by: decidingRules,
+        decidingRules,
         isNever: decidingRules.length > 0 && !decidingRules.includes(-1),
       };
     });
@@ -180,10 +184,10 @@ function shadowed({ approvals }: Rules, operations: readonly Operation[]): Nonse
       return [
         {
           path: ["approvals", index],
-          message: why(never.flatMap(({ by: decidingRules }) => decidingRules)),
+          message: why(never.flatMap(({ decidingRules }) => decidingRules)),
         },
       ];
-    return never.map(({ glob, at, by: decidingRules }) => ({
+    return never.map(({ glob, at, decidingRules }) => ({
       path: ["approvals", index, "operations", at],
       message: `(${glob}) ${why(decidingRules)}`,
     }));

@@ -14,7 +14,7 @@ export const statusPartsOf = defineParts<StatusPart>("lines of /gatehouse status
 /** A message that no channel shows yet. */
 export interface Untold {
   /** The source or service that caused it, as gatehouse.yml names it. */
-  by: string;
+  source: string;
   /** Singular and plural: `alert group`. */
   words: readonly [one: string, more: string];
 }

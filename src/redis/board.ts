@@ -117,9 +117,7 @@ export function parseBoard(id: string, fields: Fields): Board | undefined {
 }
 
 /** The ID of the board that shows this member. */
-export const boardOf = ({
-  said: marks,
-}: Pick<ReturnType<typeof shownIn>, "said">): string | undefined =>
+export const boardOf = ({ marks }: Pick<ReturnType<typeof shownIn>, "marks">): string | undefined =>
   /^shared (.+)/.exec(marks["card"] ?? "")?.[1];
 
 export type Boards = ReturnType<typeof createBoards>;

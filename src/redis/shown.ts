@@ -7,7 +7,7 @@ export function placeIn(field = ""): { channelId: string; ts: string } | undefin
 }
 
 /**
- * Reads from a record's hash what Slack shows of it: the marks of its messages by key (`said`),
+ * Reads from a record's hash what Slack shows of it: the marks of its messages by key (`marks`),
  * where its card is, and what a card that is edited over time shows now (`shown`). `formerCard` is
  * the card before, if it was posted again because Slack no longer allowed edits.
  */
@@ -15,7 +15,7 @@ export function shownIn(fields: Fields) {
   const { card: at, "was:card": was, shown = "" } = fields;
   const [card, formerCard] = [placeIn(at), placeIn(was)];
   return {
-    said: Object.fromEntries(fieldsNamed("said:", fields)),
+    marks: Object.fromEntries(fieldsNamed("said:", fields)),
     shown,
     ...(card ? { card } : {}),
     ...(formerCard ? { formerCard } : {}),

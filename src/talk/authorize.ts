@@ -173,7 +173,7 @@ export async function authorizeEach(
 ) {
   const each = permitEach(asking, targets);
   const { command, person } = asking;
-  for (const [rule, all] of Map.groupBy(each.refused, ({ by: refusal }) => refusal.rule))
+  for (const [rule, all] of Map.groupBy(each.refused, ({ refusal }) => refusal.rule))
     await noteRefusal(
       { command, person, targets: all.map((refused) => refused.target) },
       rule,

@@ -171,7 +171,7 @@ export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): Press
     const request = await gateway.store.get(String(value["request"]));
     const command = changeNamed(request?.record.command, gateway);
     if (!request || !command) throw outdated();
-    const { card, asked } = request.delivered;
+    const { card, requestMessage: asked } = request.delivered;
     const isAlone = interaction.ephemeral || isDirect(interaction);
     const isElsewhere = card && interaction.channelId !== "" && !isAlone;
     const isTheirs = [card, asked].some((message) => message?.channelId === interaction.channelId);

@@ -167,7 +167,7 @@ async function requestWithCard(id: string, gateway: GatewayContext) {
   const until = performance.now() + deadlineMs(cardWithinMs);
   for (;;) {
     const request = await gateway.store.get(id);
-    const isBeingPosted = request?.delivered.said["card"]?.startsWith("posting") === true;
+    const isBeingPosted = request?.delivered.marks["card"]?.startsWith("posting") === true;
     if (!isBeingPosted || performance.now() > until) return request;
     await sleep(50);
   }

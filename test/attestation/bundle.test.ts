@@ -31,7 +31,7 @@ function attested(over: Parameters<typeof good>[0] = {}) {
   const { roots } = evidence;
   const { report } = input;
   if ("error" in report) throw new Error("no report");
-  const by = { endorsements: evidence.endorsements, options: appraisalOptions(input) };
+  const basis = { endorsements: evidence.endorsements, options: appraisalOptions(input) };
   const pins = { from: "gatehouse.yml", values: input.pins } as const;
   return {
     roots,
@@ -40,7 +40,7 @@ function attested(over: Parameters<typeof good>[0] = {}) {
       appraisal: appraise(input),
       report,
       pins,
-      by,
+      basis,
     },
   };
 }

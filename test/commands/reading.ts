@@ -56,7 +56,7 @@ export function listed(
   const { target, createdAt, state = "accepted" } = some;
   const requester = { id: requesterId, teamId: ourTeamId, name: requesterId };
   const record = { id, command, target, createdAt, requester, input: {} };
-  const rest = { votes: [], delivered: { said: {} }, final: state === "done" };
+  const rest = { votes: [], delivered: { marks: {} }, final: state === "done" };
   return { record, state, stage: { ...called(), state }, ...rest } as unknown as StoredRequest;
 }
 

@@ -75,7 +75,9 @@ describe("a feature", () => {
           requestMade: async ({ id }) => void heard.push(id),
           freezeChanged: async () => void heard.push("freeze"),
         },
-        provides: [untoldOf.providedBy(async () => [{ by: "red", words: ["parcel", "parcels"] }])],
+        provides: [
+          untoldOf.providedBy(async () => [{ source: "red", words: ["parcel", "parcels"] }]),
+        ],
       }),
     });
     const idle = defineFeature({ name: "idle" });

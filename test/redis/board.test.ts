@@ -32,7 +32,7 @@ async function boarding(over: Partial<Parameters<typeof createBoards>[1]> = {}) 
     async isBorn(...ids: string[]) {
       for (const id of ids) await redis.hset(members.hashOf(id), "state", "new");
     },
-    on: async (id: string) => boardOf({ said: shownIn(await members.get(id)).said }),
+    on: async (id: string) => boardOf({ marks: shownIn(await members.get(id)).marks }),
     /** All boards that there are. */
     async all() {
       const found = await redis.keys(key("board", "*"));

@@ -23,12 +23,12 @@ it("eight requests of two people that find no room for their cards share one, an
   await until(async () => {
     await rates.pause({ post: "C01OPS" }, 3_000);
     const all = await store.getMany(await store.recentIds({}, 100));
-    return all.filter(({ delivered }) => delivered.said["card"] !== undefined).length;
+    return all.filter(({ delivered }) => delivered.marks["card"] !== undefined).length;
   }).toBe(vms.length);
   const requests = await world.settled();
   expect(requests.map(({ state }) => state)).toEqual(vms.map(() => "done"));
   const shared = await hears(world.vera, "ops", /\[Details of one…\]/);
-  const members = requests.filter(({ delivered }) => delivered.said["card"]?.startsWith("shared"));
+  const members = requests.filter(({ delivered }) => delivered.marks["card"]?.startsWith("shared"));
   expect(members.length).toBeGreaterThanOrEqual(6);
   for (const { record } of members)
     expect(wordsOf(shared)).toMatch(

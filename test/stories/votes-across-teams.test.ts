@@ -220,6 +220,6 @@ describe("what a team decides and somebody requested in another channel", () => 
     await alone.olivia.types("ops", "/vm restart payments/web-2");
     const card = await hears(alone.amir, "ops", /Restart web-2[^]*can't post in <#C0PAYOPS>/);
     expect(wordsOf(card)).toContain("[Approve]");
-    expect((await draft(alone)).delivered.asked).toBeUndefined();
+    expect((await draft(alone)).delivered.requestMessage).toBeUndefined();
   });
 });

@@ -58,7 +58,7 @@ function groupOf(
     revision: 1,
     createdAt: at,
     changedAt: at,
-    delivered: { said: {}, formerShown: "" } as never,
+    delivered: { marks: {}, formerShown: "" } as never,
     closed: {} as never,
     ...over,
   };

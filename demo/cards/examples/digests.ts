@@ -134,7 +134,7 @@ export const examples: readonly Example[] = [
             list: { title: "Rollouts", none: "none", lines: [] },
           },
         ],
-        { left: { by: about.who, text: about.why } },
+        { left: { author: about.who, text: about.why } },
       ),
   },
   { name: "/gatehouse digest", make: answers({}) },

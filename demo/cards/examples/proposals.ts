@@ -36,7 +36,7 @@ const proposed = (
   revision: 1,
   createdAt: at,
   takenAt: at,
-  delivered: { said: {} } as never,
+  delivered: { marks: {} } as never,
   closed: {} as never,
   ...over,
 });

@@ -41,7 +41,7 @@ const membersIn = ({ who, vm }: About, ...states: readonly ("accepted" | "done" 
     const about = { who, vm: states.length > 1 ? `${vm}-${n + 1}` : vm, why: "" };
     const { reason: _none, ...record } = recordOf(about, { id: `r-7fk3m9q2x${n}` });
     const stage = stageOf(state, sent(about));
-    const delivered = { said: { card: "shared s-1" } };
+    const delivered = { marks: { card: "shared s-1" } };
     return { request: stored(about, { record, delivered }, stage), command: stop };
   });
 

@@ -37,7 +37,7 @@ export const rolled = (about: About, over: Partial<StoredRollout> = {}): StoredR
     failed: 1,
     startedAt: at,
   },
-  delivered: { said: {}, isElsewhere: false },
+  delivered: { marks: {}, isElsewhere: false },
   ...over,
 });
 

@@ -78,7 +78,7 @@ export const canI = defineCommand({
     if (never) {
       const first = { targets: [never.target] };
       const { refused } = await withNames(() => askAndPermit(asked, first, context), context);
-      return refusedAs(refused ?? never.by);
+      return refusedAs(refused ?? never.refusal);
     }
     const needing = each && needingApproval(each.permits);
     if (needing) return sentence(md`Not as a rollout: ${needing.why}. Request them one by one.`);

@@ -527,7 +527,7 @@ export function unknownNotices({ stage }: StoredRequest): string[] {
 export function hasNoCard({ record, state, delivered }: StoredRequest): boolean {
   const { kind } = record.origin;
   const hasParent = kind === "rollout" || kind === "safety";
-  return hasParent && state !== "unknown" && delivered.said["card"] === undefined;
+  return hasParent && state !== "unknown" && delivered.marks["card"] === undefined;
 }
 
 /** Mentions the users and user groups among these IDs. */

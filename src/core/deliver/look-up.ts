@@ -16,10 +16,10 @@ export interface Says {
    */
   covers?: readonly string[] | undefined;
   /** The IDs of requests whose result is in the message. */
-  tells?: readonly string[] | undefined;
+  resultsOf?: readonly string[] | undefined;
 }
 
-export const metadataOf = (id: string, { key, covers = [], tells = [] }: Says) => ({
+export const metadataOf = (id: string, { key, covers = [], resultsOf: tells = [] }: Says) => ({
   event_type: metadataType,
   event_payload: {
     request: id,

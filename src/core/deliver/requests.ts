@@ -121,7 +121,7 @@ export function requestSource(options: {
     const request = parseStored(id, fields);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
-    const { said: marks } = request.delivered;
+    const { marks } = request.delivered;
     const recorded = recordedMark(request);
     const before = marks["afterwards"];
     // A release before this one noted every end without a decider as "1".
@@ -205,7 +205,7 @@ export function requestSource(options: {
     { since, isStranded }: { since: SinceRequest; isStranded: boolean },
   ): Owed[] {
     const { delivered, record, state, final } = request;
-    const { said: marks } = delivered;
+    const { marks } = delivered;
     const isElsewhere = isDecidedElsewhere(request);
     const spot = spotOfRequest(request);
     const here = (post: Post) => oweWhereRequested(request, post, spot);
@@ -303,11 +303,11 @@ export function requestSource(options: {
       },
       shows: {
         field: "asked-face",
-        before: delivered.askedView ?? "",
+        before: delivered.requestMessageView ?? "",
         now: faceOf(request, since),
-        standsAt: delivered.asked,
+        standsAt: delivered.requestMessage,
         isLast,
-        tellsEnd: final && delivered.formerAsked === undefined,
+        tellsEnd: final && delivered.formerRequestMessage === undefined,
       },
       urgency,
       covers: final && !isSaid(marks["answer"]) ? ["answer"] : [],
@@ -316,8 +316,8 @@ export function requestSource(options: {
     const answer: Post = {
       key: "answer",
       async render(place) {
-        const { asked: shownAt, formerAsked } = delivered;
-        const above = aboveAt(place, formerAsked ? undefined : shownAt);
+        const { requestMessage: shownAt, formerRequestMessage } = delivered;
+        const above = aboveAt(place, formerRequestMessage ? undefined : shownAt);
         return renderEnd({ isMentioned: true, above });
       },
       urgency: "result",
@@ -351,7 +351,7 @@ export function requestSource(options: {
   /** Returns what a card says about its place: where it was requested, or why it is here. */
   async function placeOnCard(request: StoredRequest): Promise<Parameters<typeof renderCard>[3]> {
     if (!isDecidedElsewhere(request)) return { note: closedLine(request) };
-    const link = isLinked(request) ? await linkTo(request.delivered.asked) : undefined;
+    const link = isLinked(request) ? await linkTo(request.delivered.requestMessage) : undefined;
     return { from: cameFrom(request, link) };
   }
 
@@ -373,7 +373,7 @@ export function requestSource(options: {
       });
       return 0;
     };
-    return { ...post, mark: request.delivered.said[post.key], place, onClosed };
+    return { ...post, mark: request.delivered.marks[post.key], place, onClosed };
   }
 
   /**
@@ -382,7 +382,7 @@ export function requestSource(options: {
    */
   function oweWhereRequested(request: StoredRequest, { shows, ...post }: Post, spot: Spot): Owed {
     const { delivered, record } = request;
-    const { closedBy, said: marks } = delivered;
+    const { closedBy, marks } = delivered;
     const onClosed = (error: string) => moveToDirectMessages(request, error);
     const base = { ...post, mark: marks[post.key], onClosed };
     if (closedBy === undefined) return { ...base, place: spot, shows };
@@ -428,7 +428,7 @@ type Spot = BoardPlace;
 /** Returns the place where it was requested. */
 function spotOfRequest(request: StoredRequest): Spot {
   const { record, delivered } = request;
-  const message = isDecidedElsewhere(request) ? delivered.asked : delivered.card;
+  const message = isDecidedElsewhere(request) ? delivered.requestMessage : delivered.card;
   return placeIn(message, record.channelId, record.threadTs);
 }
 
@@ -493,7 +493,9 @@ function isOnlyForRequester(request: StoredRequest): boolean {
 function isLinked(request: StoredRequest): boolean {
   const { record, delivered } = request;
   return (
-    isDecidedElsewhere(request) && delivered.asked !== undefined && isChannel(record.channelId)
+    isDecidedElsewhere(request) &&
+    delivered.requestMessage !== undefined &&
+    isChannel(record.channelId)
   );
 }
 

@@ -33,15 +33,15 @@ export function sharedCardSource(
     const members = (await store.getMany(shared.memberIds)).flatMap(memberOf);
     const staying = members.filter(({ request }) => boardOf(request.delivered) === id);
     if (shared.isClosed) {
-      const postedResults = resultsOf(staying, delivered.said).filter(({ key }) =>
-        isSaid(delivered.said[key]),
+      const postedResults = resultsOf(staying, delivered.marks).filter(({ key }) =>
+        isSaid(delivered.marks[key]),
       );
       const stays = new Set(postedResults.flatMap(({ members: group }) => group));
       for (const member of staying)
         if (!stays.has(member)) await sharedCards.leave(idOf(member), id, store.outbox);
       return { createdAt, revision, messages: [] };
     }
-    const mark = delivered.said["card"] ?? "";
+    const mark = delivered.marks["card"] ?? "";
     if (mark === "" && shared.memberIds.length === 1 && (await sharedCards.close(id, 1)))
       return prepareSharedCard(id, await sharedCards.outbox.get(id));
     if (delivered.card) await linkMembersTo(delivered.card, staying);
@@ -92,7 +92,7 @@ export function sharedCardSource(
     now: number,
   ): Pick<Owes, "messages" | "waitMs"> {
     const { place, delivered } = shared;
-    const { card: standsAt, said: marks } = delivered;
+    const { card: standsAt, marks } = delivered;
     const results = resultsOf(staying, marks);
     const haveAllEnded = staying.length > 0 && staying.every(({ request }) => request.final);
     const onClosed = async () => ((await sharedCards.close(shared.id)) ? 1 : undefined);
@@ -125,7 +125,7 @@ export function sharedCardSource(
       urgency: "result",
       covers: haveAllEnded ? results.map(({ key }) => key) : [],
       takesIn: haveAllEnded ? marksOf(results.filter(isUnbegun)) : {},
-      tells: haveAllEnded ? results.flatMap(({ members: group }) => group.map(idOf)) : [],
+      resultsOf: haveAllEnded ? results.flatMap(({ members: group }) => group.map(idOf)) : [],
       onSaid: haveAllEnded ? whole.onSaid : undefined,
       onClosed,
       isFragile: true,
@@ -146,7 +146,7 @@ export function sharedCardSource(
         takesIn: marksOf(others),
         // Who joins meanwhile belongs to the result of its requester, which then has another key.
         dependsOn: { size: String(shared.memberIds.length) },
-        tells: all.flat().map(idOf),
+        resultsOf: all.flat().map(idOf),
         onSaid: telling.onSaid,
         onClosed,
       };

@@ -341,7 +341,9 @@ export function permitEach<C extends Command>(asking: Asking<C>, targets: readon
   const judged = targets.map((target) => ({ target, ...permit(asking, { targets: [target] }) }));
   return {
     permits: judged.flatMap((result) => result.permit ?? []),
-    refused: judged.flatMap(({ target, refused }) => (refused ? [{ target, by: refused }] : [])),
+    refused: judged.flatMap(({ target, refused }) =>
+      refused ? [{ target, refusal: refused }] : [],
+    ),
   };
 }
 

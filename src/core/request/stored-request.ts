@@ -48,15 +48,15 @@ export interface Delivered {
   /** The `cardVersion` that was last shown. */
   cardView?: string | undefined;
   /** The ts of each notice, or "posting <since>" while a post may be under way. */
-  said: Record<string, string>;
+  marks: Record<string, string>;
   /** Why the channel takes none of its messages. They are sent as direct messages then. */
   closedBy?: string | undefined;
   /** The message where it was requested, when its card is in the channel of its team. */
-  asked?: { channelId: string; ts: string } | undefined;
+  requestMessage?: { channelId: string; ts: string } | undefined;
   /** The former message there, which Slack no longer lets be edited. */
-  formerAsked?: { channelId: string; ts: string } | undefined;
+  formerRequestMessage?: { channelId: string; ts: string } | undefined;
   /** The `cardVersion` that was last shown there. */
-  askedView?: string | undefined;
+  requestMessageView?: string | undefined;
   /** The bot can't post in the channel of its team, so the card is where it was requested. */
   isTeamClosed?: boolean;
   /** The request has left a shared card, and joins none again. */
@@ -210,9 +210,9 @@ export function parseStored(id: string, fields: Fields): StoredRequest | undefin
       ...shownIn(fields),
       cardView: fields["face"],
       closedBy: fields["fallback"],
-      asked: placeIn(fields["asked"]),
-      formerAsked: placeIn(fields["was:asked"]),
-      askedView: fields["asked-face"],
+      requestMessage: placeIn(fields["asked"]),
+      formerRequestMessage: placeIn(fields["was:asked"]),
+      requestMessageView: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,
       review: fields["review"] ? reviewSignature.parse(fields["review"], id) : undefined,

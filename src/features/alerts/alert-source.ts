@@ -128,7 +128,7 @@ export function alertSource(options: {
     const { record, createdAt, delivered, state, revision } = alert;
     const { events } = record;
     const { now, frozen } = as;
-    const { card: standsAt, said: marks } = delivered;
+    const { card: standsAt, marks } = delivered;
     // There is nothing to tell: the end came first, or Slack has refused the card.
     if (events.length === 0 || (isSaid(marks["card"]) && !standsAt)) return {};
     const isAway = state === "firing" && standsAt && standsAt.channelId !== ownChannelOf(alert);
@@ -303,7 +303,7 @@ export function alertSource(options: {
   function placeOf(alert: StoredAlert, now: number): string | undefined {
     const { delivered, closed } = alert;
     const own = ownChannelOf(alert);
-    const isMoving = delivered.card !== undefined && !isSaid(delivered.said["card"]);
+    const isMoving = delivered.card !== undefined && !isSaid(delivered.marks["card"]);
     if (isMoving && own) return own;
     return delivered.card?.channelId ?? openPlace(own, options.config.policy, closed, now);
   }
@@ -315,7 +315,7 @@ export function alertSource(options: {
    */
   async function isToMove(alert: StoredAlert, now: number): Promise<boolean> {
     const { id, delivered, closed, state } = alert;
-    const { card, said: marks } = delivered;
+    const { card, marks } = delivered;
     const own = ownChannelOf(alert);
     if (!card || own === undefined || card.channelId === own) return false;
     const { card: mark = "" } = marks;
@@ -357,11 +357,11 @@ export function alertSource(options: {
     // The overview replaces many cards, so it is more urgent than one.
     const card = {
       key: "card",
-      mark: delivered.said["card"],
+      mark: delivered.marks["card"],
       urgency: "result" as const,
       onClosed: whenClosed(overview.id, channelId),
     };
-    const { said: marks, card: standsAt } = delivered;
+    const { marks, card: standsAt } = delivered;
     const overviewCard = { ...card, place: { channelId }, render, shows };
     if (!standsAt) return { messages: [overviewCard], waitMs };
     const uncalled = firing.flatMap((alert) => uncalledOnOverview(alert, marks));

@@ -29,7 +29,7 @@ export function createChannelCalls(redis: RedisClient, key: Keys) {
   ) => key("alerts", stage, channelId, who);
   const parse = (stored: string | null) => {
     const [rank, groupId = "", at] = (stored ?? "").split(" ");
-    return stored === null ? undefined : { rank: Number(rank), by: groupId, at: Number(at) };
+    return stored === null ? undefined : { rank: Number(rank), groupId, at: Number(at) };
   };
 
   return {
@@ -43,11 +43,11 @@ export function createChannelCalls(redis: RedisClient, key: Keys) {
       const called = parse(await redis.get(keyOf("called", wish)));
       const isTogether = called && urgentAt - called.at <= deadlineMs(togetherMs);
       // A group that fires again calls anew, however soon.
-      if (isTogether && called.rank >= rank && !own.includes(called.by)) return "made";
+      if (isTogether && called.rank >= rank && !own.includes(called.groupId)) return "made";
       const [calling, value] = [keyOf("calling", wish), `${rank} ${id}`];
       if (await redis.set(calling, value, "PX", deadlineMs(claimMs), "NX")) return "mine";
       const claim = parse(await redis.get(calling));
-      if (claim && claim.rank >= rank && !own.includes(claim.by)) return "waiting";
+      if (claim && claim.rank >= rank && !own.includes(claim.groupId)) return "waiting";
       await redis.set(calling, value, "PX", deadlineMs(claimMs));
       return "mine";
     },

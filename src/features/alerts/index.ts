@@ -68,7 +68,7 @@ export const alerts = defineFeature({
     async function untoldGroups(): Promise<readonly Untold[]> {
       const untold = await groups.untold();
       return untold.map(({ record }) => ({
-        by: record.source,
+        source: record.source,
         words: ["alert group", "alert groups"],
       }));
     }

@@ -97,7 +97,7 @@ export const sourcesSection = defineSection({
       Object.keys(sources).map((name) => ({
         name,
         // A variable NAME_FILE names the file that holds NAME, so the two names collide.
-        by: secretVariable(name).replace(/_FILE$/, ""),
+        credential: secretVariable(name).replace(/_FILE$/, ""),
         path: ["sources", name],
       })),
       "reads its secret from the variable of",

@@ -41,7 +41,7 @@ export const consoleFacts = ({
       (open.get(target.id) ?? []).map((opened) => ({ target, ...opened })),
     );
     return Promise.all(
-      consoles.map(async ({ target, by: opener, until }): Promise<Fact> => ({
+      consoles.map(async ({ target, opener, until }): Promise<Fact> => ({
         kind: "console",
         about: target,
         severity: "info",
@@ -63,7 +63,7 @@ export function consolesInHandovers(trail: Trail): HandoverPart {
       const lines = open
         .filter((_, index) => isSeen[index])
         .map(
-          ({ vm, by: opener, until }) =>
+          ({ vm, opener, until }) =>
             md`${name(vm)}: ${mention(opener)}, until ${when(until, "{time}")}`,
         );
       return { title: "Consoles open", none: "none that Gatehouse opened", lines };
@@ -76,5 +76,5 @@ function consoleOf(record: Readonly<Record<string, unknown>>, now: number) {
   if (kind !== "console" || typeof until !== "number" || typeof who !== "string") return undefined;
   if (until <= now) return undefined;
   const { id = "", name: vm = "?" } = (target ?? {}) as { id?: unknown; name?: unknown };
-  return { vm: String(vm), vmId: String(id), by: who, until };
+  return { vm: String(vm), vmId: String(id), opener: who, until };
 }

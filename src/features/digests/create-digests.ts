@@ -172,7 +172,7 @@ export function createDigests(options: DigestsOptions) {
     async handover(
       channel: string,
       scope: Scope | undefined,
-      more: { left?: { by: string; text: string }; limit?: ViewLimit | undefined } = {},
+      more: { left?: { author: string; text: string }; limit?: ViewLimit | undefined } = {},
     ): Promise<Message> {
       const underWay = readHandoverParts(scope);
       return renderHandover(await facts(channel, scope), await underWay, more);

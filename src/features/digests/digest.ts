@@ -38,7 +38,7 @@ export const digest = defineCommand({
     const digests = digestsOf(context);
     if (action === "handover") {
       if (here === "") throw new UserError("Run this in a channel.");
-      const left = { by: person.name, text: words.trim() };
+      const left = { author: person.name, text: words.trim() };
       const scope = scopeShownTo(person, here, policy, ourTeamId);
       const limit = viewLimitHere(context);
       return { message: await digests.handover(here, scope, { left, limit }), isSharable: true };

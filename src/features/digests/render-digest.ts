@@ -219,7 +219,7 @@ export function renderHandover(
   {
     left: note,
     limit,
-  }: { left?: { by: string; text: string }; limit?: ViewLimit | undefined } = {},
+  }: { left?: { author: string; text: string }; limit?: ViewLimit | undefined } = {},
 ): Message {
   const running = facts.open
     ?.filter(({ state }) => underWay.has(state))
@@ -229,7 +229,7 @@ export function renderHandover(
     );
   const more = (running?.length ?? 0) - most;
   const intro = lines(
-    note && note.text !== "" && md`📝 *From ${note.by}:* “${note.text}”`,
+    note && note.text !== "" && md`📝 *From ${note.author}:* “${note.text}”`,
     running
       ? md`*Running:*${running.length === 0 ? " nothing." : ""}`
       : md`*Running:* could not be read.`,

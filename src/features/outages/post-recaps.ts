@@ -185,7 +185,7 @@ function isTouched(
 function channelsOf(request: StoredRequest): readonly string[] {
   const { record, delivered } = request;
   if (hasNoCard(request)) return [];
-  const { asked, card, closedBy, isTeamClosed } = delivered;
+  const { requestMessage: asked, card, closedBy, isTeamClosed } = delivered;
   const isElsewhere = isDecidedElsewhere(request);
   const here = (isElsewhere ? asked : card)?.channelId ?? record.channelId;
   const team = isTeamClosed ? undefined : record.teamChannel;

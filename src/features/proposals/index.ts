@@ -25,7 +25,7 @@ export const proposals = defineFeature({
     async function untoldProposals(): Promise<readonly Untold[]> {
       const untold = await all.untold();
       return untold.map(({ record }) => ({
-        by: proposerName(record.by),
+        source: proposerName(record.by),
         words: ["proposal", "proposals"],
       }));
     }

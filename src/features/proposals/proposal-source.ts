@@ -67,7 +67,7 @@ export function proposalSource(options: {
       return prepareProposal(id, await outbox.get(id));
     const isOpen = state === "open" || (state === "running" && !request);
     const frozen = isOpen ? await store.freezeState() : undefined;
-    const { card: standsAt, formerCard, shown: before, said: marks } = delivered;
+    const { card: standsAt, formerCard, shown: before, marks } = delivered;
     const shows = {
       field: "shown",
       before,
@@ -129,7 +129,7 @@ export function proposalSource(options: {
   }
 
   function reminderOf(proposal: StoredProposal, command: ChangeCommand): Owed[] {
-    const { card, said: marks } = proposal.delivered;
+    const { card, marks } = proposal.delivered;
     if (!card) return [];
     return [
       {
@@ -170,7 +170,7 @@ export function proposalSource(options: {
       {
         key,
         // A release before this one told the expiry under the other key.
-        mark: delivered.said[key] ?? delivered.said["result"],
+        mark: delivered.marks[key] ?? delivered.marks["result"],
         place: below || { channelId: record.by.asker.id },
         render: async () => renderWith(await current.noteNow()) ?? result,
         urgency: "result",

@@ -65,14 +65,14 @@ const personsOpen = 20;
 const termsOf = (caller: Caller, { policy }: GatewayContext) =>
   "service" in caller
     ? {
-        by: { service: caller.service } as Proposer,
+        proposedBy: { service: caller.service } as Proposer,
         channelId: caller.rule.channel ?? "",
         expiresMs: caller.rule.expires,
         most: caller.rule.limits.openProposals,
         setBy: ` \`services.${caller.service}.limits.openProposals\` in gatehouse.yml sets this limit.`,
       }
     : {
-        by: { person: { ...caller.person } } as Proposer,
+        proposedBy: { person: { ...caller.person } } as Proposer,
         channelId: caller.person.id,
         expiresMs: policy.timing.approvalExpiresMs,
         most: personsOpen,
@@ -88,7 +88,7 @@ export async function propose(
   const { store, gatewayNow, at } = behind;
   const gateway = gatewayNow();
   const proposals = proposalsOf(gateway);
-  const { by: proposedBy, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
+  const { proposedBy, channelId, expiresMs, most, setBy } = termsOf(caller, gateway);
   const proposer = proposerName(proposedBy);
   const words = typed.trim().replace(/^\/+/, "");
   const keyed = hash("sha256", JSON.stringify([proposer, key])).slice(0, 16);
@@ -335,7 +335,7 @@ async function described(
     const change = changeNamed(made.command, gatewayNow());
     // A caller who reads that the request ended must also read its effect in the next call, even
     // before a worker has recorded it.
-    const isRecorded = request.delivered.said["afterwards"] !== undefined;
+    const isRecorded = request.delivered.marks["afterwards"] !== undefined;
     if (final && change && !isRecorded) await noteOutcome(request, change, gatewayNow().inventory);
     return {
       ...fields,

@@ -43,8 +43,8 @@ export interface StoredRemedy {
   createdAt: number;
   judgment: Judgment | undefined;
   /** The marks of its message, and of the one that takes it back. */
-  said: string | undefined;
-  correctionSaid: string | undefined;
+  mark: string | undefined;
+  correctionMark: string | undefined;
 }
 
 export interface Judgment {
@@ -199,7 +199,7 @@ export function parseRemedy(id: string, fields: Fields): StoredRemedy | undefine
     revision: Number(fields["revision"]),
     createdAt: Number(fields["createdAt"]),
     judgment: judgment ? judgmentRecord.parse(judgment, id) : undefined,
-    said: fields["said:end"],
-    correctionSaid: fields["said:correction"],
+    mark: fields["said:end"],
+    correctionMark: fields["said:correction"],
   };
 }

@@ -231,7 +231,7 @@ const firesAnew = (alert: string, { fired }: RemedyRecord, { alerts }: AlertsOnV
  * before it could be told isn't told.
  */
 function messageFor(
-  { record, said: mark, correctionSaid }: StoredRemedy,
+  { record, mark, correctionMark: correctionSaid }: StoredRemedy,
   { verdicts, firedOnce, isSuperseded }: Judgment,
   alerts: AlertsOnVm,
 ): { key: "end" | "correction"; mark: string | undefined; names: readonly string[] } | undefined {

@@ -39,7 +39,7 @@ export async function planRollout(
   const seen = allowed.flatMap(({ id }) => read.get(id) ?? []);
   const targets = seen.filter((target) => ineligible(invocation, target) === undefined);
   const skipped = [
-    ...refused.map(({ target, by: refusal }) => ({ target, why: refusedWords(refusal) })),
+    ...refused.map(({ target, refusal }) => ({ target, why: refusedWords(refusal) })),
     ...allowed.map((target) => ({ target, why: ineligible(invocation, read.get(target.id)) })),
   ].flatMap(({ target, why }) => (why === undefined ? [] : [{ name: calledName(target), why }]));
   if (targets.length === 0) {

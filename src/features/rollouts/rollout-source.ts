@@ -30,7 +30,7 @@ export function rolloutSource(options: {
 
   function messagesOfRollout(rollout: StoredRollout, command: ChangeCommand, now: number) {
     const { record, delivered, revision, state, final } = rollout;
-    const { shown = "", said: marks } = delivered;
+    const { shown = "", marks } = delivered;
     const place = placeOf(rollout);
     const onClosed = async () => {
       if (delivered.isElsewhere) return undefined;

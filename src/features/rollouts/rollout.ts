@@ -122,7 +122,7 @@ export interface StoredRollout {
   /** When a worker last advanced it (ms by Redis). */
   seenAt: number;
   delivered: {
-    said: Record<string, string>;
+    marks: Record<string, string>;
     card?: { channelId: string; ts: string };
     /** The previous card, which Slack no longer lets Gatehouse edit. */
     formerCard?: { channelId: string; ts: string };

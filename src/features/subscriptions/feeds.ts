@@ -68,7 +68,7 @@ export function createFeeds(options: {
       messages: [
         {
           key: "feed",
-          mark: delivered.said["feed"],
+          mark: delivered.marks["feed"],
           place,
           // `render` runs after the wait for the channel, right before the post.
           growsUntilMarked: true,

@@ -312,7 +312,7 @@ export const checks: readonly Check[] = [
       if (untold.length > 0) {
         const counts = [...Map.groupBy(untold, ({ words: [noun] }) => noun).values()].map(
           (some) => {
-            const from = firstFew([...new Set(some.map(({ by: cause }) => cause))], 3);
+            const from = firstFew([...new Set(some.map(({ source: cause }) => cause))], 3);
             const [noun = "", more] = some[0]?.words ?? [];
             return `${counted(some.length, noun, more)} of ${from}`;
           },

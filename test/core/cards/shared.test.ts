@@ -32,7 +32,7 @@ function member(n: number, stage: Stage = done, note?: Member["note"]): Member {
     owner: "w-1",
     revision: 3,
     changedAt: at + 4000,
-    delivered: { said: { card: "shared s-1" } },
+    delivered: { marks: { card: "shared s-1" } },
   });
   return { request, command: restart, note };
 }

@@ -52,7 +52,7 @@ async function noteOn(
     },
     stage: { ...stageOf("done"), after: vm },
     state: "done",
-    delivered: { said: {} },
+    delivered: { marks: {} },
   } as unknown as StoredRequest;
   for (const state of toldBefore)
     expect(await note({ ...request, state, stage: stageOf(state) } as StoredRequest, restart)).toBe(

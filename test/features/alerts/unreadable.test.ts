@@ -96,6 +96,6 @@ it("a group that can't be read hides no other, and the next delivery begins it a
     expect(await alerts.get(id), text).toBeUndefined();
     expect(await alerts.take("s", tells("broken"), calm), text).toEqual({ id, isChanged: true });
     expect(await alerts.firing(), text).toHaveLength(2);
-    expect((await alerts.get(id))?.delivered.said["card"], text).toBe("1.2");
+    expect((await alerts.get(id))?.delivered.marks["card"], text).toBe("1.2");
   }
 });

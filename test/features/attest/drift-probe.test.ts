@@ -230,7 +230,7 @@ describe.concurrent("watching pinned VMs for drift", () => {
 describe.concurrent("a failure that a request explains", () => {
   const resized = {
     record: { channelId: "C01OPS" },
-    delivered: { said: {} },
+    delivered: { marks: {} },
   } as unknown as StoredRequest;
 
   /** The VM measures something else than is pinned, and nothing else is wrong with it. */

@@ -57,7 +57,7 @@ describe("the request whose result tells a failure", () => {
       target: 0,
     } as unknown as RequestRecord["origin"];
     expect(await tells(done, { origin: inRollout })).toBe(false);
-    const delivered = { said: {}, closedBy: "is_archived" };
+    const delivered = { marks: {}, closedBy: "is_archived" };
     expect(await tells(done, {}, { delivered })).toBe(false);
   });
 

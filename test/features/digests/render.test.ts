@@ -293,7 +293,7 @@ describe("a fact that the person in charge must know", () => {
   it("has a line of its own however much else happened, in the order in which it happened, in a digest and in a handover", () => {
     for (const message of [
       renderDigest(facts({ events }), frame),
-      renderHandover(facts({ events }), [], { left: { by: "olivia", text: "" } }),
+      renderHandover(facts({ events }), [], { left: { author: "olivia", text: "" } }),
     ]) {
       expect(words(message)).toMatch(
         /4:00 AM UTC 🧊 ada froze all changes\.[^]*❌ Restart of web-0 failed\.[^]*6:00 AM UTC ✅ HighCpu ended after it\./,
@@ -358,7 +358,7 @@ describe("a hand-over", () => {
         parcelsAt([md`One for ${name("db-1")}.`]),
         { name: "Letters", list: { title: "Letters", none: "none", lines: [] } },
       ],
-      { left: { by: "olivia", text: "db-1 migrates until noon" } },
+      { left: { author: "olivia", text: "db-1 migrates until noon" } },
     );
     expect(words(message)).toContain("📝 *From olivia:* “db-1 migrates until noon”");
     expect(words(message)).toContain(

@@ -30,7 +30,7 @@ const stopped: StoredRollout = {
   changedAt: 60_000,
   seenAt: 0,
   progress: { next: 5, open: [], ok: 2, already: 1, failed: 2, unknown: 1 },
-  delivered: { said: {}, isElsewhere: false },
+  delivered: { marks: {}, isElsewhere: false },
 };
 
 it("the end of a rollout has the signs of single results", () => {

@@ -21,7 +21,7 @@ function rollout(id: string): StoredRollout {
     },
     state: "running",
     targets: [vmTarget("web-1")],
-    delivered: { said: {}, card: { channelId: "C01OPS", ts: "1.1" }, isElsewhere: false },
+    delivered: { marks: {}, card: { channelId: "C01OPS", ts: "1.1" }, isElsewhere: false },
   } as unknown as StoredRollout;
 }
 

@@ -159,7 +159,7 @@ describe("the inventory", () => {
     });
     await inventory.refresh();
     expect(await inventory.vms()).toMatchObject([{ name: "web-1", projectName: "store" }]);
-    expect(await inventory.findVm("store/web-1")).toHaveProperty("found");
+    expect(await inventory.findVm("store/web-1")).toHaveProperty("record");
   });
 
   it("keeps the service's load bounded", async () => {

@@ -43,7 +43,7 @@ describe("a VM or project that was just created elsewhere", () => {
       record: { name: "web-2", projectName: "shop" },
     });
     expect(service.calls).toEqual(["vm v-shop-web-2"]);
-    expect(await inventory.findVm("web-2")).toHaveProperty("found");
+    expect(await inventory.findVm("web-2")).toHaveProperty("record");
   });
 
   it("is found by its ID in a project that is new itself", async () => {
@@ -54,7 +54,7 @@ describe("a VM or project that was just created elsewhere", () => {
     expect(await inventory.findVm("v-site-web-9")).toMatchObject({
       record: { projectName: "site" },
     });
-    expect(await inventory.findProject("site")).toHaveProperty("found");
+    expect(await inventory.findProject("site")).toHaveProperty("record");
   });
 
   it("is found by its name with one refresh, which all who wait share", async () => {
@@ -107,7 +107,7 @@ describe("names that are nowhere", () => {
     expect(await inventory.findVm("nowhere")).toHaveProperty("unknown");
     expect(service.calls).toEqual(["vm nowhere"]);
     createdElsewhere(service, "web-2");
-    expect(await inventory.findVm("shop/web-2")).toHaveProperty("found");
+    expect(await inventory.findVm("shop/web-2")).toHaveProperty("record");
     expect(service.calls).toEqual(["vm nowhere", "vms p-shop"]);
   });
 
