@@ -212,7 +212,7 @@ export function readingOf(
     status: async () => [],
     findChannel: async (id) => ({ kind: "found", id }),
     post: async () => undefined,
-    tell: async () => undefined,
+    announceIn: async () => undefined,
     now: () => at,
     ...over,
   });

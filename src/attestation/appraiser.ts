@@ -65,12 +65,12 @@ interface AppraiserOptions {
  */
 export const withAppraisalsTold = (
   appraiser: Appraiser,
-  tell: (vm: NamedVm, appraisal: Appraisal) => Promise<void>,
+  report: (vm: NamedVm, appraisal: Appraisal) => Promise<void>,
 ): Appraiser => ({
   ...appraiser,
   async attest(vm, options = {}) {
     const attested = await appraiser.attest(vm, options);
-    if (!options.asIfPinned) await tell(vm, attested.appraisal);
+    if (!options.asIfPinned) await report(vm, attested.appraisal);
     return attested;
   },
 });

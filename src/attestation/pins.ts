@@ -293,7 +293,7 @@ export function createAcceptedPins(options: {
     const isKnown = isCurrent || former.some((formerToken) => isVouched(kept, formerToken));
     if (!isKnown || kept.vm.id !== vmId || !/^\d{1,15}-\d{1,15}$/.test(entry)) return "forged";
     const stored = await trail.find(entry);
-    if (!stored || stored.standing === "changed" || !says(stored.record, kept)) return "forged";
+    if (!stored || stored.standing === "changed" || !isAbout(stored.record, kept)) return "forged";
     if (!isCurrent) {
       const { vouches, ...pin } = kept;
       const renewed = pinRecord.write(vouched(pin, vouches));
@@ -337,7 +337,7 @@ export function createAcceptedPins(options: {
   };
 }
 
-function says(record: string, { values, request, vm }: KeptPin): boolean {
+function isAbout(record: string, { values, request, vm }: KeptPin): boolean {
   const fields = parseJson(record) as Record<string, unknown> | undefined;
   const pin = fields?.["pin"] as Record<string, unknown> | undefined;
   const isOfRequest = fields?.["move"] === "done" && fields["request"] === request;

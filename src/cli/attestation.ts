@@ -63,7 +63,7 @@ interface AttestationTerminal {
 
 /** The program's options and what they resolve to. */
 interface Called {
-  tell: (lines: readonly string[]) => void;
+  printLines: (lines: readonly string[]) => void;
   folder: () => Promise<string | undefined>;
   trust: By;
 }
@@ -87,7 +87,7 @@ export function runAttestation(
     const called: Called = {
       // Anyone can choose the names in a certificate or a bundle, so no name may pass for a line of
       // its own.
-      tell: (lines) => write(lines.map((line) => `${printableLine(line)}\n`).join("")),
+      printLines: (lines) => write(lines.map((line) => `${printableLine(line)}\n`).join("")),
       folder: async () => values.endorsements ?? (await endorsements?.()),
       trust: { now: values.at === undefined ? now() : timeOf(values.at), roots },
     };
@@ -111,13 +111,13 @@ const exitCodes = { verified: 0, failed: 1, "could not verify": 2 } as const;
 async function check(
   file: Buffer,
   values: Words,
-  { tell, folder, trust }: Called,
+  { printLines, folder, trust }: Called,
 ): Promise<Verdict> {
   const bundle = readBundle(file);
   const signers = (values.signer ?? []).map((text) => signerNamed(text));
   if (bundle) {
     const { lines, verdict } = judgeBundle(bundle, trust.roots, signers);
-    tell(lines);
+    printLines(lines);
     return verdict;
   }
   const bytes = bytesInFile(file);
@@ -139,7 +139,7 @@ async function check(
   });
   const json = () =>
     JSON.stringify({ at: new Date(trust.now).toISOString(), ...result }, jsonValue, 2).split("\n");
-  tell(values.json ? json() : resultLines(result, { at: trust.now, absent }));
+  printLines(values.json ? json() : resultLines(result, { at: trust.now, absent }));
   return result.verdict;
 }
 
@@ -209,13 +209,13 @@ function policyOf({ accept = [], minimum = [], allow = [], vmpl = "0" }: Words):
  * Shows what the folder contains and until when it is valid, with problems first. Resolves with 0
  * when everything is valid, otherwise 1.
  */
-async function showStatus({ tell, folder, trust }: Called): Promise<0 | 1> {
+async function showStatus({ printLines, folder, trust }: Called): Promise<0 | 1> {
   const from = named(await folder());
   const all = await listEndorsements(from, trust).catch((error: unknown) => {
     throw new UserError(`${from} can't be read: ${String(error)}`);
   });
   if (all.length === 0) {
-    tell([`There is no endorsement in ${from}; docs/attestation.md names the files.`]);
+    printLines([`There is no endorsement in ${from}; docs/attestation.md names the files.`]);
     return 1;
   }
   const rows = all.map(({ name, inspected }) => {
@@ -229,7 +229,7 @@ async function showStatus({ tell, folder, trust }: Called): Promise<0 | 1> {
     const says = wrong ?? `until ${dayOf(until)} (${days} days)`;
     return `${wrong === undefined ? "good" : "BAD "} ${says.padEnd(34)} ${name}`;
   });
-  tell(lines);
+  printLines(lines);
   return rows.every(({ wrong }) => wrong === undefined) ? 0 : 1;
 }
 
@@ -240,21 +240,21 @@ async function showStatus({ tell, folder, trust }: Called): Promise<0 | 1> {
  */
 async function importEndorsements(
   sources: readonly string[],
-  { tell, folder, trust }: Called,
+  { printLines, folder, trust }: Called,
 ): Promise<0 | 1> {
   const into = named(await folder());
   let isGood = true;
   for (const source of sources) {
     const files = await namesIn(source, trust);
     if (files.length === 0) {
-      tell([`${source}: no endorsement by its name; docs/attestation.md names the files`]);
+      printLines([`${source}: no endorsement by its name; docs/attestation.md names the files`]);
       isGood = false;
     }
     for (const { from, name } of files) {
       const stored = await storeEndorsement(into, name, await readEndorsement(from, name), trust);
       if (typeof stored !== "string") isGood = false;
       const says = typeof stored === "string" ? imported[stored] : `refused: ${stored.refused}`;
-      tell([`${name}: ${says}`]);
+      printLines([`${name}: ${says}`]);
     }
   }
   return isGood ? 0 : 1;

@@ -24,7 +24,7 @@ interface ProgramOutput {
   /**
    * Sets a function that returns what is printed on standard error when a signal ends the process.
    */
-  onSignal: (tell: () => string) => void;
+  onSignal: (lastWords: () => string) => void;
 }
 
 /** Everything except running Gatehouse itself, in the order of the usage. */
@@ -69,7 +69,8 @@ export async function runCommandLine(
   // terminal.
   const write = (text: string) => out.write(printable(text));
   const complain = (text: string) => out.complain(printable(text));
-  const onSignal: ProgramOutput["onSignal"] = (tell) => out.onSignal?.(() => printable(tell()));
+  const onSignal: ProgramOutput["onSignal"] = (lastWords) =>
+    out.onSignal?.(() => printable(lastWords()));
   const refuse = (sentence: string) => {
     complain(`${sentence}\n${usageOfPrograms(programs)}`);
     return { exitCode: usageExitCode };

@@ -37,7 +37,7 @@ export interface Surroundings extends WithServices {
   /** Looks up people by their user IDs, so that `nameOf` knows them. */
   learnNames(ids: readonly string[]): Promise<void>;
   /** Posts to the audit channel once per ID, if the policy names one. */
-  tell(where: "audit", id: string, message: Message): Promise<void>;
+  announceIn(where: "audit", id: string, message: Message): Promise<void>;
   now(): number;
 }
 

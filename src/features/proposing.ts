@@ -26,7 +26,7 @@ export interface Proposing {
    * card. Throws UserError where nobody could run it, or the asker has too many open.
    */
   propose(
-    asked: AskedChange,
+    change: AskedChange,
     gateway: GatewayContext,
   ): Promise<{ channelId: string; isNew: boolean }>;
 }

@@ -26,7 +26,7 @@ export function createAlarms(options: {
      * Sends an alarm, once per ID and not before `inMs` are over. Resolves with the channel, if there
      * is one for it.
      */
-    async tell(
+    async sendAlarm(
       id: string,
       message: Message,
       place: string,

@@ -36,7 +36,7 @@ export interface Outages {
   /**
    * Resolves with the ID of the dependency's outage, if one is going on or ends with this report.
    */
-  saw(sighting: Sighting, outageMs: number): Promise<string | undefined>;
+  addSighting(sighting: Sighting, outageMs: number): Promise<string | undefined>;
   /** Stores what a process had to refuse during this outage, each interaction once. */
   keepRefused(id: string, refused: readonly RefusedInteraction[]): Promise<void>;
 }
@@ -88,7 +88,7 @@ export function createDependencyProbe(
 
   return {
     /** Any answer counts as `answer`. Undefined stands for a call that shows neither. */
-    saw(part: Exclude<Part, "redis">, sign: "answer" | "silence" | undefined): void {
+    countCall(part: Exclude<Part, "redis">, sign: "answer" | "silence" | undefined): void {
       const now = performance.now();
       if (sign === "silence") failed(part, now);
       if (sign === "answer") seen.set(part, { ...seen.get(part), answeredAt: now });
@@ -120,7 +120,10 @@ export function createDependencyProbe(
         const outageIds = [...reported].map(async ([part, { failed: was, answeredAt }]) => {
           const failedAgo = was && { first: began - was.first, last: began - was.last };
           const answeredAgo = answeredAt && began - answeredAt;
-          return [part, await store.saw({ part, failedAgo, answeredAgo }, outageMs)] as const;
+          return [
+            part,
+            await store.addSighting({ part, failedAgo, answeredAgo }, outageMs),
+          ] as const;
         });
         const outages = new Map(await Promise.all(outageIds));
         away = [...outages].flatMap(([part, id]) => (id === undefined ? [] : [part]));

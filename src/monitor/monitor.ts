@@ -23,7 +23,7 @@ export interface Probe<Known, Change> {
   /** Resolves with undefined when there is nothing new to compare. */
   observe(): Promise<Observation<Known, Change> | undefined>;
   /** Called at least once for each change, under an ID derived from what was known before it. */
-  tell(changes: readonly Change[]): Promise<void>;
+  reportChanges(changes: readonly Change[]): Promise<void>;
 }
 
 /** The state that a probe observes now. */
@@ -52,13 +52,13 @@ export interface Telling {
  * the next run, whose messages have the same IDs and are posted once.
  */
 export async function runProbe<Known, Change>(
-  probe: Pick<Probe<Known, Change>, "records" | "observe" | "tell">,
+  probe: Pick<Probe<Known, Change>, "records" | "observe" | "reportChanges">,
 ): Promise<void> {
   const observation = await probe.observe();
   if (!observation) return;
   const before = await probe.records.readRecords(observation.ids);
   const { after, changes } = observation.compare(before);
-  await probe.tell(changes);
+  await probe.reportChanges(changes);
   // Another process may have written the other records meanwhile.
   const differing = [...after].filter(([id, record]) => !isDeepStrictEqual(record, before.get(id)));
   await probe.records.writeRecords(new Map(differing));

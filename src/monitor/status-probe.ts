@@ -66,8 +66,8 @@ export function statusProbe(options: StatusProbeOptions): Probe<SeenStatuses, St
         },
       };
     },
-    async tell(changes) {
-      await tell(changes.filter(isNews), options);
+    async reportChanges(changes) {
+      await reportChanges(changes.filter(isNews), options);
       await options.onMoved?.(changes.map(({ vm }) => vm));
     },
   };
@@ -109,7 +109,10 @@ async function isExplained(
  * Sends one alarm per owner for changes that nobody requested, and records these. Subscribers are
  * told of all trouble, requested or not.
  */
-async function tell(changes: readonly StatusChange[], options: StatusProbeOptions): Promise<void> {
+async function reportChanges(
+  changes: readonly StatusChange[],
+  options: StatusProbeOptions,
+): Promise<void> {
   const { alarms, follow, readEveryMs, hasWhy, trail } = options;
   const unrequested: StatusChange[] = [];
   for (const change of changes) if (!(await isExplained(change, options))) unrequested.push(change);
@@ -120,7 +123,7 @@ async function tell(changes: readonly StatusChange[], options: StatusProbeOption
   for (const [place, some] of Map.groupBy(unasked, ({ vm }) => alarms.placeOf(vm))) {
     const all = some.map(({ key }) => key).toSorted();
     const id = `vm-states-${hash("sha256", all.join("\n")).slice(0, 24)}`;
-    const channelId = await alarms.tell(id, renderUnasked(some, readEveryMs, hasWhy), place);
+    const channelId = await alarms.sendAlarm(id, renderUnasked(some, readEveryMs, hasWhy), place);
     for (const change of some) toldIn.set(change, channelId);
   }
   const trouble = changes.filter(isTrouble).map((change): News => {

@@ -20,13 +20,13 @@ export function createAnnouncements(on: {
 }) {
   const { config, journal, announce } = on;
 
-  async function tell(where: "audit", id: string, message: Message): Promise<void> {
+  async function announceIn(where: "audit", id: string, message: Message): Promise<void> {
     const channelId = config.policy[where]?.channel;
     if (channelId) await announce({ id, channelId, message });
   }
 
   async function tellStopped(id: string, message: Message): Promise<void> {
-    await tell("audit", id, message);
+    await announceIn("audit", id, message);
     const { alerts, audit, teams } = config.policy;
     const ofTeams = Object.values(teams).map(({ channel }) => channel);
     const all = new Set([...(await busyChannels(journal)), alerts?.channel, ...ofTeams]);
@@ -35,7 +35,7 @@ export function createAnnouncements(on: {
         await announce({ id: `${id}-${channelId}`, channelId, message });
   }
 
-  return { tell, tellStopped };
+  return { announceIn, tellStopped };
 }
 
 /**

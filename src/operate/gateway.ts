@@ -27,7 +27,7 @@ type Records = "store" | "inventory" | "snapshots" | "services";
 type Services = "web" | "compute" | "appraiser" | "commands" | "contributed" | "log";
 type Known = "factsAbout" | "factsAfter";
 type Words = "status" | "standstill" | "attestationNote";
-type Told = "tell" | "announce" | "answerNotices";
+type Told = "announceIn" | "announce" | "answerNotices";
 
 /**
  * Starts a gateway, which receives from Slack and answers people. Workers, not gateways, change VMs
@@ -130,7 +130,7 @@ export async function startGateway(
         const { groupId, came, left } = change;
         if (came.length + left.length === 0) return;
         await names.learnNames([groupId, ...came, ...left]);
-        await options.tell("audit", `group-${id}`, groupNews(change, names.nameOf));
+        await options.announceIn("audit", `group-${id}`, groupNews(change, names.nameOf));
       },
     },
     log,

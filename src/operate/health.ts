@@ -26,7 +26,7 @@ const readyWithinMs = 2_000;
 export function startHealth(options: HealthOptions) {
   const figures = shared(options.figures);
   const pages: Pages = {
-    "/healthz": async (response) => tell(response, options.alive()),
+    "/healthz": async (response) => sendHealth(response, options.alive()),
     "/readyz": readinessPage(options.ready),
     async "/metrics"(response) {
       const { type, text } = await figures();
@@ -55,7 +55,7 @@ function readinessPage(ready: HealthOptions["ready"]): Page {
   const problem = shared(() =>
     within(deadlineMs(readyWithinMs), Promise.try(ready), late).catch(messageOf),
   );
-  return async (response) => tell(response, await problem());
+  return async (response) => sendHealth(response, await problem());
 }
 
 const routeTo =
@@ -77,7 +77,7 @@ const routeTo =
     return true;
   };
 
-function tell(response: ServerResponse, problem: string | undefined): void {
+function sendHealth(response: ServerResponse, problem: string | undefined): void {
   if (problem === undefined) reply(response, 200, { ok: true });
   else reply(response, 503, { ok: false, problem });
 }

@@ -27,19 +27,19 @@ export const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 export function catchSignals(): Signals {
   const stopping = new AbortController();
   const early: string[] = [];
-  let tell = (signal: string): void => void early.push(signal);
+  let handleSignal = (signal: string): void => void early.push(signal);
   const stop = (signal: string) => {
     if (stopping.signal.aborted) process.exit(1);
     stopping.abort(signal);
   };
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
-  process.on("SIGHUP", (signal) => tell(signal));
-  process.on("SIGUSR1", (signal) => tell(signal));
+  process.on("SIGHUP", (signal) => handleSignal(signal));
+  process.on("SIGUSR1", (signal) => handleSignal(signal));
   return {
     stopping: stopping.signal,
     onOther(listener) {
-      tell = listener;
+      handleSignal = listener;
       for (const signal of early.splice(0)) listener(signal);
     },
   };

@@ -32,16 +32,16 @@ export function observeCalls({
       telemetry.slackCalls.inc({ method, outcome });
       telemetry.slackSeconds.observe({ method }, ms / 1000);
       called(`slack ${method}`, outcome, ms);
-      watch.saw("slack", signOfSlack(method, outcome));
-      tallies.saw("slack", outcome === "ok" || outcome === "refused" ? undefined : outcome);
+      watch.countCall("slack", signOfSlack(method, outcome));
+      tallies.countCall("slack", outcome === "ok" || outcome === "refused" ? undefined : outcome);
     },
     compute({ endpoint, kind, reason, durationMs, status }: CallReport): void {
       const outcome = kind ?? "ok";
       telemetry.computeCalls.inc({ endpoint, outcome });
       telemetry.computeSeconds.observe({ endpoint }, durationMs / 1000);
       called(endpoint, outcome, durationMs, status);
-      watch.saw("service", signOfService(endpoint, kind, reason));
-      if (reason !== "aborted") tallies.saw("service", howItFailed({ kind, status }));
+      watch.countCall("service", signOfService(endpoint, kind, reason));
+      if (reason !== "aborted") tallies.countCall("service", howItFailed({ kind, status }));
     },
     wait(limit: LimitName, ms: number): void {
       if (ms > 0) telemetry.limitWaits.observe({ limit }, ms / 1000);

@@ -44,7 +44,7 @@ export function createTallies(now: () => number = () => performance.now()) {
 
   return {
     /** `failed` says how the call failed, in a word. Undefined for a call that was answered. */
-    saw(of: Called, failed: string | undefined): void {
+    countCall(of: Called, failed: string | undefined): void {
       forgetOld();
       const at = Math.floor(now() / bucketMs);
       const same = seen.findLast(

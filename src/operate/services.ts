@@ -124,8 +124,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const { announce, owed } = notices;
   const store = observed(createJournal(redis, key), { log, telemetry });
-  const { tell, tellStopped } = createAnnouncements({ config, journal: store, announce });
-  const tellAudit = (id: string, message: Message) => tell("audit", id, message);
+  const { announceIn, tellStopped } = createAnnouncements({ config, journal: store, announce });
+  const tellAudit = (id: string, message: Message) => announceIn("audit", id, message);
   const polls = createPolls(redis, key, store.latest);
 
   const drift = createDriftRecords(redis, key);
@@ -295,7 +295,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     stopping,
     commands,
     services: running.services,
-    tell,
+    announceIn,
     announce,
     answerNotices: notices.answer,
   };

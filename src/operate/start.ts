@@ -174,20 +174,20 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
 
   async function openApi(
     { port }: { port: number },
-    on: Pick<Services, "config" | "store" | "log" | "at" | "tell" | "features" | "tallies">,
+    on: Pick<Services, "config" | "store" | "log" | "at" | "announceIn" | "features" | "tallies">,
     to: Gateway,
   ) {
     const { createApi } = await import("../api/server.ts");
     const onLimit = async (caller: string, limit: string) => {
       const hour = Math.floor((await on.store.now()) / 3_600_000);
-      await on.tell("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
+      await on.announceIn("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
     };
     const { routes: routesOf, paths, tools } = on.features.api;
     const behind = { ...on, paths, tools, onLimit, gatewayNow: to.contextNow };
     const routes = routesOf(behind);
     for (const why of on.config.callerProblems) log.warn("api.source-shut", { why });
     const onAnswer = (code: number) =>
-      on.tallies.saw("api", code === 429 || code >= 500 ? String(code) : undefined);
+      on.tallies.countCall("api", code === 429 || code >= 500 ? String(code) : undefined);
     const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
     const where = { variable: "API_PORT", port, host, log };
     // Alerts and proposals are taken while Slack is away, so this port answers for itself.

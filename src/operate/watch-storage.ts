@@ -11,7 +11,7 @@ import type { RedisCheck } from "../redis/check.ts";
  */
 export function createStorageWatch(on: {
   redisCheckNow(): Promise<RedisCheck>;
-  tell(where: "audit", id: string, message: Message): Promise<void>;
+  announceIn(where: "audit", id: string, message: Message): Promise<void>;
   /** The time by Redis's clock (ms). */
   now(): Promise<number>;
   log: Log;
@@ -24,10 +24,10 @@ export function createStorageWatch(on: {
     const hour = Math.floor((await on.now()) / 3_600_000);
     if (problemNow === undefined) {
       on.log.info("redis.kept-again", {});
-      await on.tell("audit", `redis-kept-${hour}`, keptNews());
+      await on.announceIn("audit", `redis-kept-${hour}`, keptNews());
     } else {
       on.log.error("redis.volatile", { why: problemNow });
-      await on.tell("audit", `redis-volatile-${hour}`, volatileNews(problemNow));
+      await on.announceIn("audit", `redis-volatile-${hour}`, volatileNews(problemNow));
     }
     problem = problemNow;
   };

@@ -37,7 +37,7 @@ type Stored =
   | "polls"
   | "snapshots";
 type Asked = "compute" | "appraiser" | "projectName" | "people" | "identity";
-type Parts = "commands" | "features" | "announce" | "tell";
+type Parts = "commands" | "features" | "announce" | "announceIn";
 
 /** Performs requests, and does what one worker does for all. */
 export async function startWorker(

@@ -96,7 +96,7 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
   const runTake = defineScript(redis, "gatehouseTakePending", takeScript);
   const runRelease = defineScript(redis, "gatehouseReleasePending", releaseScript);
   const listeners = new Set<(id: string) => void>();
-  const wake = (id: string): void => listeners.forEach((hear) => hear(id));
+  const wake = (id: string): void => listeners.forEach((listener) => listener(id));
   const memberOf = (id: string): string => `${kind} ${id}`;
 
   return {
@@ -106,7 +106,7 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
     memberOf,
     /** Tells the listeners that this process has put the ID on the list, so that a job is added. */
     wake,
-    onWake: (hear: (id: string) => void) => void listeners.add(hear),
+    onWake: (listener: (id: string) => void) => void listeners.add(listener),
 
     async later(id: string, inMs: number): Promise<void> {
       await redis.zadd(list, Math.ceil((await redisNow(redis)) + inMs), memberOf(id));

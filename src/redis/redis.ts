@@ -395,11 +395,11 @@ export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & 
     if (!asked || !isQuiet()) return;
     const isBack = await answers().catch(() => false);
     if (outage !== asked || !isQuiet()) return;
-    if (isBack) tell("redis.back");
+    if (isBack) logOutage("redis.back");
     else asked.last = performance.now();
   }
 
-  function tell(event: "redis.back" | "redis.still-lost"): void {
+  function logOutage(event: "redis.back" | "redis.still-lost"): void {
     clearInterval(timer);
     if (!outage) return;
     const { since, last, events } = outage;
@@ -416,7 +416,7 @@ export function withoutFloods(log: Log, answers: () => Promise<boolean>): Log & 
       if (why === undefined) write(event, fields);
       else complain(event, fields, why);
     };
-  const close = () => tell("redis.still-lost");
+  const close = () => logOutage("redis.still-lost");
   return { ...log, warn: unless(log.warn), error: unless(log.error), close };
 }
 

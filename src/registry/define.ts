@@ -202,7 +202,7 @@ interface Changing<
     /** For "the creation of pay", if the noun isn't the verb. */
     noun?: string;
     /** For "olivia asks to …" in a notification: "pin db-1 to what it measures now". */
-    asked?(target: string): string;
+    infinitive?(target: string): string;
     /** The end of the sentence "Restore db-1": "from nightly". */
     detail?(input: Record<string, unknown>, labels: Labels): string | undefined;
   };
@@ -227,14 +227,14 @@ interface Changing<
   effect: Effect<S, z.output<Schema>>;
   perform(target: Target, args: z.output<Schema>, context: { compute: Compute }): Promise<Accepted>;
   /** The result, if "Restarted web-1 in 34 s" doesn't fit: "Renamed pay to payments". */
-  told?(
+  describeResult?(
     targetName: Markdown,
     before: S | undefined,
     after: S | undefined,
     args: z.output<Schema>,
   ): Markdown | undefined;
   /** Text that is added to the result, on a line of its own. */
-  tell?(
+  addToResult?(
     before: S | undefined,
     after: S | undefined,
     args: z.output<Schema>,

@@ -26,7 +26,7 @@ export const severalHandlerOf = defineService<SeveralHandler>("commands on sever
 
 /** Tells what would happen to a change. It permits, requests, sends, and counts nothing. */
 export interface Rehearsal {
-  rehearse(asked: Rehearsing, gateway: GatewayContext): Promise<Rehearsed>;
+  rehearse(change: Rehearsing, gateway: GatewayContext): Promise<Rehearsed>;
 }
 
 /** A change to rehearse, and what would make its request, if that is known. */

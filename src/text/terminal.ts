@@ -46,7 +46,7 @@ export type Given<Options extends ParseArgsOptionsConfig> = ReturnType<
 export async function runProgram<const Options extends ParseArgsOptionsConfig>(
   words: readonly string[],
   program: { usage: string; options: Options; failed: number; complain: (text: string) => void },
-  run: (given: Given<Options>) => number | Promise<number>,
+  run: (words: Given<Options>) => number | Promise<number>,
 ): Promise<number> {
   try {
     return await run(

@@ -158,7 +158,7 @@ export async function startReading(
     offersAtRefusal: () => [],
     status: async () => [],
     post: async (channelId, { text }) => void told.push(`${channelId}: ${text}`),
-    tell: async (where, _id, { text }) => void told.push(`${where}: ${text}`),
+    announceIn: async (where, _id, { text }) => void told.push(`${where}: ${text}`),
     now: Date.now,
     ...rest,
   };

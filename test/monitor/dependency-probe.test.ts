@@ -12,12 +12,12 @@ afterEach(() => void vi.useRealTimers());
 async function heardOf(...seen: ("answer" | "silence")[]): Promise<readonly Sighting[]> {
   const watch = createDependencyProbe(300, async () => undefined);
   for (const what of seen) {
-    watch.saw("slack", what);
+    watch.countCall("slack", what);
     vi.advanceTimersByTime(30);
   }
   const heard: Sighting[] = [];
-  const store: Pick<Outages, "saw"> = {
-    async saw(sighting) {
+  const store: Pick<Outages, "addSighting"> = {
+    async addSighting(sighting) {
       if (sighting.part === "slack") heard.push(sighting);
       return undefined;
     },

@@ -29,7 +29,7 @@ function counting(seen: { now: Record<string, number>; broken?: boolean }) {
         remembered: async () => void done.push("is over"),
       };
     },
-    tell: async (changes) => void done.push(`tells ${changes.join(", ")}`),
+    reportChanges: async (changes) => void done.push(`tells ${changes.join(", ")}`),
   };
   return { probe, done };
 }

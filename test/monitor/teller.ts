@@ -29,7 +29,7 @@ export function createTeller() {
     },
     alarms: {
       placeOf: () => "access",
-      async tell(id: string, message: Message, _place?: string, { inMs = 0 } = {}) {
+      async sendAlarm(id: string, message: Message, _place?: string, { inMs = 0 } = {}) {
         const list = inMs > 0 ? waiting : said;
         if (![said, waiting].some((some) => some.has(id))) list.set(id, message);
         return "C02STATUS";

@@ -66,7 +66,7 @@ export const restore = defineCommand({
   safetyFirst: ({ noSafety }) => noSafety !== true,
   effect: { wanted: (now) => now?.status === "RUNNING", needsMark: true },
   perform: (vm, { snapshot: id }, { compute }) => compute.vms.restore(vm.id, id),
-  tell: (_before, _after, { snapshot: id }) => md`The snapshot's ID is ${quoted(id)}.`,
+  addToResult: (_before, _after, { snapshot: id }) => md`The snapshot's ID is ${quoted(id)}.`,
 });
 
 const opening = {

@@ -87,7 +87,7 @@ export const create = defineCommand({
     untouched: (now) => now?.length === 0,
   },
   perform: (_project, given, { compute }) => compute.projects.create(newProject(given)),
-  tell: (_before, after) =>
+  addToResult: (_before, after) =>
     after?.[0] ? md`${after[0].type} in ${after[0].region ?? "its region"}.` : undefined,
 });
 

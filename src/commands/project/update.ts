@@ -47,13 +47,13 @@ export const update = defineCommand({
     const specs = isResize({ cpu, memory }) ? { cpu, memory } : undefined;
     return compute.projects.update(project.id, { name, specs });
   },
-  told: (targetName, before, after) => {
+  describeResult: (targetName, before, after) => {
     const specs = specsChanged(before?.specs, after?.specs);
     if (!before || !after || before.name === after.name)
       return specs === "" ? undefined : md`Updated ${targetName}: ${specs}`;
     return md`Renamed ${named(before.name)} to ${named(after.name)}${specs && `; ${specs}`}`;
   },
-  tell: (_before, after, given) =>
+  addToResult: (_before, after, given) =>
     isResize(given) && after && hidesSpecs(after)
       ? md`The compute service doesn't return a project's specs, so Gatehouse can confirm only that it accepted them.`
       : undefined,

@@ -57,7 +57,7 @@ export const resize = defineCommand({
       return { cpu: String(cpu), memory: String(memory) };
     },
   },
-  told: (targetName, before, after) => {
+  describeResult: (targetName, before, after) => {
     const changed = specsChanged(before?.specs, after?.specs);
     const stands = after && statusFacts(after.status).isStopped ? "; still stopped" : "";
     return changed === "" ? undefined : md`Resized ${targetName}: ${changed}${stands}`;

@@ -251,9 +251,9 @@ export function askingNews({ record }: StoredRequest, command: ChangeCommand): M
     `${who} asks to ${lowerFirst(deed)}${why === "" ? "." : `: ${quotedSentence(why)}`} ${loss} ${time}`;
   const called = calledName(target);
   const deedTo = (shownName: string) =>
-    command.say.asked?.(shownName) ?? `${verbOf(record, command)} ${shownName}`;
+    command.say.infinitive?.(shownName) ?? `${verbOf(record, command)} ${shownName}`;
   const reason = plain(record.reason ?? (isPin(command) ? input["why"] : undefined) ?? "", maxNews);
-  const whole = command.say.asked?.(called) ?? deedOf(record, command);
+  const whole = command.say.infinitive?.(called) ?? deedOf(record, command);
   const who = requester.name;
   const all = [write(who, whole, reason), write(who, deedTo(called), reason)];
   const fitting = all.find(({ length }) => length <= maxNews);

@@ -240,13 +240,18 @@ function wordsOfCommand({ record, stage }: RequestIn<"done">, command: ChangeCom
   const answer = stage.call?.answer ?? {};
   // The target is of the kind that the command expects.
   const own: {
-    tell?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
-    told?(target: Markdown, before: unknown, after: unknown, args: Args): Markdown | undefined;
+    addToResult?(before: unknown, after: unknown, args: Args, answer: object): Markdown | undefined;
+    describeResult?(
+      target: Markdown,
+      before: unknown,
+      after: unknown,
+      args: Args,
+    ): Markdown | undefined;
   } = command;
   const target = name(calledName(record.target));
   return {
-    added: own.tell?.(before, after, read.args, answer),
-    changed: own.told?.(target, before, after, read.args),
+    added: own.addToResult?.(before, after, read.args, answer),
+    changed: own.describeResult?.(target, before, after, read.args),
   };
 }
 

@@ -13,7 +13,7 @@ export function createMarkAges(redisNow: () => Promise<number>, withinMs: number
   let apart: number | undefined;
   let steppedAt = -Infinity;
 
-  function saw(at: number): void {
+  function compareClocks(at: number): void {
     const own = performance.now();
     if (apart !== undefined && Math.abs(at - own - apart) > stepMs) steppedAt = own;
     apart = at - own;
@@ -21,7 +21,7 @@ export function createMarkAges(redisNow: () => Promise<number>, withinMs: number
 
   async function now(): Promise<number> {
     const at = await redisNow();
-    saw(at);
+    compareClocks(at);
     return at;
   }
   // This first comparison lets a step be detected before the first message, too.
@@ -30,7 +30,7 @@ export function createMarkAges(redisNow: () => Promise<number>, withinMs: number
   return {
     now,
     /** Compares the clocks with a Redis time that was read just now. */
-    saw,
+    compareClocks: compareClocks,
     /** How long until the call of a mark from `since` must have ended (ms); 0 when it has ended. */
     async leftOf(since: number): Promise<number> {
       const at = await now();

@@ -446,7 +446,7 @@ export function createPostOnce(options: {
     const { field, before, doing } = mark;
     const { waitMs, at } = await takeTurn({ hash: outbox.hashOf(id), ...mark });
     if (at === undefined) return { waitMs };
-    ages.saw(at);
+    ages.compareClocks(at);
     const value = `${doing} ${at}`;
     const isFree = (next: string) => next === "" || next === anewMark;
     const becomes = (next: string) =>

@@ -45,7 +45,7 @@ interface Asked {
 /** What is known of these targets, as far as the reader may know it, the most urgent first. */
 export type FactsAbout = (
   targets: readonly KnownTarget[],
-  asked: Asked,
+  query: Asked,
 ) => Promise<readonly Fact[]>;
 
 /**

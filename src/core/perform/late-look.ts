@@ -23,18 +23,18 @@ const maxOthers = 20;
  */
 export function lateLookWork(
   contextNow: () => WorkerContext,
-  tell: (request: StoredRequest, message: Message) => Promise<unknown>,
+  postNotice: (request: StoredRequest, message: Message) => Promise<unknown>,
 ): PendingWork {
   return {
     pending: contextNow().store.lates,
-    handle: (id) => lookLate(id, contextNow(), tell),
+    handle: (id) => lookLate(id, contextNow(), postNotice),
   };
 }
 
 async function lookLate(
   id: string,
   worker: WorkerContext,
-  tell: (request: StoredRequest, message: Message) => Promise<unknown>,
+  postNotice: (request: StoredRequest, message: Message) => Promise<unknown>,
 ): Promise<void> {
   const { store, policy } = worker;
   const request = await store.get(id);
@@ -62,7 +62,7 @@ async function lookLate(
   if (isApplied && !(await isExplained(request, worker))) {
     // This comes before the move. A notice has an ID, so it is told once, however often this
     // begins.
-    await tell(request, renderLateEffect(request, seen));
+    await postNotice(request, renderLateEffect(request, seen));
     const { target } = request.record;
     await store.note({ what: "late-effect", request: id, target, status: statusOf(seen) });
     const why = `took effect late: read ${statusOf(seen)}`;

@@ -120,7 +120,7 @@ export function driftProbe(options: DriftProbeOptions): Probe<DriftRecord, Drift
     every: { ms: everyMs, retryAfterMs: everyMs / 4 },
     records,
     observe: attestAll,
-    tell: (changes) => tell(changes, options),
+    reportChanges: (changes) => reportChanges(changes, options),
   };
 }
 
@@ -183,7 +183,7 @@ export function rememberVerdicts(
           ids: [id],
           compare: (before) => compareDrift(before.get(id), judged, place, options.now()),
         }),
-        tell: (changes: readonly DriftChange[]) => tell(changes, options),
+        reportChanges: (changes: readonly DriftChange[]) => reportChanges(changes, options),
       });
     } catch (error) {
       options.log.warn("drift.unkept", { vm: id, why: messageOf(error) });
@@ -201,7 +201,7 @@ type TellOptions = Pick<
  * stored before anything else is, and posted unless a channel shows a result that tells the failure.
  * So a process that dies, and a result that can't be read or posted, leave it due.
  */
-async function tell(
+async function reportChanges(
   changes: readonly DriftChange[],
   { alarms, follow, owed, tellingRequest, trail }: TellOptions,
 ): Promise<void> {
@@ -212,7 +212,7 @@ async function tell(
     const isUntold = ends !== undefined && (await owed.isWithdrawn(ends));
     if (ends !== undefined && !isUntold) await owed.hasten(ends);
     const inMs = request ? resultWithinMs : 0;
-    const alarmed = isUntold ? undefined : await alarms.tell(id, alarm, place, { inMs });
+    const alarmed = isUntold ? undefined : await alarms.sendAlarm(id, alarm, place, { inMs });
     const saidIn = request && alarmed !== undefined ? shownIn(request) : [alarmed];
     if (news) await follow([{ ...news, event: "drift", key: id, saidIn }]);
   }

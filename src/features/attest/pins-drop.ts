@@ -23,7 +23,7 @@ export const pinsDrop = defineCommand({
     verb: "Unpin",
     doing: "Unpinning",
     done: "Unpinned",
-    asked: (vm) => `drop the pin of ${vm}`,
+    infinitive: (vm) => `drop the pin of ${vm}`,
   },
   risk: ({ target: vm }) => [
     md`🚨 *Without a pin, nothing says what ${vm.name} may run*, and rollouts and consoles no longer require a match.`,

@@ -46,7 +46,7 @@ export const pinsPropose = defineCommand({
     verb: "Pin",
     doing: "Pinning",
     done: "Pinned",
-    asked: (vm) => `pin ${vm} to what it measures now`,
+    infinitive: (vm) => `pin ${vm} to what it measures now`,
   },
   next: [{ label: "Attest", command: "vm.attest" }],
   risk: ({ target: vm }) => [

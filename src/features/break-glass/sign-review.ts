@@ -76,7 +76,7 @@ export async function signReview(
   // The process that kept the first signature may have died before it told of it. So whoever signs
   // next tells it, and closes the review last.
   const signed = reviewSigned({ ...review, checked: signature.why }, signature.by);
-  await gateway.tell("audit", `review-signed-${request}`, signed);
+  await gateway.announceIn("audit", `review-signed-${request}`, signed);
   const signedAt = dayAndTime(signature.at);
   const words = md`✅ Signed by ${signature.by}: “${signature.why}” · ${signedAt}`;
   await gateway.answerNotices(signReviewButton(request), words, asksForReview);

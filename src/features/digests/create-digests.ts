@@ -145,7 +145,7 @@ export function createDigests(options: DigestsOptions) {
     schedules,
     snoozes,
     /** Notes that the last digest of a series reported changes up to `until` (ms). */
-    told: (rule: Parameters<typeof seriesOf>[0], until: number) =>
+    noteReported: (rule: Parameters<typeof seriesOf>[0], until: number) =>
       redis.hset(toldUntil, seriesOf(rule), until),
     /**
      * Builds a digest of what the channel may see. Without a slot it is a digest on request, about

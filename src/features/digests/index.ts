@@ -53,7 +53,7 @@ export const digests = defineFeature({
       ...on,
       digests: all,
       alarm: (channelId, id, message) =>
-        alarms.tell(id, message, placesOf(config.policy, channelId)[0] ?? ""),
+        alarms.sendAlarm(id, message, placesOf(config.policy, channelId)[0] ?? ""),
       now,
       leaseMs: leaseInCalls * timing.httpTimeoutMs,
     });

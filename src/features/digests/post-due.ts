@@ -16,7 +16,7 @@ const maxStarts = 3;
 interface PostDueOptions {
   redis: RedisClient;
   key: Keys;
-  digests: Pick<Digests, "schedules" | "build" | "told">;
+  digests: Pick<Digests, "schedules" | "build" | "noteReported">;
   /** Stored when it resolves, posted once per ID. */
   announce(notice: { id: string; channelId: string; message: Message }): Promise<unknown>;
   /** Posts an alarm about a channel's digest, once per ID. */
@@ -60,7 +60,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
       const message = await digests.build(rule.channel, { slot });
       await options.at?.("digest", id);
       await options.announce({ id, channelId: rule.channel, message });
-      await digests.told(rule, readUntil);
+      await digests.noteReported(rule, readUntil);
       log.info("digest.posted", { slot: id, lateMs: Math.max(0, readUntil - at) });
     }
     await redis.hset(named, "ended", starts > maxStarts ? "failed" : "posted");

@@ -123,7 +123,7 @@ export function createOutageStore(redis: RedisClient, key: Keys) {
      * Adds what this process saw. Resolves with the ID of the part's outage, if one goes on or ends
      * with this.
      */
-    async saw(
+    async addSighting(
       { part, failedAgo, answeredAgo }: Sighting,
       outageMs: number,
     ): Promise<string | undefined> {

@@ -56,7 +56,7 @@ export function recapWork(options: RecapOptions): PendingWork {
   const { outages, store, outageMs, log } = options;
   const lookAgainMs = 2 * reportEveryMs(outageMs);
 
-  async function tell(outage: Past): Promise<void> {
+  async function postRecap(outage: Past): Promise<void> {
     const { id } = outage;
     const ids = await touchedBy(outage, store);
     const places = await gather(outage, ids);
@@ -131,7 +131,7 @@ export function recapWork(options: RecapOptions): PendingWork {
     async handle(text) {
       const outage = outages.parseOutage(text);
       try {
-        await tell(outage);
+        await postRecap(outage);
       } catch (error) {
         log.debug("outage.later", { reason: messageOf(error) });
         await outages.lookLater(outage, lookAgainMs);

@@ -100,7 +100,7 @@ export const restore = defineCommand({
       (now?.status === "REBOOTING" || now?.status === "CREATING") && now.status !== before?.status,
   },
   perform: (vm, { snapshot }, { compute }) => compute.vms.restore(vm.id, snapshot),
-  tell: (_before, _after, args) => md`The snapshot's ID is ${name(args.snapshot)}.`,
+  addToResult: (_before, _after, args) => md`The snapshot's ID is ${name(args.snapshot)}.`,
 });
 
 /** How many snapshots the form names while none is chosen. */

@@ -36,7 +36,7 @@ export const snapshot = defineCommand({
     provenBy: () => true,
     wanted: () => false,
   },
-  tell(_before, _after, { name }, { snapshotId, claimed }) {
+  addToResult(_before, _after, { name }, { snapshotId, claimed }) {
     if (snapshotId !== undefined) return md`Its ID is ${code(snapshotId)}.`;
     const called = name === undefined ? "" : ` ${name}`;
     if (claimed)

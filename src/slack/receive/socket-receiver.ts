@@ -41,7 +41,7 @@ export function createSocketReceiver(options: SocketReceiverOptions) {
   let problem: string | undefined = "not connected yet";
   let running: Promise<void> | undefined;
 
-  function tell(why: string | undefined): void {
+  function reportProblem(why: string | undefined): void {
     const was = problem;
     problem = why;
     if (why === undefined && was !== undefined) log.info("slack.connected", {});
@@ -55,16 +55,16 @@ export function createSocketReceiver(options: SocketReceiverOptions) {
     try {
       await session.start(helloWithinMs);
     } catch (error) {
-      tell(reasonOf(error));
+      reportProblem(reasonOf(error));
       log.warn("slack.connect-failed", { why: problem });
       void session.end();
       return false;
     }
-    tell(undefined);
+    reportProblem(undefined);
     first.resolve();
     const why = await session.over;
     // The next connection opens while this one is still closing.
-    tell(`reconnecting: ${why}`);
+    reportProblem(`reconnecting: ${why}`);
     void session.end();
     return true;
   }
@@ -84,7 +84,7 @@ export function createSocketReceiver(options: SocketReceiverOptions) {
   /** Ends the connection for good. Waits at most two seconds for Slack to close it. */
   async function close(): Promise<void> {
     closing.abort();
-    tell("closed");
+    reportProblem("closed");
     first.resolve();
     await Promise.all([...open].map((session) => session.end()));
     await running;

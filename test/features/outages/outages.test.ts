@@ -23,7 +23,7 @@ async function keeping() {
     isPending,
     async saw(ago: number | undefined, answeredAgo?: number, part: Part = "slack") {
       const failedAgo = ago === undefined ? undefined : { first: ago, last: ago };
-      await store.saw({ part, failedAgo, answeredAgo }, patience);
+      await store.addSighting({ part, failedAgo, answeredAgo }, patience);
       return isPending();
     },
     /** Pretends that this much time has passed since everything that was seen. */
@@ -113,11 +113,11 @@ describe("an outage", () => {
     await here.saw(0);
     await here.pass(40_000);
     const watch = createDependencyProbe(patience, async () => undefined);
-    watch.saw("slack", "answer");
+    watch.countCall("slack", "answer");
     await sleep(5);
-    watch.saw("slack", "silence");
+    watch.countCall("slack", "silence");
     await sleep(5);
-    watch.saw("slack", "silence");
+    watch.countCall("slack", "silence");
     await watch.report(here.store);
     expect(await here.open()).toEqual([]);
     await here.pass(31_000);
@@ -130,9 +130,9 @@ describe("an outage", () => {
     const watch = createDependencyProbe(patience, async () => undefined);
     await here.saw(0);
     await here.pass(40_000);
-    watch.saw("slack", "silence");
+    watch.countCall("slack", "silence");
     await watch.report(here.store);
-    watch.saw("slack", "answer");
+    watch.countCall("slack", "answer");
     await watch.report(here.store);
     expect(await here.open()).toEqual(["slack"]);
     await here.pass(15_000);
@@ -207,7 +207,10 @@ describe("an outage of Redis", () => {
     refused: string[] = [],
   ) =>
     here.store
-      .saw({ part: "redis", failedAgo: { first: awayMs, last: 1000 }, answeredAgo: 0 }, patience)
+      .addSighting(
+        { part: "redis", failedAgo: { first: awayMs, last: 1000 }, answeredAgo: 0 },
+        patience,
+      )
       .then(async (id) => {
         const all = refused.map((one) => ({
           id: one,
@@ -253,9 +256,12 @@ describe("an outage of Redis", () => {
 describe("the observation of a process", () => {
   it("is not lost while Redis is away, and what it refused goes to Redis with names", async () => {
     await using here = await keeping();
-    const failing = { ...here.store, saw: async () => Promise.reject(new Error("Redis is away")) };
+    const failing = {
+      ...here.store,
+      addSighting: async () => Promise.reject(new Error("Redis is away")),
+    };
     const watch = createDependencyProbe(50, async () => "Olivia");
-    watch.saw("slack", "silence");
+    watch.countCall("slack", "silence");
     await expect(watch.report(failing)).rejects.toThrow("Redis is away");
     watch.refused({
       id: "x",
@@ -289,7 +295,7 @@ describe("the observation of a process", () => {
   it("remembers at most a hundred refusals", async () => {
     await using here = await keeping();
     const watch = createDependencyProbe(1, async () => undefined);
-    const failing = { ...here.store, saw: async () => Promise.reject(new Error("away")) };
+    const failing = { ...here.store, addSighting: async () => Promise.reject(new Error("away")) };
     await watch.report(failing).catch(() => undefined);
     for (let n = 0; n < 300; n++)
       watch.refused({ id: `${n}`, channelId: "C", userId: "U", teamId: "T" });
