@@ -238,7 +238,7 @@ interface Changing<
     before: S | undefined,
     after: S | undefined,
     args: z.output<Schema>,
-    answer: Pick<Accepted, "snapshotId"> & { claimed?: { id: string; by: string } },
+    answer: Pick<Accepted, "snapshotId"> & Pick<KnownSnapshot, "claimed">,
   ): Markdown | undefined;
 }
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { emptyDeclarations } from "./declared-names.ts";
+import { emptyDeclarations, emptyMemberNames } from "./declared-names.ts";
 import { readSources } from "./sources.ts";
 
 describe("declarations", () => {
-  const inProduction = emptyDeclarations(readSources(["src"]));
+  const production = readSources(["src"]);
 
   it("are named by a noun that a search finds, not by a pronoun", () => {
-    expect(inProduction).toEqual([]);
+    expect(emptyDeclarations(production)).toEqual([]);
   });
 
   it("are named when they break the rule, wherever a name can be declared", () => {
@@ -46,7 +46,7 @@ describe("declarations", () => {
     );
   });
 
-  it("are no members of records, types, and classes", () => {
+  it("are something else than members of records, types, and classes", () => {
     const members = [
       "interface Known { what: string; by?: string; told(): void }",
       "class Kept { found = 1; said() { return this.found; } }",
@@ -56,5 +56,37 @@ describe("declarations", () => {
       "function isVm(value: unknown): value is Vm {}",
     ];
     expect(emptyDeclarations(new Map([["src/a.ts", members.join("\n")]]))).toEqual([]);
+  });
+
+  it("are members, too, but for those whose name is a promise", () => {
+    expect(emptyMemberNames(production)).toEqual([]);
+  });
+
+  it("are named as members, wherever one can be declared", () => {
+    const members = [
+      "interface Known { what: string; by?: string; told(): void; name: string }",
+      "type Moved = { is: 'moved' } | (Known & { readonly one: { theirs: number } });",
+      "class Kept { found = 1; said() { return this.found; } }",
+      "function create(more: { its: string }) { return { tell() {}, saw: () => 1, what: 2 }; }",
+      "const { by: requester } = record; record.what = { is: 1, one };",
+    ];
+    expect(
+      emptyMemberNames(
+        new Map([["src/a.ts", members.join("\n")]]),
+        new Set(["Known.by", "Old.is"]),
+      ),
+    ).toEqual([
+      "src/a.ts:1 Known.what",
+      "src/a.ts:1 Known.told",
+      "src/a.ts:2 Moved.is",
+      "src/a.ts:2 Moved.one",
+      "src/a.ts:2 Moved.theirs",
+      "src/a.ts:3 Kept.found",
+      "src/a.ts:3 Kept.said",
+      "src/a.ts:4 create.its",
+      "src/a.ts:4 create.tell",
+      "src/a.ts:4 create.saw",
+      "nowhere Old.is",
+    ]);
   });
 });

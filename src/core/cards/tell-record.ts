@@ -58,7 +58,7 @@ function targetsOf(record: AuditRecord, called: Called): Markdown | undefined {
 /** The freeze that a thaw ended. Earlier releases didn't record it. */
 function endedFreeze(ended: unknown, called: Called): Markdown {
   if (typeof ended !== "object" || ended === null) return md``;
-  const { by: personId, why }: { by?: unknown; why?: unknown } = ended;
+  const { by: personId, why } = ended as Readonly<Record<string, unknown>>;
   return md`, which ended the freeze by *${called.person(recordedText(personId))}*${quoted(recordedText(why))}`;
 }
 

@@ -3,6 +3,7 @@ import { sentence } from "../../messages/card.ts";
 import { type Markdown, md, name, withFullStop } from "../../messages/markdown.ts";
 import type { Command } from "../../registry/define.ts";
 import { isChannel } from "../cards/render-result.ts";
+import type { Freeze } from "../request/freeze.ts";
 import type { Journal } from "../request/journal.ts";
 
 const recentMs = 3600_000;
@@ -27,13 +28,15 @@ export async function busyChannels(store: Journal): Promise<string[]> {
   return [...new Set(channels)].filter(isChannel);
 }
 
+type FreezeReason = Pick<Freeze, "by" | "reason">;
+
 /** Names a freeze within a sentence: by whom, and why. */
-export function freezeName({ by: frozenBy, reason }: { by: string; reason: string }): Markdown {
+export function freezeName({ by: frozenBy, reason }: FreezeReason): Markdown {
   return md`the freeze by ${frozenBy}${reason && ` (${reason})`}`;
 }
 
 /** Renders the news that a freeze has ended, for channels where people wait for something. */
-export function thawNews(thawedBy: string, ended: { by: string; reason: string }): Message {
+export function thawNews(thawedBy: string, ended: FreezeReason): Message {
   return sentence(
     md`Changes are allowed again: ${thawedBy} ended ${freezeName(ended)}. Requests that it canceled have *Request again* on their messages.`,
   );
@@ -44,7 +47,7 @@ export function thawNews(thawedBy: string, ended: { by: string; reason: string }
  * that ends the freeze, if there is one, and `who` names those who may.
  */
 export function freezeNews(
-  { by: frozenBy, reason }: { by: string; reason: string },
+  { by: frozenBy, reason }: FreezeReason,
   endCommand: Pick<Command, "name"> | undefined,
   who: string,
 ): Message {

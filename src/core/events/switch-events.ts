@@ -14,9 +14,8 @@ export const switchEvents = (personName: (id: string) => Promise<string>): Event
       byOf(ended),
     ]);
     const person = await namesIn(people, personName);
-    const isThaw = ({ what: recordKind }: { what?: unknown }) => recordKind === "thaw";
     return entries.map(({ id, at, record }, n) => {
-      const thaw = entries.slice(n).find((later) => isThaw(later.record));
+      const thaw = entries.slice(n).find((later) => later.record["what"] === "thaw");
       const text = tellRecord(record, { person, vm: (vm) => vm });
       return { id, kind, at, endedAt: thaw?.at, text, records: [id] };
     });

@@ -92,8 +92,11 @@ type Thawed =
 
 /** The news of a freeze, or of the end of one. People are told, and messages then show it. */
 type FreezeNews =
-  | { is: "frozen"; by: string; reason: string }
+  | ({ is: "frozen" } & Pick<Freeze, "by" | "reason">)
   | { is: "thawed"; by: string; ended: Pick<Freeze, "by" | "reason"> };
+
+/** The audit record of a freeze or a thaw. */
+type FreezeRecord = { what: "freeze" | "thaw"; who: string } & Readonly<Record<string, unknown>>;
 
 const freezeAndReason = { by: z.string(), reason: z.string() };
 

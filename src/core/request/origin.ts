@@ -146,7 +146,7 @@ export function askerOf({ origin }: { origin: Origin }): string | undefined {
 }
 
 /** Returns who proposed this request to others, and why. */
-export const askedIn = ({ origin }: { origin: Origin }): { by: string; why: string } | undefined =>
+export const askedIn = ({ origin }: { origin: Origin }): z.output<typeof proposalButton>["asked"] =>
   origin.kind === "proposal" ? origin.asked : undefined;
 
 /**

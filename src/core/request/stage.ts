@@ -1,3 +1,4 @@
+import type { KnownSnapshot } from "../../fleet/inventory/snapshots.ts";
 import type { Refusal, Seen } from "../../registry/define.ts";
 
 /**
@@ -63,7 +64,7 @@ export interface Answer {
    * The ID that somebody who doesn't see every VM named. It counts once someone who does see them
    * has confirmed it.
    */
-  claimed?: { id: string; by: string };
+  claimed?: NonNullable<KnownSnapshot["claimed"]>;
 }
 
 /** The snapshot that is taken right before data is replaced. Restoring it undoes the change. */

@@ -226,7 +226,7 @@ function parseEvidence(text: string, id: string): AfterNote | undefined {
   return line === undefined ? undefined : { line: new Markdown(line), ...more };
 }
 
-function withReason(vote: Vote, denial: { by: string; reason: string } | undefined): Vote {
+function withReason(vote: Vote, denial: ReturnType<typeof denialRecord.parse>): Vote {
   const isOfVote = denial?.by === vote.voterId && vote.vote === "deny";
   return isOfVote ? { ...vote, reason: denial.reason } : vote;
 }

@@ -1,6 +1,6 @@
 import type { NamedVm } from "../../attestation/pins.ts";
 import type { Vm } from "../../fleet/compute/compute.ts";
-import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
+import type { KnownSnapshot, Snapshots } from "../../fleet/inventory/snapshots.ts";
 import { type Message } from "../../messages/blocks.ts";
 import { card } from "../../messages/card.ts";
 import { md, name } from "../../messages/markdown.ts";
@@ -38,7 +38,7 @@ interface Keeping {
  */
 export function claimNews(
   { record }: StoredRequest,
-  { id, by: person }: { id: string; by: string },
+  { id, by: person }: NonNullable<KnownSnapshot["claimed"]>,
 ): Message {
   return card({
     title: md`${person} says that the snapshot ${name(record.input["name"])} of ${name(record.target.name)} has the ID ${name(id)}.`,

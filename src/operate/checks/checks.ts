@@ -266,7 +266,7 @@ export const checks: readonly Check[] = [
         ...judgeFolder(lookAtFolder(asWritten.attestation)),
       ].map((finding) => ({
         ...finding,
-        what:
+        text:
           (Array.isArray(finding.about) ? policyFile.placeOf(finding.about) : "") + finding.text,
       }));
       const stored = policyFile.missingAt === undefined ? await judgeStoredPolicy(config) : [];
