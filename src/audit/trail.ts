@@ -65,7 +65,8 @@ export class Trail {
       redacted: key("audit", "redacted"),
       /** A hash: who is being removed from the trail, and how many records were redacted so far. */
       erasing: key("audit", "erasing"),
-      said: (name: string) => key("audit", "said", createHash("sha256").update(name).digest("hex")),
+      writtenOnce: (name: string) =>
+        key("audit", "said", createHash("sha256").update(name).digest("hex")),
       salts: (seq: number) => key("audit", "salts", Math.floor(seq / bucketSize)),
     };
   }
@@ -87,7 +88,7 @@ export class Trail {
    * whether it was appended.
    */
   async appendOnce(name: string, record: AuditRecord): Promise<boolean> {
-    const keys = [this.names.records, this.names.said(name)];
+    const keys = [this.names.records, this.names.writtenOnce(name)];
     return (await this.#runAppendOnce(keys, [nameKeptMs, JSON.stringify(record)])) === 1;
   }
 

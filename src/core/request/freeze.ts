@@ -96,7 +96,7 @@ type FreezeNews =
   | { is: "thawed"; by: string; ended: Pick<Freeze, "by" | "reason"> };
 
 /** The audit record of a freeze or a thaw. */
-type FreezeRecord = { what: "freeze" | "thaw"; who: string } & Readonly<Record<string, unknown>>;
+type FreezeRecord = { what: "freeze" | "thaw"; who: string } & AuditRecord;
 
 const freezeAndReason = { by: z.string(), reason: z.string() };
 
@@ -192,7 +192,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
     before: string;
     next?: Freeze;
     act: string | undefined;
-    record: { what: "freeze" | "thaw"; who: string } & AuditRecord;
+    record: FreezeRecord;
     news: FreezeNews;
     sends?: readonly string[];
   }): Promise<boolean> {
