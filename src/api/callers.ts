@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import type { ServiceRule } from "../config/policy-file.ts";
+import type { Policy, ServiceRule } from "../config/policy-file.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { GatewayContext } from "../talk/gateway-context.ts";
 import { seenBy, seenByService } from "../talk/visible-to.ts";
@@ -32,7 +32,7 @@ export const seenFrom = (caller: Caller, gateway: GatewayContext): GatewayContex
 export async function serviceOf(
   { headers }: Call,
   named: Parameters<Handle>[1],
-  { policy: { services }, standstill }: Pick<GatewayContext, "policy" | "standstill">,
+  { policy: { services }, standstill }: { policy: Policy; standstill(): string | undefined },
 ): Promise<ServiceCaller> {
   const [, token] = /^Bearer ([\x21-\x7e]{1,500})$/i.exec(headers.authorization ?? "") ?? [];
   if (token === undefined) throw unauthorized();

@@ -1,13 +1,13 @@
+import type { Policy } from "../config/policy-file.ts";
 import { plainTextOf } from "../fleet/charts/in-words.ts";
 import type { Log } from "../log/log.ts";
 import { mayRun, serviceMayAsk } from "../core/permit/permit.ts";
-import type { ReadCommand } from "../registry/define.ts";
+import type { Command, ReadCommand } from "../registry/define.ts";
 import type { Input, Person } from "../registry/invocation.ts";
 import { checkInput } from "../registry/parse.ts";
 import { PickOne } from "../core/submit/resolve-targets.ts";
 import { answerOf, jsonAnswerOf } from "../talk/answer.ts";
 import { authorize } from "../talk/authorize.ts";
-import type { GatewayContext } from "../talk/gateway-context.ts";
 import { errorReply } from "../slack/error-reply.ts";
 import { isGlob } from "../text/glob.ts";
 import type { Behind } from "./api-context.ts";
@@ -21,7 +21,11 @@ import { ApiProblem } from "./server.ts";
  */
 export function readsOf(
   caller: Caller | undefined,
-  { commands, policy, ourTeamId }: Pick<GatewayContext, "commands" | "policy" | "ourTeamId">,
+  {
+    commands,
+    policy,
+    ourTeamId,
+  }: { commands: readonly Command[]; policy: Policy; ourTeamId: string },
 ): readonly ReadCommand[] {
   return commands.filter((command): command is ReadCommand => {
     if (command.kind !== "read" || command.class !== "read" || command.audience === "asker")

@@ -1,3 +1,5 @@
+import type { Journal } from "../core/request/journal.ts";
+import type { Inventory } from "../fleet/inventory/inventory.ts";
 import { recordedText } from "../audit/render.ts";
 import { type AuditEntry, type AuditFilter, actIdIn, readAudit } from "../audit/read-audit.ts";
 import { aboutRequest } from "../core/cards/asking.ts";
@@ -9,7 +11,7 @@ import { buttons } from "../messages/buttons.ts";
 import { List, lineList, sentence, card } from "../messages/card.ts";
 import { type Markdown, counted, dayAndTime, md, name, when } from "../messages/markdown.ts";
 import { batches } from "../redis/batches.ts";
-import { requestable, runButton } from "../registry/define.ts";
+import { type Command, requestable, runButton } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 
 /** What a page is about: the filter, in words, and as it was typed. */
@@ -101,7 +103,7 @@ function peopleIn({ record: { who, requester } }: AuditEntry): string[] {
 /** The acts of these records, which are newest first. An act stands where it began. */
 async function actsIn(
   entries: readonly AuditEntry[],
-  { journal }: Pick<ReadContext, "journal">,
+  { journal }: { journal: Journal },
 ): Promise<readonly FoundAct[]> {
   const oldestFirst = entries.toReversed();
   const ids = oldestFirst.map(({ record }) => recordedText(record["request"]));
@@ -127,7 +129,7 @@ async function actsIn(
 async function withRequests(
   acts: readonly FoundAct[],
   most: number,
-  { journal }: Pick<ReadContext, "journal">,
+  { journal }: { journal: Journal },
 ): Promise<readonly Act[]> {
   const shown: Act[] = [];
   for (const act of acts.slice(0, most))
@@ -136,13 +138,23 @@ async function withRequests(
 }
 
 /** How people and VMs are called now; what is gone keeps its ID. */
-async function callersIn({ inventory, nameOf }: ReadContext): Promise<Called> {
+async function callersIn({
+  inventory,
+  nameOf,
+}: {
+  inventory: Inventory;
+  nameOf(id: string): string | undefined;
+}): Promise<Called> {
   const [vms, projects] = await Promise.all([inventory.vms(), inventory.projects()]);
   const names = new Map([...vms, ...projects].map(({ id, name: called }) => [id, called]));
   return { person: (id) => nameOf(id) ?? id, vm: (id) => names.get(id) ?? id };
 }
 
-function wordsOf({ id, entries, requests }: Act, called: Called, context: ReadContext): Markdown {
+function wordsOf(
+  { id, entries, requests }: Act,
+  called: Called,
+  context: { commands: readonly Command[] },
+): Markdown {
   const requested = requests.filter(({ record }) => record.origin.kind !== "safety");
   const [first] = requested.length > 0 ? requested : requests;
   const [begin] = entries;

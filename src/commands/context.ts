@@ -17,8 +17,29 @@ import type { Person } from "../registry/invocation.ts";
 import type { WithServices } from "../registry/service-key.ts";
 import type { Journal } from "../core/request/journal.ts";
 
+/** How people and groups are called, only for display. */
+export interface PeopleNames {
+  /** The name of a person or group, once it is known. */
+  nameOf(id: string): string | undefined;
+  /** Looks up people by their user IDs, so that `nameOf` knows them. */
+  learnNames(ids: readonly string[]): Promise<void>;
+}
+
+/** What words mean to the person who types them. */
+export interface TargetWords {
+  /** Resolves words to exactly one target, or throws UserError or PickOne. */
+  resolve(kind: "vm" | "project", words: string): Promise<Target>;
+}
+
+/** The audit trail, with the folder of its anchors and its signing key. */
+export interface TrailPlace {
+  redis: RedisClient;
+  key: Keys;
+  dataDir: string;
+}
+
 /** The part of a read command's context that doesn't depend on who asks. */
-export interface Surroundings extends WithServices {
+export interface Surroundings extends WithServices, PeopleNames {
   ourTeamId: string;
   commands: readonly Command[];
   policy: Policy;
@@ -30,12 +51,7 @@ export interface Surroundings extends WithServices {
   factsAbout: FactsAbout;
   /** Tells which VMs fail attestation. */
   drift: Pick<DriftRecords, "failing" | "failure" | "unverifiable" | "verifiedAt">;
-  /** The audit trail, its anchors, and its signing key. */
-  trail: { redis: RedisClient; key: Keys; dataDir: string };
-  /** The name of a person or group, only for display. */
-  nameOf(id: string): string | undefined;
-  /** Looks up people by their user IDs, so that `nameOf` knows them. */
-  learnNames(ids: readonly string[]): Promise<void>;
+  trail: TrailPlace;
   /** Posts to the audit channel once per ID, if the policy names one. */
   announceIn(where: "audit", id: string, message: Message): Promise<void>;
   now(): number;
@@ -45,7 +61,7 @@ export interface Surroundings extends WithServices {
  * Whether an answer stays where others read it later: shared, or in a direct message. Such an
  * answer gives times, because an age is true only for someone who reads it at once.
  */
-export const isKept = ({ isShared, channelId }: Pick<ReadContext, "isShared" | "channelId">) =>
+export const isKept = ({ isShared, channelId }: { isShared: boolean; channelId: string }) =>
   isShared || channelId.startsWith("D");
 
 /** `5 min ago`, or the time when the answer is kept. */
@@ -53,7 +69,7 @@ export const agoOrAt = (at: number, reading: Pick<ReadContext, "isShared" | "cha
   isKept(reading) ? dayAndTime(at) : md`${duration(reading.now() - at)} ago`;
 
 /** The whole context of a read command, for one person in one place. */
-export interface ReadContext extends Surroundings {
+export interface ReadContext extends Surroundings, TargetWords {
   /** The right by which names are looked up. */
   asking: Asking | ServiceAsking;
   person: Person;
@@ -79,8 +95,6 @@ export interface ReadContext extends Surroundings {
   sees(targets: readonly SeenTarget[]): Promise<boolean>;
   /** Whether the reader sees every VM and project. */
   seesAll(): Promise<boolean>;
-  /** Resolves words to exactly one target, or throws UserError or PickOne. */
-  resolve(kind: "vm" | "project", words: string): Promise<Target>;
   /**
    * Whether the person may run a command on these targets, or on some target when none is named.
    */
@@ -98,7 +112,7 @@ export interface ReadContext extends Surroundings {
 
 /** Records in the audit trail what a person asks for in a channel, before it is done. */
 export const noteInChannel = (
-  { journal, person }: Pick<ReadContext, "journal" | "person">,
+  { journal, person }: { journal: Journal; person: Person },
   kind: string,
   channel: string,
   words: string,
@@ -110,7 +124,7 @@ export const noteInChannel = (
  */
 export async function targetMeant(
   words: string,
-  { inventory, resolve }: Pick<ReadContext, "inventory" | "resolve">,
+  { inventory, resolve }: { inventory: Inventory } & TargetWords,
 ): Promise<Target | undefined> {
   const isKnown = (match: object) => !("unknown" in match);
   if (isKnown(await inventory.findVm(words, { onlyKnown: true }))) return resolve("vm", words);

@@ -1,10 +1,10 @@
-import type { KnownProject, KnownVm } from "../fleet/inventory/inventory.ts";
+import type { Policy } from "../config/policy-file.ts";
+import type { Inventory, KnownProject, KnownVm } from "../fleet/inventory/inventory.ts";
 import { isProtected } from "../core/permit/permit.ts";
 import { type Command, argumentsOf, isChange, targetArgument } from "../registry/define.ts";
 import { type Invocation, targetWords } from "../registry/invocation.ts";
 import { parseCommand } from "../registry/parse.ts";
 import { targetOf } from "../core/submit/resolve-targets.ts";
-import type { ReadContext } from "./context.ts";
 
 /** How many VMs or projects of a large fleet are tried, so that help takes no longer there. */
 const mostTried = 50;
@@ -17,7 +17,11 @@ export async function examplesHere({
   commands,
   inventory,
   policy,
-}: Pick<ReadContext, "commands" | "inventory" | "policy">): Promise<(command: Command) => string> {
+}: {
+  commands: readonly Command[];
+  inventory: Inventory;
+  policy: Policy;
+}): Promise<(command: Command) => string> {
   const read = Promise.all([inventory.vms(), inventory.projects()]);
   // Before the first list is read, help must work nevertheless.
   const [vms, projects] = await read.catch((): [[], []] => [[], []]);

@@ -1,3 +1,4 @@
+import type { Person } from "../registry/invocation.ts";
 import { scopeShownTo, seesMoreElsewhere } from "../core/permit/access.ts";
 import { type Markdown, md } from "../messages/markdown.ts";
 import type { ReadContext } from "./context.ts";
@@ -10,7 +11,7 @@ export interface ViewLimit {
   rest?: Markdown;
 }
 
-const ofReader = ({ person, isShared }: Pick<ReadContext, "person" | "isShared">): ViewLimit => ({
+const ofReader = ({ person, isShared }: { person: Person; isShared: boolean }): ViewLimit => ({
   within: isShared ? ` that ${person.name} can see` : " that you can see",
 });
 

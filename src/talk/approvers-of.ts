@@ -75,7 +75,7 @@ export async function approversOf(
 export function approvalWords(
   { approvals }: Permit,
   { who, needs }: Awaited<ReturnType<typeof approversOf>>,
-  { nameOf }: Pick<GatewayContext, "nameOf">,
+  { nameOf }: { nameOf(id: string): string | undefined },
 ): string | undefined {
   const { required, votes, raised } = approvals;
   if (required === 0) return undefined;

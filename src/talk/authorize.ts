@@ -1,3 +1,4 @@
+import type { Journal } from "../core/request/journal.ts";
 import { UserError } from "../errors.ts";
 import type { Markdown } from "../messages/markdown.ts";
 import {
@@ -250,7 +251,7 @@ function isSafeUnderOldPolicy(command: Command): boolean {
  * Throws a UserError while other processes have a newer policy than this one: the new policy may
  * forbid what this one allows.
  */
-export function refuseUnderOldPolicy({ standstill }: Pick<GatewayContext, "standstill">): void {
+export function refuseUnderOldPolicy({ standstill }: { standstill(): string | undefined }): void {
   if (standstill() === undefined) return;
   throw new UserError(
     "The policy changed, and this process of Gatehouse doesn't have the new one yet, so it changes nothing. Nothing was done.",
@@ -304,7 +305,7 @@ export async function noteRefusal(
     notedAs = basis?.kind === "break-glass" ? "break-glass: " : "",
   }: RefusedAct,
   rule: string,
-  { store }: Pick<GatewayContext, "store">,
+  { store }: { store: Journal },
 ): Promise<void> {
   await store.note({
     what: "refusal",
@@ -317,6 +318,6 @@ export async function noteRefusal(
 }
 
 /** The line that a form begins with during a freeze; undefined while changes aren't frozen. */
-export async function frozenLine({ store }: GatewayContext): Promise<Markdown | undefined> {
+export async function frozenLine({ store }: { store: Journal }): Promise<Markdown | undefined> {
   return frozenWords(await store.freezeState());
 }

@@ -2,7 +2,6 @@ import type { Block, Message } from "../messages/blocks.ts";
 import type { Command } from "../registry/define.ts";
 import { payloadOf, textAt } from "../slack/json.ts";
 import { type Interaction, type Reply, isDirect } from "../slack/receive/interaction.ts";
-import type { GatewayContext } from "./gateway-context.ts";
 
 /**
  * Rewrites commands in answers to a mention, because slash commands don't work in threads: `/vm
@@ -11,7 +10,7 @@ import type { GatewayContext } from "./gateway-context.ts";
 export function replaceCommandWords(
   interaction: Interaction,
   reply: Reply,
-  { commands }: GatewayContext,
+  { commands }: { commands: readonly Command[] },
 ): Reply {
   if (interaction.kind !== "mention" || isDirect(interaction)) return reply;
   const reworded = ({ text, blocks }: Message): Message => ({

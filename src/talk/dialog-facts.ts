@@ -1,3 +1,5 @@
+import type { Journal } from "../core/request/journal.ts";
+import type { Inventory } from "../fleet/inventory/inventory.ts";
 import { UserError } from "../errors.ts";
 import { snapshotName } from "../fleet/inventory/snapshots.ts";
 import type {
@@ -78,7 +80,7 @@ async function undoneBy(
   command: ChangeCommand,
   target: Target,
   input: Input,
-  { store }: GatewayContext,
+  { store }: { store: Journal },
 ): Promise<Markdown | undefined> {
   if (command.on !== "vm" || !command.back) return undefined;
   const ids = await store.recentIds({ targetId: target.id }, mostRead);
@@ -101,7 +103,11 @@ export function unread(target: Target, input: Input): DialogFacts {
 }
 
 /** Regions of all known projects and VMs, the most used first. */
-export async function regionsKnown({ inventory }: GatewayContext): Promise<readonly string[]> {
+export async function regionsKnown({
+  inventory,
+}: {
+  inventory: Inventory;
+}): Promise<readonly string[]> {
   const all = [...(await inventory.projects()), ...(await inventory.vms())];
   const counts = Map.groupBy(all, ({ region }) => region ?? "");
   counts.delete("");

@@ -1,3 +1,4 @@
+import type { Journal } from "../core/request/journal.ts";
 import { plainForm } from "../text/fold.ts";
 import type { ModalView } from "@slack/types";
 import { UserError } from "../errors.ts";
@@ -226,7 +227,7 @@ async function readForm(
  * The request that a form undoes, if the form undoes one. Throws UserError when that can no longer
  * be undone.
  */
-async function undoneByForm({ origin, targetId }: FormMeta, { store }: GatewayContext) {
+async function undoneByForm({ origin, targetId }: FormMeta, { store }: { store: Journal }) {
   const undoes = origin && undoneBy({ origin });
   if (undoes === undefined) return undefined;
   const undone = await store.get(undoes);

@@ -1,3 +1,4 @@
+import type { Policy } from "../config/policy-file.ts";
 import { UserError } from "../errors.ts";
 import { channelOfProject, scopeOfChannel } from "../core/permit/access.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
@@ -9,7 +10,7 @@ import type { GatewayContext } from "./gateway-context.ts";
  * A channel in which others see a request: the channel of the target's team, otherwise the first of
  * `channels` or the channel of `alerts`, if that channel may see the target.
  */
-function channelOfOthers(target: Target, { policy }: GatewayContext): string | undefined {
+function channelOfOthers(target: Target, { policy }: { policy: Policy }): string | undefined {
   const { id, name: called = "" } = ownerOf(target);
   const project = { id, name: called };
   const ofTeam = channelOfProject(policy, project);

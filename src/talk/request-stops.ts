@@ -1,3 +1,4 @@
+import type { Journal } from "../core/request/journal.ts";
 import { UserError } from "../errors.ts";
 import { channelLink, md, type Markdown, name } from "../messages/markdown.ts";
 import { mayPostIn } from "../slack/find-channel.ts";
@@ -84,7 +85,10 @@ async function refusalOf(check: () => Promise<void>): Promise<Markdown | undefin
   }
 }
 
-async function equalTo(permit: Permit, { store }: GatewayContext): Promise<Markdown | undefined> {
+async function equalTo(
+  permit: Permit,
+  { store }: { store: Journal },
+): Promise<Markdown | undefined> {
   const older = await store.findEqual(askedBy(permit, await store.now()));
   if (!older) return undefined;
   return md`You already requested this: ${name(older.record.id)} is ${stateWords(older.state)}, and it wouldn't be run again.`;

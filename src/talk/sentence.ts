@@ -1,3 +1,4 @@
+import type { Policy } from "../config/policy-file.ts";
 import { fold } from "../text/fold.ts";
 import { type Message } from "../messages/blocks.ts";
 import { buttons } from "../messages/buttons.ts";
@@ -125,7 +126,11 @@ export function whatItIsFor(
 /** The commands that people begin with, as far as this person may run them. */
 export const startCommands = (
   person: Person,
-  { commands, policy, ourTeamId }: Pick<GatewayContext, "commands" | "policy" | "ourTeamId">,
+  {
+    commands,
+    policy,
+    ourTeamId,
+  }: { commands: readonly Command[]; policy: Policy; ourTeamId: string },
 ): Command[] =>
   commands.filter(
     (command) =>

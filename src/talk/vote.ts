@@ -1,3 +1,4 @@
+import type { Journal } from "../core/request/journal.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModalView } from "@slack/types";
 import { type VoteOutcome, voteProblemTexts } from "../core/permit/votes.ts";
@@ -140,7 +141,7 @@ export async function giveReason(act: BeforeAck<ViewSubmission>): Promise<undefi
 async function accountsOf(
   { record, votes }: StoredRequest,
   voter: Person,
-  gateway: GatewayContext,
+  gateway: { store: Journal; person: GatewayContext["person"] },
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "asker" | "approvers">> {
   const { requester, approval } = record;
   const askerId = await findAsker(record, gateway.store);
@@ -163,7 +164,7 @@ const cardWithinMs = 2000;
  * Reads a request and waits up to 2 s for the place of its card, because a press may arrive before
  * Slack has answered the post.
  */
-async function requestWithCard(id: string, gateway: GatewayContext) {
+async function requestWithCard(id: string, gateway: { store: Journal }) {
   const until = performance.now() + deadlineMs(cardWithinMs);
   for (;;) {
     const request = await gateway.store.get(id);

@@ -1,3 +1,4 @@
+import type { Journal } from "../../core/request/journal.ts";
 import * as z from "zod";
 import { openAnchors } from "../../audit/anchors.ts";
 import { exportAudit } from "../../audit/export.ts";
@@ -13,7 +14,7 @@ import { counted, md, name } from "../../messages/markdown.ts";
 import { batches } from "../../redis/batches.ts";
 import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
 import { fold, plainForm } from "../../text/fold.ts";
-import { type ReadContext, targetMeant } from "../context.ts";
+import { type PeopleNames, type TrailPlace, type ReadContext, targetMeant } from "../context.ts";
 import { auditPage, isActId } from "../audit-page.ts";
 
 export const audit = defineCommand({
@@ -112,7 +113,7 @@ async function meantBy(wanted: string, context: ReadContext): Promise<readonly M
   return [{ filter: { targetId: word, targetName: word }, about: word }];
 }
 
-async function meaningPerson(id: string, { learnNames, nameOf }: ReadContext): Promise<Meant> {
+async function meaningPerson(id: string, { learnNames, nameOf }: PeopleNames): Promise<Meant> {
   await learnNames([id]);
   const called = nameOf(id);
   return { filter: { who: id }, about: called === undefined ? id : `${called} (${id})`, input: id };
@@ -127,7 +128,7 @@ const mostRequests = 1_000;
  */
 async function peopleCalled(
   word: string,
-  { trail, journal, learnNames, nameOf }: ReadContext,
+  { trail, journal, learnNames, nameOf }: { trail: TrailPlace; journal: Journal } & PeopleNames,
 ): Promise<readonly string[]> {
   const ids = await peopleInTrail(trail);
   await learnNames(ids.slice(0, mostLookedUp));

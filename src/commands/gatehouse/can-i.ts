@@ -1,3 +1,4 @@
+import type { Policy } from "../../config/policy-file.ts";
 import * as z from "zod";
 import { type Message } from "../../messages/blocks.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
@@ -45,7 +46,7 @@ import {
   takesOne,
 } from "../../core/submit/resolve-targets.ts";
 import { sayNo } from "../../slack/error-reply.ts";
-import type { ReadContext } from "../context.ts";
+import type { PeopleNames, ReadContext } from "../context.ts";
 import { emergencyWordsOf, noEmergency } from "../../registry/emergency.ts";
 
 export const canI = defineCommand({
@@ -145,7 +146,7 @@ const maxNamed = 5;
 /** `1 other person`, or the people whom the rule or the team names. */
 async function whoMust(
   { required, votes }: Pick<NeededApprovals, "required" | "votes">,
-  { policy, nameOf, learnNames }: ReadContext,
+  { policy, nameOf, learnNames }: { policy: Policy } & PeopleNames,
 ): Promise<string> {
   if (isUsual(policy, votes)) return `${required} other ${required === 1 ? "person" : "people"}`;
   await learnNames(votes.flatMap(({ from }) => from));

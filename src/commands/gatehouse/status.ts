@@ -1,3 +1,5 @@
+import type { Policy } from "../../config/policy-file.ts";
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import * as z from "zod";
 import { card } from "../../messages/card.ts";
 import { firstFew, hintOf, type Markdown, md, name, plain, when } from "../../messages/markdown.ts";
@@ -35,7 +37,13 @@ export const status = defineCommand({
 });
 
 /** A line for administrators about each team's entries in gatehouse.yml that match no project. */
-async function unmatchedWords({ policy, inventory }: ReadContext): Promise<readonly Markdown[]> {
+async function unmatchedWords({
+  policy,
+  inventory,
+}: {
+  policy: Policy;
+  inventory: Inventory;
+}): Promise<readonly Markdown[]> {
   if (Object.keys(policy.teams).length === 0) return [];
   const known = await inventory.projects().catch(() => undefined);
   if (known === undefined) return [];

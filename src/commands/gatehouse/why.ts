@@ -1,3 +1,5 @@
+import type { Journal } from "../../core/request/journal.ts";
+import type { Person } from "../../registry/invocation.ts";
 import * as z from "zod";
 import { shortFingerprint } from "../../core/permit/fingerprint.ts";
 import { UserError } from "../../errors.ts";
@@ -14,7 +16,7 @@ import { stateWords, whyOf } from "../../core/request/stage.ts";
 import { missingWords } from "../../core/cards/asking.ts";
 import { stepWords } from "../../core/cards/tell-record.ts";
 import { emergencyLine } from "../../core/cards/render-card.ts";
-import { type ReadContext, targetMeant } from "../context.ts";
+import { type PeopleNames, type TargetWords, type ReadContext, targetMeant } from "../context.ts";
 import { diagnosis } from "../diagnosis.ts";
 import { withNames } from "../../core/cards/known-people.ts";
 import { show } from "../vm/show.ts";
@@ -64,7 +66,10 @@ export const why = defineCommand({
 
 const requestId = /^r-[a-z0-9]{4,20}$/;
 
-async function historyOf(request: StoredRequest, reading: ReadContext): Promise<Message> {
+async function historyOf(
+  request: StoredRequest,
+  reading: { journal: Journal } & PeopleNames,
+): Promise<Message> {
   const { journal, nameOf, learnNames } = reading;
   const { record, votes, state, stage } = request;
   const reasonNow = whyOf(stage);
@@ -125,7 +130,7 @@ function needLines(request: StoredRequest): Markdown[] {
 async function requestMeant(
   words: string | undefined,
   meant: Target | undefined,
-  reading: ReadContext,
+  reading: { journal: Journal; person: Person } & TargetWords,
 ) {
   const { journal, person } = reading;
   const kept = "Requests are kept for 90 days.";

@@ -1,3 +1,4 @@
+import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import { fold } from "../../text/fold.ts";
 import * as z from "zod";
 import { byTrouble, countByStatus, statusSign } from "../../fleet/inventory/status-order.ts";
@@ -77,7 +78,10 @@ export const list = defineCommand({
   },
 });
 
-async function selected({ type, status, page }: z.output<typeof args>, { inventory }: ReadContext) {
+async function selected(
+  { type, status, page }: z.output<typeof args>,
+  { inventory }: { inventory: Inventory },
+) {
   await inventory.upToDate();
   const all = await inventory.projects();
   const projects = all.filter(

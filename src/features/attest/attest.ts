@@ -1,5 +1,6 @@
+import type { Journal } from "../../core/request/journal.ts";
 import * as z from "zod";
-import type { Attested } from "../../attestation/appraiser.ts";
+import type { Appraiser, Attested } from "../../attestation/appraiser.ts";
 import { type Signing, bundleOf } from "../../attestation/bundle.ts";
 import type { NamedVm } from "../../attestation/pins.ts";
 import {
@@ -16,6 +17,7 @@ import { type ButtonSpec } from "../../messages/buttons.ts";
 import { sentence } from "../../messages/card.ts";
 import { type Markdown, atTime, lines, md, name } from "../../messages/markdown.ts";
 import {
+  type Command,
   type Answer,
   type Target,
   defineCommand,
@@ -28,7 +30,7 @@ import { recentRequests } from "../../core/request/lists.ts";
 import { stateWords } from "../../core/request/stage.ts";
 import { vmsNamed } from "../../core/submit/resolve-targets.ts";
 import { isGlob } from "../../text/glob.ts";
-import type { ReadContext } from "../../commands/context.ts";
+import type { TrailPlace, ReadContext } from "../../commands/context.ts";
 import { changesSince } from "./changes-since.ts";
 import { pinsPropose } from "./pins-propose.ts";
 import { appraisalShape, isoTime } from "../../commands/shapes.ts";
@@ -104,7 +106,7 @@ export const attest = defineCommand({
 function proposing(
   vm: Target,
   { pins, appraisal: { isPinnable } }: Attested,
-  { mayRun }: ReadContext,
+  { mayRun }: { mayRun(command: Command, targets?: readonly Target[]): boolean },
 ): ButtonSpec[] {
   if (!isPinnable || pins.from === "gatehouse.yml" || !mayRun(pinsPropose, [vm])) return [];
   return [runButton("Propose pin", dottedName(pinsPropose), { vm: vm.id }, `for ${vm.name}`)];
@@ -116,7 +118,12 @@ function proposing(
  */
 async function sinceVerified(
   vmId: string,
-  { appraiser, journal, commands, now }: ReadContext,
+  {
+    appraiser,
+    journal,
+    commands,
+    now,
+  }: { appraiser: Appraiser; journal: Journal; commands: readonly Command[]; now(): number },
 ): Promise<Markdown> {
   const verifiedAt = await appraiser.lastVerified(vmId);
   const at = (ms: number) => atTime(ms, now());
@@ -139,7 +146,7 @@ const check = "node gatehouse.mjs attestation check <file> --signer <fingerprint
 async function evidenceFile(
   title: string,
   rows: Parameters<typeof bundleOf>[0],
-  { now, trail: { redis, key, dataDir } }: ReadContext,
+  { now, trail: { redis, key, dataDir } }: { now(): number; trail: TrailPlace },
 ): Promise<NonNullable<Answer["file"]>> {
   const head = await new Trail(redis, key).head();
   const signing: Signing = {
@@ -185,7 +192,11 @@ async function attestFleet(
 }
 
 /** The evidence is kept only if it was asked for: for 1,000 VMs it is large. */
-async function rowOf(vm: NamedVm, isWhole: boolean, { appraiser }: ReadContext): Promise<FleetRow> {
+async function rowOf(
+  vm: NamedVm,
+  isWhole: boolean,
+  { appraiser }: { appraiser: Appraiser },
+): Promise<FleetRow> {
   try {
     const attested = await appraiser.attest(vm);
     return { vm, appraisal: attested.appraisal, ...(isWhole ? { attested } : {}) };

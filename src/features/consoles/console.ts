@@ -5,7 +5,7 @@ import { UserError } from "../../errors.ts";
 import { card } from "../../messages/card.ts";
 import { md, name } from "../../messages/markdown.ts";
 import { isListed } from "../../core/permit/permit.ts";
-import { statusFacts } from "../../fleet/compute/compute.ts";
+import { type Compute, statusFacts } from "../../fleet/compute/compute.ts";
 import {
   type Target,
   target,
@@ -102,7 +102,10 @@ export const console = defineCommand({
 });
 
 /** Reads a VM that seems stopped once more, because the inventory may be a minute old. */
-async function isStoppedNow({ id, status }: Target, { compute }: ReadContext): Promise<boolean> {
+async function isStoppedNow(
+  { id, status }: Target,
+  { compute }: { compute: Compute },
+): Promise<boolean> {
   const isStopped = (read: string) => statusFacts(read).isStopped;
   return isStopped(status) && isStopped((await compute.vms.get(id)).status);
 }

@@ -1,5 +1,10 @@
 import { console } from "./console.ts";
-import { ComputeError, type ConsoleSession, statusFacts } from "../../fleet/compute/compute.ts";
+import {
+  type Compute,
+  ComputeError,
+  type ConsoleSession,
+  statusFacts,
+} from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
 import { type Message, section } from "../../messages/blocks.ts";
 import { card } from "../../messages/card.ts";
@@ -202,7 +207,7 @@ interface Opening {
  */
 async function openOnRecord(
   { id: opening, vm, person, approved, insisted }: Opening,
-  gateway: GatewayContext,
+  gateway: { store: Journal; compute: Compute; now(): number },
 ): Promise<{ url: string; until: number }> {
   const { store, compute } = gateway;
   const { id, name: called, projectId, projectName } = vm;

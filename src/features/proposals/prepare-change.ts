@@ -1,9 +1,16 @@
+import type { Snapshots } from "../../fleet/inventory/snapshots.ts";
+import type { Policy } from "../../config/policy-file.ts";
 import { channelOfProject, scopeOfChannel } from "../../core/permit/access.ts";
 import { approvalsFor } from "../../core/permit/permit.ts";
 import { isRunIn, ownerOf } from "../../core/permit/refusal.ts";
 import { type Unrunnable, forbiddenToAll, withoutPeople } from "../../core/permit/unrunnable.ts";
 import { commandWithRole } from "../../registry/command-roles.ts";
-import { type ChangeCommand, type Target, restoresSnapshot } from "../../registry/define.ts";
+import {
+  type Command,
+  type ChangeCommand,
+  type Target,
+  restoresSnapshot,
+} from "../../registry/define.ts";
 import { type Input, withIds, withTarget } from "../../registry/invocation.ts";
 import { labelsOf, unread } from "../../talk/dialog-facts.ts";
 import type { GatewayContext } from "../../talk/gateway-context.ts";
@@ -57,7 +64,7 @@ export async function prepareChange(
  */
 async function snapshotProblem(
   { command, input: { snapshot }, target: { id, name } }: ProposedChange,
-  { snapshots, commands }: Pick<GatewayContext, "snapshots" | "commands">,
+  { snapshots, commands }: { snapshots: Snapshots; commands: readonly Command[] },
 ): Promise<Unrunnable | undefined> {
   if (!restoresSnapshot(command)) return undefined;
   const rule = "input.snapshot";
@@ -83,7 +90,7 @@ async function snapshotProblem(
  */
 export function placeFor(
   { command, target }: Pick<ProposedChange, "command" | "target">,
-  { policy }: Pick<GatewayContext, "policy">,
+  { policy }: { policy: Policy },
   { first, second }: { first?: string | undefined; second?: string | undefined },
 ): { channelId: string } | { lacks: "channel" | "right" } {
   const { id, name = "" } = ownerOf(target);

@@ -1,3 +1,4 @@
+import type { Policy } from "../../config/policy-file.ts";
 import * as z from "zod";
 import type { AgentTool } from "../../api/api-context.ts";
 import type { Caller } from "../../api/callers.ts";
@@ -5,9 +6,8 @@ import { outputSchema } from "../../api/schemas.ts";
 import { UserError } from "../../errors.ts";
 import { mayRun } from "../../core/permit/permit.ts";
 import { mayPropose } from "../../core/permit/service-rights.ts";
-import { isChange, usageOf } from "../../registry/define.ts";
+import { type Command, isChange, usageOf } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
-import type { GatewayContext } from "../../talk/gateway-context.ts";
 import { proposed, stateShape } from "./describe-proposals.ts";
 import { type ProposalState, propose, stateOf } from "./propose.ts";
 
@@ -27,7 +27,11 @@ const toolResult = (state: ProposalState) => ({ text: `${state.id}: ${state.stat
 /** Usages of the commands that this caller may propose. */
 function usagesFor(
   caller: Caller | undefined,
-  { commands, policy, ourTeamId }: GatewayContext,
+  {
+    commands,
+    policy,
+    ourTeamId,
+  }: { commands: readonly Command[]; policy: Policy; ourTeamId: string },
 ): readonly string[] {
   const isOffered = (command: (typeof commands)[number]) => {
     if (!isChange(command) || !caller) return isChange(command);

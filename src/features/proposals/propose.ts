@@ -1,3 +1,4 @@
+import type { Policy } from "../../config/policy-file.ts";
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
@@ -62,7 +63,7 @@ const personsOpen = 20;
  * Where the caller's proposals are posted, how long they stand, and how many may be open. Those of
  * a person go only to that person.
  */
-const termsOf = (caller: Caller, { policy }: GatewayContext) =>
+const termsOf = (caller: Caller, { policy }: { policy: Policy }) =>
   "service" in caller
     ? {
         proposedBy: { service: caller.service } as Proposer,

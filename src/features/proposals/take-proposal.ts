@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { ComputeError } from "../../fleet/compute/compute.ts";
+import { type Compute, ComputeError } from "../../fleet/compute/compute.ts";
 import {
   type ProposalRecord,
   decidedRefusal,
@@ -77,7 +77,7 @@ export async function findProposal(
 async function isOnePerson(
   account: string,
   other: string,
-  { person, ourTeamId }: GatewayContext,
+  { person, ourTeamId }: { person: GatewayContext["person"]; ourTeamId: string },
 ): Promise<boolean> {
   const [first, second] = await Promise.all([person(account, ourTeamId), person(other, ourTeamId)]);
   return isSamePerson(first, second);
@@ -94,7 +94,7 @@ const readWithinMs = 1_000;
  */
 async function targetToday(
   target: Target,
-  { compute }: GatewayContext,
+  { compute }: { compute: Compute },
 ): Promise<{ today: Target; isOther: boolean } | undefined> {
   // A target that doesn't exist yet has no ID.
   if (target.id === "") return { today: target, isOther: false };

@@ -1,6 +1,6 @@
 import { type KnownSnapshot, snapshotName } from "../../fleet/inventory/snapshots.ts";
 import { duration } from "../../messages/markdown.ts";
-import type { GatewayContext, Picker } from "../../talk/gateway-context.ts";
+import type { Picker } from "../../talk/gateway-context.ts";
 import { fitting, option } from "../../talk/suggestions.ts";
 import { textAt } from "../../slack/json.ts";
 import { parseJson } from "../../text/parse-json.ts";
@@ -22,6 +22,6 @@ export const pickSnapshot: Picker = async ({ privateMetadata, typed: raw }, gate
   return fitting(typed, options, option(typed, `Use the ID ${typed}`));
 };
 
-function describe({ at, id, isSafety }: KnownSnapshot, { now }: GatewayContext): string {
+function describe({ at, id, isSafety }: KnownSnapshot, { now }: { now(): number }): string {
   return `${isSafety ? "safety snapshot, " : ""}${duration(now() - at)} old, ${id}`;
 }

@@ -140,7 +140,7 @@ const usage = "Name VMs or projects, like `/gatehouse subscribe payments/* troub
 export const noneNamed = () => new UserError("No VM or project is named.", usage);
 
 /** Throws UserError outside of a channel, where nothing can be subscribed. */
-export function checkPlace({ channelId }: Pick<ReadContext, "channelId">): void {
+export function checkPlace({ channelId }: { channelId: string }): void {
   if (!/^[CG]/.test(channelId)) throw new UserError("Run this in a channel.");
 }
 
