@@ -6,15 +6,13 @@ import { version } from "../config/version.ts";
 import { messageOf } from "../errors.ts";
 import { type Log, hideSecret } from "../log/log.ts";
 import { createTelemetry } from "../log/telemetry.ts";
-import { type Message } from "../messages/blocks.ts";
-import { sentence } from "../messages/card.ts";
-import { md, plain } from "../messages/markdown.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Status, type Unready, createStatus } from "./checks/checks.ts";
-import { readinessRoute, startHealth } from "./health.ts";
+import { startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
+import { openApi } from "./open-api.ts";
 import { createMeasure } from "./measure.ts";
 import { type Overrides, type Services, openServices } from "./services.ts";
 import { startTrail } from "./trail.ts";
@@ -160,7 +158,13 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
         port = opened(await startWebServer(api, gateway.route)).port;
       }
     }
-    const apiPort = gateway && config.api && (await openApi(config.api, on, gateway));
+    const apiPort =
+      gateway &&
+      config.api &&
+      (await openApi({ port: config.api.port, host }, on, {
+        contextNow: gateway.contextNow,
+        ready: async () => (await unready("API"))[0]?.reason,
+      }));
     // This is opened last, so that it is closed first: no new work is begun while running work
     // ends.
     opened(on.taking);
@@ -170,39 +174,6 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     const redis = on.redisCheck.kind;
     log.info("process.started", { version, port, opsPort, apiPort, policyVersion, redis });
     return { port, opsPort, apiPort, reload: on.policyKeeper.reload, close };
-  }
-
-  async function openApi(
-    { port }: { port: number },
-    on: Pick<Services, "config" | "store" | "log" | "at" | "announceIn" | "features" | "tallies">,
-    to: Gateway,
-  ) {
-    const { createApi } = await import("../api/server.ts");
-    const onLimit = async (caller: string, limit: string) => {
-      const hour = Math.floor((await on.store.now()) / 3_600_000);
-      await on.announceIn("audit", `api-limit-${caller}-${hour}`, overLimit(caller, limit));
-    };
-    const { routes: routesOf, paths, tools } = on.features.api;
-    const behind = { ...on, paths, tools, onLimit, gatewayNow: to.contextNow };
-    const routes = routesOf(behind);
-    for (const why of on.config.callerProblems) log.warn("api.source-shut", { why });
-    const onAnswer = (code: number) =>
-      on.tallies.countCall("api", code === 429 || code >= 500 ? String(code) : undefined);
-    const api = createApi({ routes, store: on.store, telemetry, onLimit, onAnswer, log });
-    const where = { variable: "API_PORT", port, host, log };
-    // Alerts and proposals are taken while Slack is away, so this port answers for itself.
-    const readiness = readinessRoute({
-      ready: async () => (await unready("API"))[0]?.reason,
-      log,
-    });
-    const server = opened(
-      await startWebServer(where, (request, response) => {
-        if (!readiness(request, response)) api.listener(request, response);
-      }),
-    );
-    // This is closed before the server, which waits for running calls.
-    opened({ close: async () => api.stop() });
-    return server.port;
   }
 
   const { promise: stopped, reject } = Promise.withResolvers<never>();
@@ -245,8 +216,3 @@ function warnOfPolicy({ policy, policyFile }: Config, log: Log): void {
   for (const { path, text: problem, mend } of policyWarnings(policy))
     log.warn("policy.warning", { why: policyFile.placeOf(path) + problem, hint: mend });
 }
-
-const overLimit = (caller: string, limit: string): Message =>
-  sentence(
-    md`🚪 ${plain(caller, 80)} is at its limit of ${limit}; Gatehouse refuses the rest. Check what it runs.`,
-  );

@@ -47,7 +47,7 @@ const untold = {
   "src/features/digests/post-due.ts": 1,
   "src/features/digests/press-digest.ts": 1,
   "src/features/proposals/press-proposal.ts": 1,
-  "src/operate/start.ts": 1,
+  "src/operate/open-api.ts": 1,
   "src/talk/form.ts": 1,
   "src/talk/submit-change.ts": 1,
 };
