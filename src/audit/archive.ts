@@ -1,5 +1,5 @@
 import { UserError } from "../errors.ts";
-import { defineScript, redisTimeLua } from "../redis/redis.ts";
+import { type RedisPlace, defineScript, redisTimeLua } from "../redis/redis.ts";
 import type { SigningKey } from "./signing-key.ts";
 import { type Cut, cutRecord, cutText } from "./cut.ts";
 import type { Seal } from "./seal.ts";
@@ -20,13 +20,11 @@ redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[2])
 return 1
 `;
 
-type On = Pick<Trail, "redis" | "key">;
-
 /**
  * The last seal of a record from before this time (ms), up to which the trail may be cut. The head
  * always stays. Throws a UserError when nothing is that old, and when the time is too near.
  */
-export async function lastSealBefore({ redis, key }: On, before: number): Promise<Seal> {
+export async function lastSealBefore({ redis, key }: RedisPlace, before: number): Promise<Seal> {
   const trail = new Trail(redis, key);
   if ((await trail.now()) - before < leastAgeMs)
     throw new UserError(
@@ -45,7 +43,7 @@ export async function lastSealBefore({ redis, key }: On, before: number): Promis
  * after it, with a signed marker that `verify` starts from, and a record says who did it and why.
  */
 export async function cutTrail(
-  { redis, key }: On,
+  { redis, key }: RedisPlace,
   {
     last: { seq, hash, id },
     signingKey,

@@ -1,4 +1,5 @@
 import { UserError } from "../errors.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import { readMarker } from "./markers.ts";
 import { rewriteTrail } from "./rewrite.ts";
 import { type Seal, isStreamId } from "./seal.ts";
@@ -17,7 +18,7 @@ export async function eraseRecords({
   ids,
   who,
   why,
-}: Pick<Trail, "redis" | "key"> & { ids: readonly string[]; who: string; why: string }) {
+}: RedisPlace & { ids: readonly string[]; who: string; why: string }) {
   const trail = new Trail(redis, key);
   const seals = new Map((await erasable(trail, ids)).map((seal) => [seal.id, seal]));
   if (seals.size > 0)

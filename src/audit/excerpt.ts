@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { counted } from "../messages/markdown.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { fingerprint, isSignature } from "../text/signed-text.ts";
@@ -89,7 +90,7 @@ export async function exportExcerpt({
   signingKey,
   about,
   acts,
-}: Pick<Trail, "redis" | "key"> & {
+}: RedisPlace & {
   signingKey?: SigningKey | undefined;
   about: string;
   acts: readonly Act[];

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import type { RedisPlace } from "../redis/redis.ts";
 import { canonical } from "../text/canonical-json.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { isSignature } from "../text/signed-text.ts";
@@ -113,7 +114,7 @@ export async function exportAudit({
   key,
   signingKey,
   page,
-}: Pick<Trail, "redis" | "key"> & {
+}: RedisPlace & {
   signingKey?: SigningKey | undefined;
   page?: number;
 }): Promise<OpenExport> {

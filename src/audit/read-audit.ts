@@ -1,4 +1,4 @@
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import { fold } from "../text/fold.ts";
 import { parseJson } from "../text/parse-json.ts";
 import type { TrailEntry } from "./seal.ts";
@@ -42,17 +42,12 @@ const readPage = 500;
 /** The most records that a query reads, which takes about a quarter of a second. */
 const readMost = 50_000;
 
-interface ReadFrom {
-  redis: RedisClient;
-  key: Keys;
-}
-
 /**
  * The newest records that match, at most `most`, among the last 50,000. They aren't verified,
  * because most of the trail isn't read.
  */
 export async function readAudit(
-  options: ReadFrom & { most: number } & AuditFilter,
+  options: RedisPlace & { most: number } & AuditFilter,
 ): Promise<AuditPage> {
   const { most, after, before } = options;
   const entries: AuditEntry[] = [];
@@ -111,7 +106,7 @@ export function actIdIn(record: AuditEntry["record"]): string | undefined {
 }
 
 /** The user IDs in the last 50,000 records, those in the newest records first. */
-export async function peopleInTrail({ redis, key }: ReadFrom): Promise<readonly string[]> {
+export async function peopleInTrail({ redis, key }: RedisPlace): Promise<readonly string[]> {
   const ids = new Set<string>();
   let read = 0;
   for await (const page of newestPages(new Trail(redis, key), undefined, readPage)) {

@@ -1,4 +1,4 @@
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import { fingerprint, isSignature } from "../text/signed-text.ts";
 import type { Anchor } from "./anchors.ts";
 import { type Checkpoint, checkpointText } from "./checkpoint.ts";
@@ -84,13 +84,13 @@ const waitsTooLongMs = 60_000;
  * `anchors` are heads kept outside Redis. Without them, a chain that was cut and continued, or
  * rewritten by someone with write access, looks intact.
  */
-export async function verifyAudit(options: {
-  redis: RedisClient;
-  key: Keys;
-  anchors?: readonly Anchor[];
-  page?: number;
-  onVerified?: OnVerified;
-}): Promise<TrailVerdict> {
+export async function verifyAudit(
+  options: RedisPlace & {
+    anchors?: readonly Anchor[];
+    page?: number;
+    onVerified?: OnVerified;
+  },
+): Promise<TrailVerdict> {
   const { redis, key, anchors = [] } = options;
   const trail = new Trail(redis, key);
   const [{ lastSeq }, lastId, now, cut] = await Promise.all([

@@ -1,6 +1,6 @@
 import { UserError } from "../errors.ts";
 import { counted } from "../messages/markdown.ts";
-import type { Trail } from "../audit/trail.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import type { TrailVerdict } from "../audit/verify.ts";
 import { type Erasure, erasePerson } from "../operate/erase-person.ts";
 
@@ -21,7 +21,7 @@ DATA_DIR (ledgers, heads, the key) and metrics name nobody.
  * is left of a record would otherwise be vouched for although it isn't what was sealed.
  */
 export async function erasePersonAndReport(
-  { redis, key }: Pick<Trail, "redis" | "key">,
+  { redis, key }: RedisPlace,
   erasure: Omit<Erasure, "redis" | "key">,
   {
     verify,

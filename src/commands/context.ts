@@ -11,7 +11,7 @@ import { type Markdown, duration, md, dayAndTime } from "../messages/markdown.ts
 import type { ChannelFound } from "../slack/find-channel.ts";
 import type { Asking, LackedRight, Permit, ServiceAsking } from "../core/permit/permit.ts";
 import type { SeenTarget } from "../core/permit/sight.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import type { Command, Target } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { WithServices } from "../registry/service-key.ts";
@@ -32,9 +32,7 @@ export interface TargetWords {
 }
 
 /** The audit trail, with the folder of its anchors and its signing key. */
-export interface TrailPlace {
-  redis: RedisClient;
-  key: Keys;
+export interface TrailPlace extends RedisPlace {
   dataDir: string;
 }
 

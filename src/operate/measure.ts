@@ -2,11 +2,15 @@ import { statfs } from "node:fs/promises";
 import { Trail } from "../audit/trail.ts";
 import { certificatesIn } from "../config/compute-tls.ts";
 import type { Config } from "../config/config.ts";
-import type { QueueDepth } from "../queue/queues.ts";
+import type { QueueDepth, Queues } from "../queue/queues.ts";
 import { readMemory } from "../redis/check.ts";
 import { readPending } from "../redis/pending.ts";
 import { problemOfWriting } from "./checks/redis.ts";
 import type { Source } from "../core/deliver/deliver.ts";
+import type { Journal } from "../core/request/journal.ts";
+import type { Inventory } from "../fleet/inventory/inventory.ts";
+import type { Telemetry } from "../log/telemetry.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import type { Services } from "./services.ts";
 
 /** How many open requests are looked at in one scrape, the oldest first. */
@@ -24,10 +28,13 @@ const openStates = "draft authorized sending accepted unclear not-applied unknow
  * without Redis, this process's own metrics remain.
  */
 export function createMeasure(
-  on: Pick<Services, "redis" | "key" | "redisCheckNow" | "store" | "telemetry"> & {
+  on: RedisPlace & {
+    redisCheckNow: Services["redisCheckNow"];
+    store: Journal;
+    telemetry: Telemetry;
     config: Pick<Config, "dataDir" | "authorities" | "compute" | "redisCertificate">;
-    queues: Pick<Services["queues"], "depths">;
-    inventory: Pick<Services["inventory"], "state">;
+    queues: { depths: Queues["depths"] };
+    inventory: { state: Inventory["state"] };
     /** The sources of all messages that Slack may lack. */
     sources: readonly Pick<Source, "outbox" | "owedSince">[];
   },

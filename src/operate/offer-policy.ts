@@ -1,18 +1,16 @@
 import { readStoredPolicy } from "../audit/stored-policy.ts";
 import type { ChangingPolicy, PolicyText } from "../config/changing-policy.ts";
 import type { Journal } from "../core/request/journal.ts";
-import type { Keys, RedisClient } from "../redis/redis.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import { type Claim, type InForce, adoptPolicy, claimOf, hasRulesOf } from "./adopt-policy.ts";
 
 /** How many of the canceled requests an announcement names, and how many are counted. */
 const maxNamed = 10;
 const maxRead = 1000;
 
-export interface OfferOptions {
-  redis: RedisClient;
-  key: Keys;
+export interface OfferOptions extends RedisPlace {
   file: ChangingPolicy;
-  store: Pick<Journal, "getMany" | "recentIds">;
+  store: Journal;
   wakeNotice(id: string): void;
   /** Failpoint. */
   at: ((point: "policy-adopted", version: string) => Promise<void>) | undefined;
@@ -23,7 +21,7 @@ export async function readInForce({
   redis,
   key,
   file,
-}: Pick<OfferOptions, "redis" | "key" | "file">): Promise<InForce> {
+}: RedisPlace & { file: ChangingPolicy }): Promise<InForce> {
   const stored = await readStoredPolicy(redis, key);
   return { stored, textInForce: stored && file.parse(stored.text) };
 }
@@ -63,7 +61,7 @@ export async function offerPolicy(
  */
 async function waitingUnderOthers(
   rules: string,
-  { store }: Pick<OfferOptions, "store">,
+  { store }: { store: Journal },
 ): Promise<readonly string[]> {
   const open = await store.getMany(await store.recentIds({ open: true }, maxRead));
   return open

@@ -11,6 +11,7 @@ import { ConfigError } from "../config/config-error.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
+import type { RedisPlace } from "../redis/redis.ts";
 import { type Repeated, repeatHere } from "../redis/repeat.ts";
 import { policyKeptNews } from "../core/cards/policy-news.ts";
 import type { Announce } from "../core/deliver/notices.ts";
@@ -30,7 +31,7 @@ interface KeeperOptions extends Omit<OfferOptions, "file"> {
   config: Config;
   log: Log;
   telemetry: Telemetry;
-  people: Pick<People, "forget">;
+  people: { forget: People["forget"] };
   announce: Announce;
 }
 
@@ -39,9 +40,7 @@ interface KeeperOptions extends Omit<OfferOptions, "file"> {
  * process had a policy either, so that Gatehouse can be tried out, and it stores nothing. Throws
  * ConfigError.
  */
-export async function refuseMissing(
-  on: Pick<KeeperOptions, "config" | "redis" | "key" | "log">,
-): Promise<void> {
+export async function refuseMissing(on: RedisPlace & { config: Config; log: Log }): Promise<void> {
   const { missingAt } = on.config.policyFile;
   if (missingAt === undefined) return;
   const stored = await readStoredPolicy(on.redis, on.key);

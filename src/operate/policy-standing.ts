@@ -1,3 +1,4 @@
+import type { ChangingPolicy } from "../config/changing-policy.ts";
 import type { Config } from "../config/config.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
@@ -80,8 +81,10 @@ export class PolicyStanding {
 export const ownPolicyName = ({
   policyVersion,
   policyFile,
-}: Pick<Config, "policyVersion" | "policyFile">): string =>
-  policyName(policyVersion, policyFile.asWritten.version);
+}: {
+  policyVersion: string;
+  policyFile: ChangingPolicy;
+}): string => policyName(policyVersion, policyFile.asWritten.version);
 
 /**
  * Keeps only the place, like `gatehouse.yml line 3`. The rest may name something that not everybody

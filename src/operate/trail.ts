@@ -1,14 +1,23 @@
 import { renderHead } from "../audit/render.ts";
 import { startSealer } from "../audit/sealer.ts";
 import { Trail } from "../audit/trail.ts";
-import type { Services } from "./services.ts";
+import type { Announce } from "../core/deliver/notices.ts";
+import type { Journal } from "../core/request/journal.ts";
+import type { Log } from "../log/log.ts";
+import type { RedisPlace } from "../redis/redis.ts";
+import type { Opened } from "./opened.ts";
 
 /**
  * Runs the audit trail, which is sealed within a second. When it can't be sealed, all changes are
  * frozen. `onUnfit` is called when only this process can't seal it, while another one can.
  */
 export function startTrail(
-  on: Pick<Services, "config" | "log" | "opened" | "redis" | "key" | "store">,
+  on: RedisPlace & {
+    config: { dataDir: string };
+    log: Log;
+    opened: Opened;
+    store: { freeze: Journal["freeze"] };
+  },
   onUnfit: (why: string) => void,
 ): void {
   const { log, config, store, opened } = on;
@@ -31,7 +40,7 @@ export function startTrail(
  * comes first does.
  */
 export async function announceHead(
-  { redis, key, log, announce }: Pick<Services, "redis" | "key" | "log" | "announce">,
+  { redis, key, log, announce }: RedisPlace & { log: Log; announce: Announce },
   channelId: string | undefined,
 ): Promise<void> {
   const trail = new Trail(redis, key);

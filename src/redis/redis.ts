@@ -240,6 +240,12 @@ export interface Keys {
   readonly namespace: string;
 }
 
+/** Where an installation keeps what it stores. */
+export interface RedisPlace {
+  redis: RedisClient;
+  key: Keys;
+}
+
 /** Each test or installation on a shared Redis uses its own namespace. */
 export function createKeys(namespace = "gatehouse"): Keys {
   if (!/^[\w.-]{1,80}$/.test(namespace)) throw new Error(`not a namespace: ${namespace}`);

@@ -5,6 +5,7 @@ import type { GivenUp } from "../queue/interactions.ts";
 import { say } from "../slack/error-reply.ts";
 import { textAt } from "../slack/json.ts";
 import type {
+  Actor,
   Handlers,
   Interaction,
   Reply,
@@ -59,7 +60,7 @@ export function createConversation(
   watch: Pick<DependencyProbe, "refused">,
 ): Omit<Handlers, "peopleChanged"> {
   const forms = formsOf(contributed);
-  const seenNow = (viewer: Pick<Interaction, "userId" | "teamId">) => seenBy(viewer, contextNow());
+  const seenNow = (viewer: Actor) => seenBy(viewer, contextNow());
 
   return {
     async handle(interaction: Interaction, anyReply: Reply): Promise<void> {

@@ -11,6 +11,7 @@ import type { Journal } from "../core/request/journal.ts";
 import type { ButtonOrigin } from "../core/request/origin.ts";
 import type { Announce, AnswerNotices } from "../core/deliver/notices.ts";
 import type {
+  Actor,
   Interaction,
   Press,
   Reply,
@@ -131,7 +132,7 @@ export const factReader = ({ store, sees, seesAll }: GatewayContext): FactReader
 });
 
 export function personOf(
-  { interaction, gateway }: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
+  { interaction, gateway }: BeforeAck<Actor>,
   options?: { fresh?: boolean },
 ): Promise<Person> {
   return gateway.person(interaction.userId, interaction.teamId, options);

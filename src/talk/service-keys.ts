@@ -7,7 +7,7 @@ import type { ButtonSpec } from "../messages/buttons.ts";
 import type { ChangeCommand } from "../registry/define.ts";
 import type { ChangeInvocation } from "../registry/invocation.ts";
 import { defineService } from "../registry/service-key.ts";
-import type { Interaction, Press } from "../slack/receive/interaction.ts";
+import type { Actor, Press } from "../slack/receive/interaction.ts";
 import type { Act, BeforeAck, GatewayContext } from "./gateway-context.ts";
 
 /**
@@ -43,7 +43,7 @@ export const rehearsalOf = defineService<Rehearsal>("the rehearsal of changes");
 /** The Home tab: the page that a person sees who opens Gatehouse in Slack. */
 export interface HomeTab {
   /** Publishes the tab, with `above` before everything else. False when Slack doesn't show it. */
-  show(act: BeforeAck<Pick<Interaction, "userId" | "teamId">>, above?: Message): Promise<boolean>;
+  show(act: BeforeAck<Actor>, above?: Message): Promise<boolean>;
   /**
    * Handles a press of a button on the tab. Errors that the person caused are shown there; they
    * never reject.

@@ -8,7 +8,7 @@ import { commandWithRole } from "../registry/command-roles.ts";
 import type { Person } from "../registry/invocation.ts";
 import type { JournalReads } from "../core/request/journal.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import type { Interaction } from "../slack/receive/interaction.ts";
+import type { Actor } from "../slack/receive/interaction.ts";
 import { batches } from "../redis/batches.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
@@ -31,10 +31,7 @@ interface Viewer {
  * like what doesn't exist. The full context is returned when the policy has no teams and no rule
  * that names who votes.
  */
-export function seenBy(
-  { userId, teamId }: Pick<Interaction, "userId" | "teamId">,
-  gateway: GatewayContext,
-): GatewayContext {
+export function seenBy({ userId, teamId }: Actor, gateway: GatewayContext): GatewayContext {
   const { policy, ourTeamId } = gateway;
   const { teams, approvals } = policy;
   if (Object.keys(teams).length === 0 && approvals.every(({ votes }) => !votes)) return gateway;

@@ -13,7 +13,7 @@ import type { HomeTab } from "../../talk/service-keys.ts";
 import { press } from "../../talk/press.ts";
 import { replyWithError } from "../../talk/reply-with-error.ts";
 import { textAt } from "../../slack/json.ts";
-import type { Interaction, Press } from "../../slack/receive/interaction.ts";
+import type { Actor, Press } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { homePartsOf } from "../home-part.ts";
 import { type News, homeBlocks, newsBlocks } from "./render-home.ts";
@@ -26,10 +26,7 @@ export function createHomeTab(): HomeTab {
   /** The newest press of each person by user ID: only that one is followed. */
   const followed = new Map<string, symbol>();
 
-  async function publish(
-    act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
-    news: News,
-  ): Promise<boolean> {
+  async function publish(act: BeforeAck<Actor>, news: News): Promise<boolean> {
     const { gateway } = act;
     const person = await personOf(act);
     const blocks =

@@ -16,7 +16,7 @@ import {
 } from "./rollout.ts";
 import { type Rollouts, controlRollout } from "./rollouts.ts";
 import { say } from "../../slack/error-reply.ts";
-import type { Interaction, Press } from "../../slack/receive/interaction.ts";
+import type { Actor, Press } from "../../slack/receive/interaction.ts";
 import { sendFile, unsent } from "../../talk/answer.ts";
 import { authorize, authorizeByLists, authorizeTargets } from "../../talk/authorize.ts";
 import { textIn } from "../../talk/form.ts";
@@ -45,7 +45,7 @@ export interface Planned {
  */
 export async function findPlanned(
   id: string,
-  { interaction, gateway }: BeforeAck<Pick<Interaction, "userId">>,
+  { interaction, gateway }: BeforeAck<{ userId: string }>,
   rollouts: Rollouts,
 ): Promise<Planned | undefined> {
   const rollout = await rollouts.get(id);
@@ -56,7 +56,7 @@ export async function findPlanned(
   return isSeen ? { rollout, command } : undefined;
 }
 
-export function onlyRequester({ rollout }: Planned, { userId }: Pick<Interaction, "userId">): void {
+export function onlyRequester({ rollout }: Planned, { userId }: { userId: string }): void {
   if (rollout.record.requester.id !== userId)
     throw new UserError("Only the requester can continue.");
 }
@@ -67,7 +67,7 @@ export function onlyRequester({ rollout }: Planned, { userId }: Pick<Interaction
  */
 export async function authorizePlan(
   { rollout, command }: Planned,
-  act: BeforeAck<Pick<Interaction, "userId" | "teamId">>,
+  act: BeforeAck<Actor>,
   hint?: string,
 ): Promise<Permit> {
   const { gateway } = act;
@@ -237,7 +237,7 @@ async function stillPlanned(plan: Planned | undefined, act: Act<Press>): Promise
   return planned;
 }
 
-function ownPlan(planned: Planned | undefined, interaction: Pick<Interaction, "userId">): Planned {
+function ownPlan(planned: Planned | undefined, interaction: { userId: string }): Planned {
   if (planned?.rollout.state !== "planned")
     throw new UserError(
       "This is too old, or was already started.",

@@ -3,20 +3,24 @@ import type { Message } from "../../messages/blocks.ts";
 import type { GivenUp } from "../../queue/interactions.ts";
 import { type InputValue, readView } from "./read-view.ts";
 
+/** Who acts. */
+export interface Actor {
+  userId: string;
+  /** The person's team. With Slack Connect it may be another one than ours. */
+  teamId: string;
+}
+
 /**
  * Something that a person did in Slack, independent of Bolt. Except for the IDs of person, team,
  * and channel, everything in it is chosen by the client and proves nothing.
  */
-export interface InteractionBase {
+export interface InteractionBase extends Actor {
   /**
    * From Slack's trigger ID, event ID, message, or view ID and hash. Equal IDs are one delivery.
    */
   id: string;
   /** When it was received (ms). */
   at: number;
-  userId: string;
-  /** The person's team. With Slack Connect it may be another one than ours. */
-  teamId: string;
   /** Empty when there is none (global shortcut, Home tab). */
   channelId: string;
   threadTs?: string;
@@ -27,7 +31,7 @@ export interface InteractionBase {
 }
 
 /** Whether only this person and Gatehouse read there. */
-export function isDirect({ channelId }: Pick<InteractionBase, "channelId">): boolean {
+export function isDirect({ channelId }: { channelId: string }): boolean {
   return channelId.startsWith("D");
 }
 
@@ -71,9 +75,7 @@ export interface SubmissionResult {
 }
 
 /** Someone types into a select whose options Gatehouse provides. */
-export interface SuggestRequest {
-  userId: string;
-  teamId: string;
+export interface SuggestRequest extends Actor {
   action: string;
   typed: string;
   /** The private metadata of its view. Empty when the select is in a message. */
