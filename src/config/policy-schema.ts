@@ -78,6 +78,11 @@ export const usualPace = {
   /** How often all names are read from the compute service. */
   inventoryRefreshMs: 60_000,
   /**
+   * The time between the starts of two reads of all names that people's questions cause, however
+   * many ask.
+   */
+  inventoryAgainMs: 1_000,
+  /**
    * How long after a change an alert may take to end, so that the change counts as what ended it.
    * Most alerts need some minutes of good values.
    */

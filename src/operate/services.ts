@@ -108,7 +108,13 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   });
   const compute = opened(connectCompute(config, { log, onCall: calls.compute }));
   const inventory = opened(
-    createInventory({ ...on, compute, refreshMs: timing.inventoryRefreshMs, concurrency: 32 }),
+    createInventory({
+      ...on,
+      compute,
+      refreshMs: timing.inventoryRefreshMs,
+      againMs: timing.inventoryAgainMs,
+      concurrency: 32,
+    }),
   );
   inventory.start();
   const snapshots = createSnapshots(redis, key);

@@ -93,7 +93,14 @@ export async function startReading(
     timeoutMs: 60_000,
   });
   const { redis, key, ...at } = await testRedis();
-  const inventory = createInventory({ redis, key, compute, log: silentLog(), refreshMs: 4_000 });
+  const inventory = createInventory({
+    redis,
+    key,
+    compute,
+    log: silentLog(),
+    refreshMs: 4_000,
+    againMs: 50,
+  });
   const snapshots = createSnapshots(redis, key);
   await inventory.refresh();
   const journal = { ...createJournal(redis, key), ...(requests ? holding(requests) : {}) };

@@ -103,6 +103,7 @@ describe("gatehouse.yml", () => {
       outageMs: 30_000,
       peopleCacheMs: 60_000,
       inventoryRefreshMs: 60_000,
+      inventoryAgainMs: 1_000,
       remedyMs: 300_000,
       driftWatchMs: 900_000,
       remindersMs: [900_000, 3_600_000, 14_400_000],

@@ -58,6 +58,7 @@ export const testPace: Pace = {
   messageRetryMs: 200,
   peopleCacheMs: 1_000,
   inventoryRefreshMs: 60_000,
+  inventoryAgainMs: 50,
   remedyMs: 300_000,
 };
 

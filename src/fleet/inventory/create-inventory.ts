@@ -23,6 +23,8 @@ export interface InventoryOptions {
   compute: Compute;
   log: Log;
   refreshMs: number;
+  /** The time between the starts of two refreshes for people, however many ask. */
+  againMs: number;
   /** How many calls to the service run at a time. */
   concurrency?: number;
 }
@@ -32,7 +34,7 @@ export interface InventoryOptions {
  * copy in memory and answers from it without waiting.
  */
 export function createInventory(options: InventoryOptions): Inventory {
-  const { redis, key, compute, log, refreshMs, concurrency = 8 } = options;
+  const { redis, key, compute, log, refreshMs, againMs, concurrency = 8 } = options;
   const closing = new AbortController();
   const { signal } = closing;
   const known = new KnownFleet();
@@ -45,6 +47,7 @@ export function createInventory(options: InventoryOptions): Inventory {
     log,
     concurrency,
     refreshMs,
+    againMs,
     signal,
   });
   const seeker = new Seeker({ compute, known, replica, refresh });

@@ -12,11 +12,6 @@ import type { Replica } from "./replica.ts";
  */
 const patienceMs = 1_500;
 /**
- * The time between the starts of two refreshes for people, however many ask: one second, where
- * regular refreshes are a minute apart.
- */
-const longestAgainMs = 1_000;
-/**
  * A larger fleet isn't read completely for one name. The answer says how old the list is instead.
  */
 const maxProjectsToSeek = 50;
@@ -29,6 +24,8 @@ interface RefreshOptions {
   concurrency: number;
   /** The time between two regular refreshes (ms). */
   refreshMs: number;
+  /** The time between the starts of two refreshes for people, however many ask (ms). */
+  againMs: number;
   /** Aborted when the process is closing. */
   signal: AbortSignal;
 }
@@ -36,7 +33,6 @@ interface RefreshOptions {
 /** Reads the whole fleet from the service: one refresh at a time in this process. */
 export class FleetRefresh {
   readonly #on: RefreshOptions;
-  readonly #againMs: number;
   #begunAt = -Infinity;
   #running: Promise<boolean> | undefined;
   /** The refresh that begins next, which everyone who asks before then shares. */
@@ -48,7 +44,6 @@ export class FleetRefresh {
 
   constructor(on: RefreshOptions) {
     this.#on = on;
-    this.#againMs = Math.min(longestAgainMs, on.refreshMs / 20);
   }
 
   /** Starts a refresh, or joins the one that runs. Resolves with true when it completed. */
@@ -75,7 +70,7 @@ export class FleetRefresh {
   }
 
   async #begin(): Promise<boolean> {
-    const waitMs = this.#begunAt + this.#againMs - performance.now();
+    const waitMs = this.#begunAt + this.#on.againMs - performance.now();
     await delay(Math.max(0, waitMs), undefined, { ref: false });
     this.#next = undefined;
     this.#begunAt = performance.now();

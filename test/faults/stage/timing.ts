@@ -65,6 +65,7 @@ export const paceOf = ({ restartMark, claimWindow, heartbeat }: Timing): Pace =>
   messageRetryMs: 3_000,
   remedyMs: 300_000,
   inventoryRefreshMs: 5_000,
+  inventoryAgainMs: 250,
   peopleCacheMs: 1_000,
 });
 

@@ -34,6 +34,7 @@ beforeAll(async () => {
     compute: smallService(projects),
     log: silentLog(),
     refreshMs: 60_000,
+    againMs: 1_000,
   });
   await inventory.refresh();
 });

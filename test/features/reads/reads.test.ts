@@ -271,6 +271,7 @@ describe("the fleet as programs read it", () => {
         compute: smallService({}),
         log: silentLog(),
         refreshMs: 600_000,
+        againMs: 1_000,
       }),
       async [Symbol.asyncDispose]() {
         await inventory.close();

@@ -35,6 +35,7 @@ async function processes(service: SmallService, over: Partial<InventoryOptions> 
         compute: service,
         log: silentLog(),
         refreshMs: 60_000,
+        againMs: 1_000,
         ...over,
         ...more,
       });
@@ -174,7 +175,7 @@ describe("the inventory", () => {
 
   it("is read first by one of all processes, and what one reads later all know", async () => {
     const service = smallService({ shop: ["web-1"] });
-    await using fleet = await processes(service, { refreshMs: 150 });
+    await using fleet = await processes(service, { refreshMs: 150, againMs: 7 });
     const all = [fleet.opens(), fleet.opens(), fleet.opens()];
     for (const inventory of all) inventory.start();
     await soon(async () => service.calls.filter((call) => call === "list").length).toBe(1);
@@ -578,7 +579,7 @@ describe("an inventory whose service gives one record in a form that can't be re
     await using at = await testRedis();
     const lines: string[] = [];
     const log = createLog({ level: "warn", write: (line) => void lines.push(line) });
-    const by = { ...at, compute, log, refreshMs: 60_000 };
+    const by = { ...at, compute, log, refreshMs: 60_000, againMs: 1_000 };
     const inventory = createInventory(by);
     await inventory.refresh();
     await inventory.refresh();
@@ -618,7 +619,13 @@ describe("an inventory whose service gives one record in a form that can't be re
     await using sandbox = await startSandboxCompute();
     await using compute = clientOf(sandbox.url, { apiKey: sandbox.apiKey });
     await using at = await testRedis();
-    const inventory = createInventory({ ...at, compute, log: silentLog(), refreshMs: 60_000 });
+    const inventory = createInventory({
+      ...at,
+      compute,
+      log: silentLog(),
+      refreshMs: 60_000,
+      againMs: 1_000,
+    });
     await inventory.refresh();
     const seen = async () => {
       await inventory.refresh();

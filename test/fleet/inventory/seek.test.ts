@@ -21,6 +21,7 @@ async function readOnce(service: SmallService) {
     compute: service,
     log: silentLog(),
     refreshMs: 60_000,
+    againMs: 1_000,
   });
   closing.push(
     () => inventory.close(),

@@ -66,6 +66,7 @@ describe("other work has its turn, however large the fleet is,", () => {
       compute,
       log: silentLog(),
       refreshMs: 3_600_000,
+      againMs: 1_000,
       concurrency: 1,
     });
     await inventory.refresh();
