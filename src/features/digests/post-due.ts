@@ -35,8 +35,9 @@ interface PostDueOptions {
 /**
  * Creates the job that posts due digests; the worker that has a digest's job runs it. Of missed
  * slots only the newest is posted, once, late. A slot is never built twice at a time, and at most
- * three times in all, because building it may crash processes. The notice's ID makes sure that it
- * is posted once.
+ * three times in all, because building it may crash processes. A process builds one at a time, so
+ * that the digest that ends it is told from the others that are due. The notice's ID makes sure that
+ * it is posted once.
  */
 export function createPostDue(options: PostDueOptions): () => Promise<void> {
   const { redis, key, digests, now, log, leaseMs } = options;
@@ -74,7 +75,7 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
     await options.alarm(rule.channel, `${id}-failed`, sentence(text));
   }
 
-  return async () => {
+  async function postAll(): Promise<void> {
     for (const rule of await schedules.all()) {
       const slot = latestSlot(rule, now());
       if (!slot || over.has(slot.id)) continue;
@@ -89,5 +90,13 @@ export function createPostDue(options: PostDueOptions): () => Promise<void> {
         log.warn("digest.later", { slot: slot.id, why: messageOf(error) });
       }
     }
+  }
+
+  /** The newest run of the job in this process. The next one begins when it has ended. */
+  let newest: Promise<void> = Promise.resolve();
+
+  return () => {
+    newest = newest.catch(() => undefined).then(postAll);
+    return newest;
   };
 }

@@ -121,6 +121,38 @@ describe("digests on a schedule", () => {
     expect(scene.posted()).toEqual([]);
   });
 
+  it("isn't given up for another one that crashed three processes while it was due, too", async () => {
+    const slotOf = (channel: string) => `digest-${channel}-2026-11-20-0900-UTC`;
+    const [poison, innocent] = [slotOf("C02STATUS"), slotOf("C01OPS")];
+    await using scene = await startScene({
+      now: ms("2026-11-20T08:00Z"),
+      rules: [rule("UTC"), rule("UTC", "09:00", "C01OPS")],
+    });
+    let starts = 0;
+    const dies = {
+      at: async (_: string, slot: string) => {
+        if (slot === poison) starts += 1;
+        return new Promise<never>(() => {});
+      },
+    };
+    const others = await scene.start();
+    await others.postDue();
+    scene.set.now = ms("2026-11-20T09:00Z");
+    for (let killed = 0; killed < 3; killed++) {
+      const { postDue } = await scene.start(dies);
+      // Each of the two has a job
+      void postDue();
+      void postDue();
+      await until(() => starts).toBe(killed + 1);
+      for (const slot of [poison, innocent])
+        await scene.redis.del(scene.key("digest-slot", slot, "lease"));
+    }
+    await others.postDue();
+    await scene.said();
+    expect(scene.alarms.map(({ id }) => id)).toEqual([`${poison}-failed`]);
+    expect(scene.posted("ops")).toHaveLength(1);
+  });
+
   it("is one message when the process dies between posting and remembering", async () => {
     await using scene = await startScene({ now: ms("2026-11-20T08:00Z"), rules: [rule("UTC")] });
     const one = await scene.start();
