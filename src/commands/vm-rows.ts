@@ -1,7 +1,9 @@
 import type { Unverifiable } from "../monitor/drift-records.ts";
 import { type Failing, statusSign } from "../fleet/inventory/status-order.ts";
 import { context } from "../messages/blocks.ts";
-import { lines, md, name } from "../messages/markdown.ts";
+import { type Fact, isTrouble, unreadIn } from "../core/facts/fact.ts";
+import { unreadLine } from "../core/facts/facts-about.ts";
+import { type Markdown, lines, md, name } from "../messages/markdown.ts";
 
 /** The state of attestation of VMs. */
 interface Attested {
@@ -28,11 +30,29 @@ export function vmCells(
     : [`${statusSign(status)} ${called}`, status];
 }
 
+function troublesOf(vms: readonly Row[], facts: readonly Fact[]): Markdown[] {
+  const shown = new Set(vms.map(({ id }) => id));
+  return facts
+    .filter((fact) => isTrouble(fact) && !kindsInRows.includes(fact.kind))
+    .filter(({ about }) => about && shown.has(about.id))
+    .map(({ sign, text }) => md`${sign} ${text}`);
+}
+
 /** So many reasons are shown below a table. */
 const mostReasons = 5;
 
-/** Why VMs of a table fail attestation, or can't be verified: in a cell, a long reason would push the others out of sight. */
-export function whyNotGreen(vms: readonly Row[], { failing, unverifiable }: Attested) {
+/** Kinds of facts that the cells of a VM's row, and the reasons below the table, tell. */
+const kindsInRows: readonly string[] = ["status", "attestation", "unverified"];
+
+/**
+ * What is wrong with VMs of a table: why they fail attestation or can't be verified, and the other
+ * troubles that are known. In a cell, a long reason would push the others out of sight.
+ */
+export function whyNotGreen(
+  vms: readonly Row[],
+  { failing, unverifiable }: Attested,
+  facts: readonly Fact[],
+) {
   const reasonsIn = (reasonOf: ReadonlyMap<string, string>, sign: string, problem: string) =>
     vms.flatMap(({ id, name: called }) => {
       const why = reasonOf.get(id);
@@ -41,8 +61,11 @@ export function whyNotGreen(vms: readonly Row[], { failing, unverifiable }: Atte
   const reasons = [
     ...reasonsIn(failing, "🔴", "fails attestation"),
     ...reasonsIn(unverifiable, "❔", "can't be verified"),
+    ...troublesOf(vms, facts),
   ];
-  if (reasons.length === 0) return undefined;
+  const unread = unreadLine(unreadIn(facts));
+  if (reasons.length === 0 && !unread) return undefined;
   const more = reasons.length - mostReasons;
-  return context(lines(...reasons.slice(0, mostReasons), more > 0 && md`… and ${more} more.`));
+  const rest = more > 0 && md`… and ${more} more.`;
+  return context(lines(...reasons.slice(0, mostReasons), rest, unread));
 }

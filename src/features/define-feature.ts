@@ -9,6 +9,7 @@ import type { Config } from "../config/config.ts";
 import type { Policy } from "../config/policy-file.ts";
 import type { PolicySection } from "../config/policy-section.ts";
 import type { FactSource } from "../core/facts/fact.ts";
+import type { FactsAbout } from "../core/facts/facts-about.ts";
 import type { EventSource } from "../core/events/event.ts";
 import type { Events } from "../core/events/read-events.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
@@ -180,6 +181,7 @@ export interface Layers {
   /** Posts in the audit channel, once per ID. */
   tellAudit(id: string, message: Message): Promise<void>;
   attestationNote: ReturnType<typeof createAttestationNote>;
+  factsAbout: FactsAbout;
   /** The probe that watches Slack, Redis, and the compute service for this process. */
   watch: DependencyProbe;
   /** Says why Redis takes no writes now; undefined when it does. */

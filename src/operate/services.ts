@@ -153,6 +153,14 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   }
   const changes = requestable(commands);
   const stopping = new AbortController();
+  const factsAbout = createFactsAbout({
+    appraiser,
+    statuses: createStatusRecords(redis, key),
+    commands,
+    sources: () => running.facts,
+    log,
+    now: clock.now,
+  });
   const running = startFeatures(options.features, {
     now: clock.now,
     ...on,
@@ -168,6 +176,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     owed,
     tellAudit,
     attestationNote,
+    factsAbout,
     watch,
     redisProblem: () => redisProblem(redis, key),
     projectName,
@@ -178,14 +187,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     follow: (news) => running.emit("troubleChanged", news),
     stopping: stopping.signal,
     editMs: timing.editMs,
-  });
-  const factsAbout = createFactsAbout({
-    appraiser,
-    statuses: createStatusRecords(redis, key),
-    commands,
-    sources: () => running.facts,
-    log,
-    now: clock.now,
   });
   const factsAfter = createFactsAfter({ sources: () => running.facts, log, now: clock.now });
   const seenAround = { journal: store, inventory, commands: changes };

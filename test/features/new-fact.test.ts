@@ -47,6 +47,8 @@ const readers = [
   ["vm show", "/vm show web-2", /web-2 is RUNNING/],
   ["why", "/gatehouse why web-2", /Show\]/],
   ["can-i", "/gatehouse can-i vm restart web-2", /you can run/],
+  ["vm list", "/vm list payments", /VMs in payments/],
+  ["project show", "/project show payments", /payments is /],
 ] as const;
 
 async function homeText(person: PersonActions, says: RegExp): Promise<string> {
@@ -82,10 +84,11 @@ const formOf = async (typed: string) => {
 
 it("a new kind of fact is told wherever a VM is, though no reader names it", async () => {
   const full = /💽 The disk of web-2 is 95% full\./;
-  const [show, why, can] = readers;
+  const [show, why, can, ...lists] = readers;
   expect(await answerTo(show[1], show[2])).toMatch(full);
   expect(await answerTo(why[1], why[2])).toMatch(full);
   expect(await answerTo(can[1], can[2])).toContain("⚠️ The disk of web-2 is 95% full.");
+  for (const [, typed, starts] of lists) expect(await answerTo(typed, starts)).toMatch(full);
   const one = await formOf("/vm resize web-2 --cpu 8 --memory 32");
   expect(one.rehearsal).toMatch(/The disk of `web-2` is 95% full\./);
   const several = await formOf("/vm restart db-1,web-2");

@@ -22,6 +22,7 @@ import {
   statusSign,
 } from "../../fleet/inventory/status-order.ts";
 import { isoTime, readAt, projectShape, vmShape } from "../shapes.ts";
+import { targetOfVm } from "../../core/submit/resolve-targets.ts";
 import { vmCells, whyNotGreen } from "../vm-rows.ts";
 import { timeField } from "../vm/show.ts";
 
@@ -36,7 +37,7 @@ export const show = defineCommand({
   class: "read",
   args: z.object({ project: target("project").describe("the project to show") }),
   async answer({ project: words }, context_: ReadContext) {
-    const { compute, inventory, resolve, drift, now } = context_;
+    const { compute, inventory, resolve, drift, factsAbout, now } = context_;
     const namedProject = await resolve("project", words);
     let isMarked = false;
     const onMark = () => void (isMarked = true);
@@ -54,6 +55,8 @@ export const show = defineCommand({
     const failing = await drift.failing(ids);
     const attested = { failing, unverifiable: await drift.unverifiable(ids) };
     const some = firstOf(vms, maxRows, redFirst(failing));
+    const vmTargets = some.map((vm) => targetOfVm(vm, project.name));
+    const facts = await factsAbout(vmTargets, { reader: context_ });
     const rows = some.map((vm) => [
       ...vmCells(vm, vm.name, attested),
       String(vm.specs?.cpu ?? ""),
@@ -64,7 +67,7 @@ export const show = defineCommand({
       const { block, shown } = table(`VMs of ${project.name}`, columns, rows.slice(0, many));
       return [
         block,
-        whyNotGreen(some.slice(0, shown), attested),
+        whyNotGreen(some.slice(0, shown), attested, facts),
         showOneOf(some.slice(0, shown)),
         context(
           vms.length > shown

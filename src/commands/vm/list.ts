@@ -18,6 +18,7 @@ import { type Answer, defineCommand, fileFlag, runButton, target } from "../../r
 import { plainForm } from "../../text/fold.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
+import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { type ReadContext, isKept } from "../context.ts";
 import { viewLimit } from "../view-limit.ts";
 import { inventoryAge } from "../inventory-age.ts";
@@ -105,6 +106,7 @@ export const list = defineCommand({
     }
     if (page.page > page.pages) return noSuchPage(page, "vm list");
     if (given.csv) return asCsv(vms, order, failing);
+    const facts = await context_.factsAbout(page.rows.map(targetOf), { reader: context_ });
     const named = Map.groupBy(page.rows, (vm) => vm.name);
     // Written as people type it: where names repeat, only the project tells them apart.
     const calledOf = (vm: KnownVm) =>
@@ -125,7 +127,7 @@ export const list = defineCommand({
       return [
         section(head),
         block,
-        whyNotGreen(page.rows.slice(0, shown), { failing, unverifiable }),
+        whyNotGreen(page.rows.slice(0, shown), { failing, unverifiable }, facts),
         showOneOf(page.rows.slice(0, shown)),
         context(lines(isPart && narrower, age)),
         buttons([...pageButtons(page, { command: "vm.list", input }), ...(isPart ? [whole] : [])]),

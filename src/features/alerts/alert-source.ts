@@ -5,6 +5,8 @@ import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
+import type { FactsAbout } from "../../core/facts/facts-about.ts";
+import { readerWithin } from "../../core/facts/reader-within.ts";
 import { scopeOfChannel } from "../../core/permit/access.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
@@ -19,6 +21,7 @@ import { type Alerts, detailsOf, isFiring, type StoredAlert, parseAlert } from "
 import { closedIn, openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import {
   type View,
+  type Vm,
   firingOn,
   isRestart,
   mostWithControls,
@@ -82,6 +85,8 @@ export function alertSource(options: {
   compute: { vms: Pick<Compute["vms"], "get"> };
   commands: readonly Command[];
   config: { readonly policy: Policy };
+  factsAbout: FactsAbout;
+  projectName(id: string): Promise<string | undefined>;
   log: Log;
   /** What the card of an ended request says about attesting its VM again. */
   attestationNote?: (
@@ -430,15 +435,19 @@ export function alertSource(options: {
     const scope = scopeOfChannel(policy, channelId);
     const seen = options.inventory.seenIn(async () => scope);
     const remedies = options.remedies();
-    const known = vms.map(async ({ label, id }, n) => {
+    const reader = readerWithin(scope, options);
+    const known = vms.map(async ({ label, id }, n): Promise<(readonly [string, Vm])[]> => {
       const match = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
       if (!match || !("record" in match) || match.record.id !== id) return [];
       const status = n < reads ? await statusNow(id) : undefined;
       const target = { ...targetOf(match.record), ...(status && { status }) };
-      const facts =
-        n < reads &&
-        (await readRecentFacts(target, alert, { store, commands, remedies, scope, now }));
-      return [[label, { n, target, ...facts, ...(status && { readAt: now }) }] as const];
+      if (n >= reads) return [[label, { n, target }]];
+      const [recent, facts] = await Promise.all([
+        readRecentFacts(target, alert, { store, commands, remedies, scope, now }),
+        options.factsAbout([target], { reader }),
+      ]);
+      const vm = { n, target, facts, ...recent, ...(status && { readAt: now }) };
+      return [[label, vm]];
     });
     const shown = new Map((await Promise.all(known)).flat());
     const requests = together.flatMap(({ record }) => record.requests.slice(-mostPresses));

@@ -42,6 +42,8 @@ export const alerts = defineFeature({
     "compute",
     "commands",
     "attestationNote",
+    "factsAbout",
+    "projectName",
     "announce",
     "owed",
     "repeat",

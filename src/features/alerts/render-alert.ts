@@ -30,6 +30,8 @@ import {
   confirmedSuffix,
 } from "../../registry/define.ts";
 import { hasForm } from "../../registry/invocation.ts";
+import { type Fact, isTrouble, unreadIn } from "../../core/facts/fact.ts";
+import { unreadLine } from "../../core/facts/facts-about.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { deedOf, frozenWords } from "../../core/cards/asking.ts";
 import { obstacleTo } from "../../core/cards/offered-change.ts";
@@ -78,6 +80,8 @@ export type Vm = {
   readAt?: number;
   /** Names of commands that the compute service refused for the VM's ERROR (`refusedInError`). */
   refused?: ReadonlySet<string>;
+  /** What is known of the VM now, the most urgent first. */
+  facts?: readonly Fact[];
   lastChange?: LastChange | undefined;
   /** What earlier attempts to end these alerts showed. */
   advice?: readonly Advice[];
@@ -194,6 +198,7 @@ export function renderAlert(view: View, called: readonly string[] = []): Message
     missingLine(view, shown),
     silenceLine(alert),
     only && statusLine(only, view),
+    unreadLine([...vms.values()].flatMap(({ facts = [] }) => unreadIn(facts))),
     callOf(called),
   ];
   const below = lines(
@@ -405,12 +410,13 @@ export function statusLine(
   vm: Vm,
   { alert, instead, presses }: Pick<View, "alert" | "instead" | "presses">,
 ): Markdown {
-  const { refused, lastChange, advice = [] } = vm;
+  const { refused, lastChange, facts = [], advice = [] } = vm;
   // The message's own requests have lines of their own.
   const isElsewhere =
     lastChange && !presses.some(({ request }) => request.record.id === lastChange.request);
   return lines(
     whereLine(vm),
+    ...troublesOf(facts).map(({ sign, text }) => md`${sign} ${text}`),
     isElsewhere &&
       md`Last change with Gatehouse: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
     ...advice.map(({ text, at }) =>
@@ -419,6 +425,14 @@ export function statusLine(
     refused && refused.size > 0 && md`${instead}`,
   );
 }
+
+/** Kinds of facts that an alert's message tells in words of its own. */
+const ownKinds: readonly string[] = ["status", "alert", "remedy", "freeze"];
+/** A phone shows an alert's message whole with so many. *Show* tells all. */
+const mostTroubles = 3;
+
+const troublesOf = (facts: readonly Fact[]): readonly Fact[] =>
+  facts.filter((fact) => isTrouble(fact) && !ownKinds.includes(fact.kind)).slice(0, mostTroubles);
 
 function whereLine({ target, readAt }: Vm): Markdown {
   const project = projectOf(target);
