@@ -2,9 +2,12 @@ import type { Journal } from "../core/request/journal.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import { recordedText } from "../audit/render.ts";
 import { type AuditEntry, type AuditFilter, actIdIn, readAudit } from "../audit/read-audit.ts";
+import { compareIds } from "../audit/seal.ts";
 import { aboutRequest } from "../core/cards/asking.ts";
-import { actIdOf, tellAct, tellGone, tellRollout } from "../core/cards/tell-act.ts";
+import { actIdOf, tellAct } from "../core/cards/tell-act.ts";
 import { type Called, tellRecord, tellStep } from "../core/cards/tell-record.ts";
+import type { Event } from "../core/events/event.ts";
+import { eventsOf } from "../core/events/read-events.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { type Message, section } from "../messages/blocks.ts";
 import { buttons } from "../messages/buttons.ts";
@@ -64,6 +67,8 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
   );
   await context.learnNames(acts.flatMap(({ entries }) => entries.flatMap(peopleIn)));
   const called = await callersIn(context);
+  const events = await eventsOf(context).of(entriesIn(acts));
+  const words = (act: Act) => wordsOf(act, { events, called, commands: context.commands });
   const on = about === "" ? md`` : md` about ${name(about)}`;
   const [first] = acts;
   if (first === undefined) {
@@ -72,9 +77,9 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
       : md`The audit trail has no ${before === undefined ? "" : "older "}records${on}.`;
     return sentence(none);
   }
-  if (filter.act !== undefined && acts.length === 1) return stepsOf(first, called, context);
+  if (filter.act !== undefined && acts.length === 1) return stepsOf(first, words, called);
   const rows = acts.map((act) => {
-    const text = md`${dayAndTime(act.entries[0].at)} ${wordsOf(act, called, context)}`;
+    const text = md`${dayAndTime(act.entries[0].at)} ${words(act)}`;
     return section(text, detailsOf(act));
   });
   const isOlder = (shown: number) => shown < matching.length || page.isMore === true;
@@ -150,42 +155,25 @@ async function callersIn({
   return { person: (id) => nameOf(id) ?? id, vm: (id) => names.get(id) ?? id };
 }
 
-function wordsOf(
-  { id, entries, requests }: Act,
-  called: Called,
-  context: { commands: readonly Command[] },
-): Markdown {
-  const requested = requests.filter(({ record }) => record.origin.kind !== "safety");
-  const [first] = requested.length > 0 ? requested : requests;
-  const [begin] = entries;
-  if (first) {
-    const command = requestable(context.commands).find(
-      (candidate) => candidate.name === first.record.command,
-    );
-    if (first.record.origin.kind === "rollout")
-      return tellRollout(
-        { ...first.record, requests: requested, ...progressIn(entries, requested) },
-        command,
-      );
-    return tellAct(first, command);
-  }
-  if (begin.record["what"] === "request" && id !== undefined) return tellGone(id, entries);
-  return tellRecord((entries.at(-1) ?? begin).record, called);
-}
+/** The records of these acts, oldest first. */
+const entriesIn = (acts: readonly Act[]): readonly AuditEntry[] =>
+  acts.flatMap(({ entries }) => entries).toSorted((a, b) => compareIds(a.id, b.id));
 
-/**
- * How many targets of a rollout have no request, and whether it is over, as far as its own records
- * were read.
- */
-function progressIn(entries: readonly AuditEntry[], requests: readonly StoredRequest[]) {
-  const own = entries.flatMap(({ record }) => (record["what"] === "roll" ? [record] : []));
-  const total = Number(own.find((record) => typeof record["targets"] === "number")?.["targets"]);
-  const state = recordedText(own.at(-1)?.["move"]);
-  const isOver =
-    state === ""
-      ? requests.every((request) => request.final)
-      : ["done", "stopped", "failed"].includes(state);
-  return { isOver, state, unbegun: Math.max(0, (total || 0) - requests.length) };
+/** An act as its event tells it, or by itself where nobody else tells such acts. */
+function wordsOf(
+  { id, entries, requests: [request] }: Act,
+  known: { events: readonly Event[]; called: Called; commands: readonly Command[] },
+): Markdown {
+  const recordIds = new Set(entries.map((entry) => entry.id));
+  const event =
+    known.events.find((candidate) => candidate.id === id) ??
+    known.events.findLast(({ records }) => records.some((record) => recordIds.has(record)));
+  if (event) return event.text;
+  if (!request) return tellRecord((entries.at(-1) ?? entries[0]).record, known.called);
+  const command = requestable(known.commands).find(
+    (candidate) => candidate.name === request.record.command,
+  );
+  return tellAct(request, command);
 }
 
 /** Opens the steps of an act that has several. */
@@ -198,7 +186,7 @@ function detailsOf({ id, entries: [{ record }], requests: [request] }: Act) {
 }
 
 /** An act with each record as a line. */
-function stepsOf(act: Act, called: Called, context: ReadContext): Message {
+function stepsOf(act: Act, words: (act: Act) => Markdown, called: Called): Message {
   const { id, entries, requests } = act;
   const isOne = new Set(entries.map(({ record }) => record["request"])).size < 2;
   const rows = entries.map(({ at, record }) => {
@@ -209,7 +197,7 @@ function stepsOf(act: Act, called: Called, context: ReadContext): Message {
   });
   const [first] = requests;
   return card({
-    title: md`${dayAndTime(entries[0].at)} ${wordsOf(act, called, context)} (${name(id ?? first?.record.id)})`,
+    title: md`${dayAndTime(entries[0].at)} ${words(act)} (${name(id ?? first?.record.id)})`,
     body: [
       section(md`*Steps*`),
       lineList(rows.slice(0, mostSteps), { beyond: Math.max(0, rows.length - mostSteps) }),

@@ -6,7 +6,7 @@ import type {
   Layers,
   RunningFeature,
 } from "../features/define-feature.ts";
-import { createEvents } from "../core/events/read-events.ts";
+import { createEvents, eventsOf } from "../core/events/read-events.ts";
 import { addServices } from "../registry/service-key.ts";
 import type { Schedule } from "../queue/schedules.ts";
 import type { Contributions } from "../talk/gateway-context.ts";
@@ -24,6 +24,7 @@ export function startFeatures(
     ...layers,
     sources: () => running.flatMap((feature) => feature.events ?? []),
   });
+  addServices(services, [eventsOf.providedBy(events)]);
   const on = { ...layers, events, services };
   for (const feature of features) running.push(feature.start?.(on) ?? {});
   addServices(

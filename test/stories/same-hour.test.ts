@@ -81,7 +81,11 @@ const answerTo = async (text: string, begins: RegExp): Promise<string> => {
   return wordsOf(await hears(olivia, "ops", begins));
 };
 
-it("the same hour is told by night, digest, handover, cards, Home, and why with the same signs, names, times, and order", async () => {
+it("the same hour is told by night, digest, handover, cards, Home, and why, the audit trail, and subscriptions with the same signs, names, times, and order", async () => {
+  if (isOffered("gatehouse subscribe")) {
+    await olivia.types("status", "/gatehouse subscribe * trouble,drift,changes");
+    await hears(olivia, "status", /Gatehouse tells/);
+  }
   await happens();
   const night = eventsIn(await answerTo("/gatehouse night 1h", /^The night/));
   expect(night.map((line) => line.replace(/^.*? UTC /, ""))).toEqual([
@@ -110,6 +114,22 @@ it("the same hour is told by night, digest, handover, cards, Home, and why with 
       expect(eventsIn(words)).toEqual(over);
       expect(words).toMatch(/🔴 web-2 in payments: attestation has failed since/);
     }
+
+  // The judgment of a change is one of its steps there.
+  await ada.types("ops", "/gatehouse audit");
+  const audit = eventsIn(wordsOf(await hears(ada, "ops", /^Audit trail/))).toReversed();
+  const deeds = (lines: readonly string[]) => lines.map((line) => line.replace(/^.*? UTC /, ""));
+  const inNight = new Set(deeds(night));
+  expect(deeds(audit).filter((deed) => inNight.has(deed))).toEqual(
+    deeds(night).filter((deed) => !deed.startsWith("✅ HighCpu ended after")),
+  );
+
+  if (isOffered("gatehouse subscribe")) {
+    const feed = olivia.seesChannel("status").messages.map(wordsOf);
+    const changes = deeds(night).filter((deed) => /^\S+ olivia (re|st)/.test(deed));
+    for (const deed of [...changes, ...deeds(night).filter((line) => line.startsWith("🔴 web-2"))])
+      expect(feed.filter((words) => words.startsWith(deed.replace(/\.$/, "")))).toHaveLength(1);
+  }
 
   const requests = await world.store.getMany(await world.store.recentIds({}, 50));
   const told = requests.filter(({ record }) => record.origin.kind !== "rollout");

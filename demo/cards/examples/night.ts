@@ -31,7 +31,9 @@ const answers =
   (events: (about: About) => EventsSince["events"], unread: readonly string[] = []) =>
   (about: About) => {
     const read = { events: events(about), since: at - 43_200_000, isCut: false, unread };
-    const services = new Map([eventsOf.providedBy({ since: async () => read })]);
+    const services = new Map([
+      eventsOf.providedBy({ since: async () => read, of: async () => [] }),
+    ]);
     return answerOf(night, {}, readingOf(about, [night], { services }));
   };
 

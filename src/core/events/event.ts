@@ -45,14 +45,19 @@ export interface Deed {
   target: string;
 }
 
+export interface EventSight extends Sight {
+  /** The entries are an excerpt of the trail, so an event names no records from before them. */
+  isExcerpt?: boolean;
+}
+
 /** Tells events of its own kinds. */
 export interface EventSource {
   /** How a page that lacks them calls them. */
   name: string;
   /** The kinds of audit records that it reads (`what`). */
   recordKinds: readonly string[];
-  /** `entries` are all records of these kinds, oldest first. */
-  read(entries: readonly AuditEntry[], about: Sight): Promise<readonly Event[]>;
+  /** `entries` are records of these kinds, oldest first. */
+  read(entries: readonly AuditEntry[], about: EventSight): Promise<readonly Event[]>;
 }
 
 /** The records about one VM each that the reader saw when they were written, and sees now. */

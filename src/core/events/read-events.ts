@@ -1,5 +1,5 @@
+import { type AuditEntry, readAudit } from "../../audit/read-audit.ts";
 import { compareIds } from "../../audit/seal.ts";
-import { readAudit } from "../../audit/read-audit.ts";
 import { recordedText } from "../../audit/render.ts";
 import { messageOf } from "../../errors.ts";
 import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
@@ -9,7 +9,7 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import { defineService } from "../../registry/service-key.ts";
 import { sightOf } from "../permit/sight.ts";
 import type { Journal } from "../request/journal.ts";
-import type { Event, EventSource } from "./event.ts";
+import type { Event, EventSight, EventSource } from "./event.ts";
 import { requestEvents } from "./request-events.ts";
 import { statusEvents } from "./status-events.ts";
 import { switchEvents } from "./switch-events.ts";
@@ -67,6 +67,28 @@ export function createEvents(options: EventsOptions) {
     switchEvents(personName),
     statusEvents,
   ];
+  // The sources of features come last, because they know more of the same event.
+  const allSources = () => [...own, ...options.sources()];
+
+  /** The events of these records, and the names of the sources that could not be read. */
+  async function tell(entries: readonly AuditEntry[], about: EventSight) {
+    const unread: string[] = [];
+    const read = allSources().map(async ({ name, recordKinds, read: readSource }) => {
+      const ofKinds = entries.filter(({ record }) =>
+        recordKinds.includes(recordedText(record["what"])),
+      );
+      try {
+        return await readSource(ofKinds, about);
+      } catch (error) {
+        log.warn("events.unread", { source: name, why: messageOf(error) });
+        unread.push(name);
+        return [];
+      }
+    });
+    const all = (await Promise.all(read)).flat();
+    const events = [...Map.groupBy(all, ({ id }) => id).values()].flatMap(merge);
+    return { events: events.toSorted((a, b) => a.at - b.at), unread };
+  }
 
   return {
     /** Everything since a time (ms) that a scope sees of the targets that globs name. */
@@ -75,9 +97,7 @@ export function createEvents(options: EventsOptions) {
       scope: Scope | undefined,
       targets?: readonly string[],
     ): Promise<EventsSince> {
-      // The sources of features come last, because they know more of the same event.
-      const sources = [...own, ...options.sources()];
-      const kinds = [...new Set(sources.flatMap(({ recordKinds }) => recordKinds))];
+      const kinds = [...new Set(allSources().flatMap(({ recordKinds }) => recordKinds))];
       const { entries, isCut } = await recordsSince(since, kinds);
       await inventory.upToDate();
       const sight = sightOf(inventory, scope, targets);
@@ -86,22 +106,14 @@ export function createEvents(options: EventsOptions) {
         seesAll: scope === undefined && targets === undefined,
         only: sight.only,
       };
-      const unread: string[] = [];
-      const read = sources.map(async ({ name, recordKinds, read: readSource }) => {
-        const ofKinds = entries.filter(({ record }) =>
-          recordKinds.includes(recordedText(record["what"])),
-        );
-        try {
-          return await readSource(ofKinds, about);
-        } catch (error) {
-          log.warn("events.unread", { source: name, why: messageOf(error) });
-          unread.push(name);
-          return [];
-        }
-      });
-      const all = (await Promise.all(read)).flat();
-      const events = [...Map.groupBy(all, ({ id }) => id).values()].flatMap(merge);
-      return { events: events.toSorted((a, b) => a.at - b.at), since, isCut, unread };
+      return { ...(await tell(entries, about)), since, isCut };
+    },
+
+    /** The events of these records, oldest first, for who may read the whole trail. */
+    async of(entries: readonly AuditEntry[]): Promise<readonly Event[]> {
+      const { vms, only } = sightOf(inventory, undefined);
+      const about = { vms: await vms(), seesAll: true, only, isExcerpt: true };
+      return (await tell(entries, about)).events;
     },
   };
 }

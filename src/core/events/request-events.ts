@@ -118,7 +118,7 @@ export function requestEvents(on: {
       const all = await sight.only(requestsOf(entries), ({ record }) => record.target);
       const oldest = Math.min(...all.map(({ record }) => record.createdAt));
       // A request that was made earlier has earlier records, too.
-      const isWhole = oldest >= (entries[0]?.at ?? oldest);
+      const isWhole = sight.isExcerpt === true || oldest >= (entries[0]?.at ?? oldest);
       const read = isWhole ? entries : await recordsSince(oldest, recordKinds);
       const parents = new Map(all.map((request) => [request.record.id, actIdOf(request)]));
       const recordsOf = Map.groupBy(read, (entry) => parents.get(requestIdOf(entry)));

@@ -34,6 +34,7 @@ import { type Message } from "../../messages/blocks.ts";
 import { sentence, card } from "../../messages/card.ts";
 import { type Markdown, md } from "../../messages/markdown.ts";
 import { compileGlob } from "../../text/glob.ts";
+import { tellRecord } from "../../core/cards/tell-record.ts";
 import { type Probe, type Observation, type Telling, runProbe } from "../../monitor/monitor.ts";
 import type { News } from "../../monitor/news.ts";
 
@@ -269,6 +270,12 @@ function compareDrift(
   const record = { ...known, reason: reasons[0] ?? "", isPinnable: isFailed && isPinnable };
   if (mark === known.mark) return { after: new Map([[id, record]]), changes: [] };
   const since = isFailed ? { since: now } : { since: now, recoveredAt: now };
+  const attestation: AttestationRecord = {
+    what: "attestation",
+    target: { kind: "vm", id, name: vmName, projectId, projectName },
+    move: isFailed ? "failed" : verdict === "verified" ? "verified" : "ended",
+    why: isFailed ? (reasons[0] ?? "") : passedWords(appraisal),
+  };
   const change: DriftChange = {
     id: `drift-${id}-${before?.since ?? dayOf(now)}-${mark || "over"}`,
     place,
@@ -277,21 +284,20 @@ function compareDrift(
     ends: isFailed ? undefined : before?.alarm,
     news: {
       about: [{ kind: "vm", ...vm }],
-      line: () => ({ text: driftWords(vm, appraisal).value, button: attestVm(vm) }),
+      line: () => ({ text: eventLine(attestation).value, button: attestVm(vm) }),
     },
-    record: {
-      what: "attestation",
-      target: { kind: "vm", id, name: vmName, projectId, projectName },
-      move: isFailed ? "failed" : verdict === "verified" ? "verified" : "ended",
-      why: isFailed ? (reasons[0] ?? "") : passedWords(appraisal),
-    },
+    record: attestation,
   };
   const { alarm: _ended, ...kept } = record;
   const alarm = isFailed ? { alarm: change.id } : {};
   return { after: new Map([[id, { ...kept, mark, ...alarm, ...since }]]), changes: [change] };
 }
 
-/** The news in one line. */
+/** The line for subscribers: the sentence of the event that the record proves, and the VM's project. */
+const eventLine = (record: AttestationRecord): Markdown =>
+  md`${tellRecord({ ...record }, { person: (id) => id, vm: (id) => id })} In ${record.target.projectName ?? ""}.`;
+
+/** The title of the alarm. */
 function driftWords(vm: KnownVm, appraisal: Appraisal): Markdown {
   const { verdict, reasons } = appraisal;
   if (verdict === "failed")

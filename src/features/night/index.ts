@@ -1,6 +1,5 @@
 import { defineFeature } from "../define-feature.ts";
 import { digestPartsOf } from "../digest-part.ts";
-import { eventsOf } from "../../core/events/read-events.ts";
 import { night } from "./night.ts";
 import { nightButton } from "./render-night.ts";
 
@@ -11,10 +10,8 @@ import { nightButton } from "./render-night.ts";
 export const nights = defineFeature({
   name: "night",
   commands: [night],
-  needs: ["events"],
-  start: ({ events }) => ({
+  start: () => ({
     provides: [
-      eventsOf.providedBy(events),
       digestPartsOf.providedBy({
         name: "the night",
         read: async ({ since }) => ({ all: [], buttons: [nightButton("The night", since)] }),

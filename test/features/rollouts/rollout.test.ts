@@ -363,7 +363,7 @@ describe("Pause, Resume and Stop", () => {
     );
     await world.ada.types("nightly", "/gatehouse audit");
     expect(wordsOf(await hears(world.ada, "nightly", /Audit trail/))).toMatch(
-      /⏸️ olivia is rolling out restarting nightly-0, nightly-1: 1 done, 1 running, 2 not begun yet\./,
+      /⏸️ olivia is rolling out restarting nightly-0, nightly-1, nightly-2 and 1 more: 1 done, 1 running, 2 not begun yet\./,
     );
     if (isOffered("gatehouse digest")) {
       await world.olivia.types("nightly", "/gatehouse digest handover");
