@@ -9,8 +9,8 @@ import { type Called, tellRecord, tellStep } from "../core/cards/tell-record.ts"
 import type { Event } from "../core/events/event.ts";
 import { eventsOf } from "../core/events/read-events.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
-import { type Message, section } from "../messages/blocks.ts";
-import { buttons } from "../messages/buttons.ts";
+import { type Message } from "../messages/blocks.ts";
+import { paragraph, waysRow } from "../messages/parts.ts";
 import { List, lineList, sentence, card } from "../messages/card.ts";
 import { type Markdown, counted, dayAndTime, md, name, when } from "../messages/markdown.ts";
 import { batches } from "../redis/batches.ts";
@@ -80,7 +80,7 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
   if (filter.act !== undefined && acts.length === 1) return stepsOf(first, words, called);
   const rows = acts.map((act) => {
     const text = md`${dayAndTime(act.entries[0].at)} ${words(act)}`;
-    return section(text, detailsOf(act));
+    return paragraph(text, detailsOf(act));
   });
   const isOlder = (shown: number) => shown < matching.length || page.isMore === true;
   const older = (shown: number) =>
@@ -93,9 +93,9 @@ export async function auditPage(of: AuditPageOf, context: ReadContext): Promise<
     push: title(rows.length),
     body: [
       new List(rows.length, (shown) => [
-        section(title(shown)),
+        paragraph(title(shown)),
         ...rows.slice(0, shown),
-        ...(isOlder(shown) ? buttons([older(shown)]) : []),
+        isOlder(shown) ? waysRow([older(shown)]) : undefined,
       ]),
     ],
   });
@@ -199,7 +199,7 @@ function stepsOf(act: Act, words: (act: Act) => Markdown, called: Called): Messa
   return card({
     title: md`${dayAndTime(entries[0].at)} ${words(act)} (${name(id ?? first?.record.id)})`,
     body: [
-      section(md`*Steps*`),
+      paragraph(md`*Steps*`),
       lineList(rows.slice(0, mostSteps), { beyond: Math.max(0, rows.length - mostSteps) }),
     ],
   });

@@ -3,8 +3,8 @@ import { UserError } from "../errors.ts";
 import { isTrouble } from "../core/facts/fact.ts";
 import { targetOf } from "../core/submit/resolve-targets.ts";
 import { countByStatus, statusSign } from "../fleet/inventory/status-order.ts";
-import { type Message, context, fields } from "../messages/blocks.ts";
-import { buttons } from "../messages/buttons.ts";
+import { type Message } from "../messages/blocks.ts";
+import { pairsOf, small, waysRow } from "../messages/parts.ts";
 import { sentence } from "../messages/card.ts";
 import { counted, lines, md, name, plain } from "../messages/markdown.ts";
 import { type Target, runButton } from "../registry/define.ts";
@@ -57,7 +57,7 @@ export async function lastKnown(
   const head = md`${alarm?.sign ?? statusSign(known.status)} *${plain(known.name)}* was *${plain(known.status)}* when it was last read`;
   return sentence(
     lines(head, ...troubles.slice(0, mostTroubles).map(({ sign, text }) => md`${sign} ${text}`)),
-    fields([
+    pairsOf([
       isVm ? ["Project", md`${plain(known.projectName)}`] : ["Type", md`${plain(known.type)}`],
       ["Region", md`${plain(known.region ?? "not reported")}`],
       isVm
@@ -66,10 +66,10 @@ export async function lastKnown(
           ? [counted(vms.length, "VM"), md`${countByStatus(vms, failing)}`]
           : undefined,
     ]),
-    context(
+    small(
       md`⚠️ The compute service ${unreachableWords(why)}. ${inventoryAge(await inventory.state(), now(), { isKept: true })} ${name("/gatehouse status")} shows when it is available.`,
     ),
-    context(md`ID ${name(known.id)}`),
-    buttons([runButton("Refresh", `${kind}.show`, { [kind]: known.id }, known.name)]),
+    small(md`ID ${name(known.id)}`),
+    waysRow([runButton("Refresh", `${kind}.show`, { [kind]: known.id }, known.name)]),
   );
 }

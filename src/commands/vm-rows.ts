@@ -1,6 +1,6 @@
 import type { Unverifiable } from "../monitor/drift-records.ts";
 import { type Failing, statusSign } from "../fleet/inventory/status-order.ts";
-import { context } from "../messages/blocks.ts";
+import { small } from "../messages/parts.ts";
 import { type Fact, isTrouble, unreadIn } from "../core/facts/fact.ts";
 import { unreadLine } from "../core/facts/facts-about.ts";
 import { type Markdown, lines, md, name } from "../messages/markdown.ts";
@@ -67,5 +67,5 @@ export function whyNotGreen(
   if (reasons.length === 0 && !unread) return undefined;
   const more = reasons.length - mostReasons;
   const rest = more > 0 && md`… and ${more} more.`;
-  return context(lines(...reasons.slice(0, mostReasons), rest, unread));
+  return small(lines(...reasons.slice(0, mostReasons), rest, unread));
 }

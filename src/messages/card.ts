@@ -2,6 +2,7 @@ import { type Block, type Message, context, header, section, sections } from "./
 import { type ButtonSpec, buttons } from "./buttons.ts";
 import { addedWeight, blockWeight, cut, limits, weightOf } from "./limits.ts";
 import { Markdown, type Rows, lines, md, readable } from "./markdown.ts";
+import { type SaidPart, blocksOfPart, isSaidPart } from "./parts.ts";
 import { soundingApart } from "./sounding-apart.ts";
 import { table } from "./table.ts";
 
@@ -77,7 +78,7 @@ export class List {
   }
 }
 
-export type Part = Block | readonly Block[] | List | undefined;
+export type Part = SaidPart | Block | readonly Part[] | List | undefined;
 type Parts = readonly Part[];
 
 /**
@@ -85,16 +86,19 @@ type Parts = readonly Part[];
  * rows that aren't shown, plus `beyond` others.
  */
 export function list(
-  rows: readonly (Block | readonly Block[])[],
+  rows: readonly (SaidPart | Block | readonly (SaidPart | Block)[])[],
   {
     beyond = 0,
     rest = moreWords,
-  }: { beyond?: number; rest?: (left: number, shown: number) => Block | Markdown | undefined } = {},
+  }: {
+    beyond?: number;
+    rest?: (left: number, shown: number) => SaidPart | Block | Markdown | undefined;
+  } = {},
 ): List {
   return new List(rows.length, (shown) => {
     const left = rows.length - shown + beyond;
     const more = left > 0 ? rest(left, shown) : undefined;
-    return [...rows.slice(0, shown).flat(), more instanceof Markdown ? context(more) : more];
+    return [...rows.slice(0, shown), more instanceof Markdown ? context(more) : more];
   });
 }
 
@@ -119,9 +123,14 @@ export function lineList(
  * are shown.
  */
 const blocksIn = (parts: Parts, shown: ReadonlyMap<List, number> = new Map()): Block[] =>
-  parts
-    .flatMap((part) => (part instanceof List ? part.blocksOf(shown.get(part) ?? 0) : part))
-    .filter((block) => block !== undefined);
+  parts.flatMap((part): readonly Block[] => {
+    if (part === undefined) return [];
+    if (part instanceof List) return part.blocksOf(shown.get(part) ?? 0);
+    if (isPartList(part)) return blocksIn(part, shown);
+    return isSaidPart(part) ? blocksOfPart(part) : [part];
+  });
+
+const isPartList = (part: Part): part is readonly Part[] => Array.isArray(part);
 
 const isWithin = (blocks: readonly Block[], weight: number) =>
   blocks.length <= limits.blocks && weightOf(blocks) <= weight;
@@ -244,11 +253,11 @@ export const leastForTable = 3000;
 export function rowsOverTable(
   head: Markdown,
   all: number,
-  rows: readonly (readonly Block[])[],
+  rows: readonly (readonly Part[])[],
   tableFrom: (from: number, room: number) => ReturnType<typeof table>,
 ): Message {
   const body = new List(rows.length, (many) => {
-    const shown = rows.slice(0, many).flat();
+    const shown = rows.slice(0, many);
     const room = Math.max(leastForTable, roomBeside(section(head), shown));
     const rest = many < all ? tableFrom(many, room) : { block: undefined, shown: 0 };
     const shownCount = many + rest.shown;

@@ -13,8 +13,8 @@ import {
 } from "./status-records.ts";
 import type { Inventory, KnownVm } from "../fleet/inventory/inventory.ts";
 import { statusSign } from "../fleet/inventory/status-order.ts";
-import { type Message, section } from "../messages/blocks.ts";
-import { buttons } from "../messages/buttons.ts";
+import { type Message } from "../messages/blocks.ts";
+import { paragraph, waysRow } from "../messages/parts.ts";
 import { list, card } from "../messages/card.ts";
 import { type Markdown, duration, lines, md } from "../messages/markdown.ts";
 import type { Trail } from "../audit/trail.ts";
@@ -162,8 +162,8 @@ export function renderUnasked(
   const isOne = changes.length === 1;
   const rowOf = (change: StatusChange) => {
     const { vm } = change;
-    if (!isOne || !hasWhy) return section(sentenceOf(change), showVm(vm));
-    return [section(sentenceOf(change)), ...buttons([whyVm(vm), showVm(vm)])];
+    if (!isOne || !hasWhy) return paragraph(sentenceOf(change), showVm(vm));
+    return [paragraph(sentenceOf(change)), waysRow([whyVm(vm), showVm(vm)])];
   };
   return card({
     title: isOne ? undefined : many,

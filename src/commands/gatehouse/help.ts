@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { type Message, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph } from "../../messages/parts.ts";
 import { sentence } from "../../messages/card.ts";
 import { type Markdown, hintOf, lines, md, name } from "../../messages/markdown.ts";
 import { emergencyWordsOf, noEmergency } from "../../registry/emergency.ts";
@@ -68,8 +69,8 @@ function explainEmergency(reading: ReadContext, inEmergency: Markdown | undefine
     ? md`You are under ${name("breakGlass")} in gatehouse.yml, so you can use it.`
     : md`Only people under ${name("breakGlass")} in gatehouse.yml can use --break-glass. You aren't among them: request the change, and ask somebody to approve it.`;
   return inEmergency
-    ? sentence(emergency.help, section(lines(where, who)))
-    : sentence(who, section(lines(emergency.help, where)));
+    ? sentence(emergency.help, paragraph(lines(where, who)))
+    : sentence(who, paragraph(lines(emergency.help, where)));
 }
 
 /** Who may run a command that this person may not run, and the rule that says so. */

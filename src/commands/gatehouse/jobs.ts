@@ -1,7 +1,5 @@
-import type { KnownBlock } from "@slack/types";
 import * as z from "zod";
-import { section } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
+import { type SaidPart, paragraph, waysRow } from "../../messages/parts.ts";
 import { rowsOverTable, sentence } from "../../messages/card.ts";
 import { md, name } from "../../messages/markdown.ts";
 import { table } from "../../messages/table.ts";
@@ -62,7 +60,7 @@ export const jobs = defineCommand({
  * One request, with a link to its message and the buttons of its card. A shared list has no such
  * buttons, because they would be refused to its readers.
  */
-async function rowOf(request: StoredRequest, context: ReadContext): Promise<KnownBlock[]> {
+async function rowOf(request: StoredRequest, context: ReadContext): Promise<SaidPart[]> {
   const { commands, linkTo, person, policy, ourTeamId, isShared, mayRun } = context;
   const { record, state, delivered } = request;
   const link = await linkTo(delivered.card);
@@ -73,8 +71,8 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   const text = waits
     ? md`*${deed}*, ${asked}. ${waits}${openIt(link)}`
     : md`*${deed}*: ${stateWords(state)}, ${asked}${openIt(link)}`;
-  if (isShared) return [section(text, whyButton(request))];
-  const block = section(text);
+  if (isShared) return [paragraph(text, whyButton(request))];
+  const block = paragraph(text);
   if (!command) return [block];
   const { requester, approval } = record;
   const votes = approval && needsOf(policy, approval);
@@ -90,7 +88,7 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Know
   // The card of a request that is about to be sent has no buttons, because they would soon be too late.
   return [
     block,
-    ...buttons(own.length === 0 && state === "authorized" ? [cancelButton(request)] : own),
+    waysRow(own.length === 0 && state === "authorized" ? [cancelButton(request)] : own),
   ];
 }
 

@@ -3,7 +3,8 @@ import type { Person } from "../../registry/invocation.ts";
 import * as z from "zod";
 import { shortFingerprint } from "../../core/permit/fingerprint.ts";
 import { UserError } from "../../errors.ts";
-import { type Message, context, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph, small } from "../../messages/parts.ts";
 import { sentence } from "../../messages/card.ts";
 import { type Markdown, lines, md, name, when, withFullStop } from "../../messages/markdown.ts";
 import { needsInWords } from "../../core/permit/approval-rule.ts";
@@ -92,13 +93,13 @@ async function historyOf(
   const [first, second] = rule && state === "draft" ? [rule, head] : [head, rule];
   return sentence(
     lines(first, ...(state === "draft" ? needLines(request) : [])),
-    second && (state === "draft" ? section(second) : context(second, ...needLines(request))),
-    reason && section(reason),
-    fingerprint && context(fingerprint),
-    isReviewed(record) ? context(emergencyLine(request)) : undefined,
-    votes.length > 0 ? section(lines(md`*Votes*`, ...voteLines)) : undefined,
+    second && (state === "draft" ? paragraph(second) : small(second, ...needLines(request))),
+    reason && paragraph(reason),
+    fingerprint && small(fingerprint),
+    isReviewed(record) ? small(emergencyLine(request)) : undefined,
+    votes.length > 0 ? paragraph(lines(md`*Votes*`, ...voteLines)) : undefined,
     steps.length > 0
-      ? section(lines(stepsHead(steps.length), ...steps.slice(-maxSteps)))
+      ? paragraph(lines(stepsHead(steps.length), ...steps.slice(-maxSteps)))
       : undefined,
   );
 }

@@ -2,8 +2,7 @@ import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import { fold } from "../../text/fold.ts";
 import * as z from "zod";
 import { byTrouble, countByStatus, statusSign } from "../../fleet/inventory/status-order.ts";
-import { context } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
+import { small, waysRow } from "../../messages/parts.ts";
 import { sentence } from "../../messages/card.ts";
 import { lines, md, name } from "../../messages/markdown.ts";
 import { table } from "../../messages/table.ts";
@@ -44,7 +43,7 @@ export const list = defineCommand({
         all.length === 0
           ? md`There are no projects${within}. ${name("/project create")} creates one.`
           : md`No projects${within} match. There are ${countByStatus(all)}; ${name("/project list")} shows them.`;
-      return sentence(nothing, context(age));
+      return sentence(nothing, small(age));
     }
     if (page.page > page.pages) return noSuchPage(page, "project list");
     const { block, shown } = table(
@@ -64,8 +63,8 @@ export const list = defineCommand({
     return sentence(
       head,
       block,
-      context(lines(fewer, age)),
-      buttons(pageButtons(page, { command: "project.list", input: { type, status } })),
+      small(lines(fewer, age)),
+      waysRow(pageButtons(page, { command: "project.list", input: { type, status } })),
     );
   },
   data: {

@@ -6,8 +6,8 @@ import {
   mayHaveVms,
   type Project,
 } from "../../fleet/compute/compute.ts";
-import { context, fields, section } from "../../messages/blocks.ts";
-import { buttons, type ButtonSpec } from "../../messages/buttons.ts";
+import { pairsOf, paragraph, small, waysRow } from "../../messages/parts.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
 import { List, sentence } from "../../messages/card.ts";
 import { counted, md, name, plain, when } from "../../messages/markdown.ts";
 import { table } from "../../messages/table.ts";
@@ -69,7 +69,7 @@ export const show = defineCommand({
         block,
         whyNotGreen(some.slice(0, shown), attested, facts),
         showOneOf(some.slice(0, shown)),
-        context(
+        small(
           vms.length > shown
             ? md`The first ${shown} of ${vms.length} are shown; ${name(`/vm list ${plain(project.name, 60)} --status ERROR`)} shows fewer. ID ${name(project.id)}`
             : md`Read at ${when(now())} · ID ${name(project.id)}`,
@@ -79,21 +79,21 @@ export const show = defineCommand({
     const head = md`${statusSign(project.status)} *${plain(project.name)}* is *${plain(project.status)}*`;
     return sentence(
       head,
-      fields([
+      pairsOf([
         ["Type", md`${plain(project.type)}`],
         ["Region", md`${plain(project.region ?? "not reported")}`],
         timeField("Created", project.createdAt),
         timeField("Changed", project.updatedAt),
       ]),
-      section(
+      paragraph(
         vms.length > 0
           ? md`*${counted(vms.length, "VM")}*: ${countByStatus(vms, failing)}`
           : md`${mayHaveVms(project) ? "It has" : "Projects of this type have"} no VMs.`,
       ),
       gapsSection(isMarked, gaps),
       vmList,
-      buttons(lookButtons(project)),
-      buttons(changeButtons(project, context_)),
+      waysRow(lookButtons(project)),
+      waysRow(changeButtons(project, context_)),
     );
   },
   data: {
@@ -131,7 +131,7 @@ function gapsSection(isMarked: boolean, gaps: ListGaps | undefined) {
     ...[(gaps && gapsWords(gaps)) ?? []].flat(),
   ];
   if (words.length === 0) return undefined;
-  return context(md`⚠️ *Incomplete:* ${plain(words.join("; "), 600)}.`);
+  return small(md`⚠️ *Incomplete:* ${plain(words.join("; "), 600)}.`);
 }
 
 function lookButtons({ id, name: called, type }: Project): ButtonSpec[] {

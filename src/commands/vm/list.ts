@@ -8,8 +8,7 @@ import {
   redFirst,
   signed,
 } from "../../fleet/inventory/status-order.ts";
-import { context, section } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
+import { paragraph, small, waysRow } from "../../messages/parts.ts";
 import { List, sentence, card } from "../../messages/card.ts";
 import { csv } from "../../messages/csv.ts";
 import { counted, lines, md, name, plain, shortened } from "../../messages/markdown.ts";
@@ -102,7 +101,7 @@ export const list = defineCommand({
       const nothing = limit
         ? md`There are no VMs${where}${only}. ${way}`
         : md`No VMs${where}${only}. ${way}`;
-      return sentence(nothing, context(age));
+      return sentence(nothing, small(age));
     }
     if (page.page > page.pages) return noSuchPage(page, "vm list");
     if (given.csv) return asCsv(vms, order, failing);
@@ -125,12 +124,12 @@ export const list = defineCommand({
       const head = md`*${rowsOf(page, shown, ["VM", "VMs"])}*${where}${only}: ${countByStatus(vms, failing)}`;
       const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")} shows fewer.`;
       return [
-        section(head),
+        paragraph(head),
         block,
         whyNotGreen(page.rows.slice(0, shown), { failing, unverifiable }, facts),
         showOneOf(page.rows.slice(0, shown)),
-        context(lines(isPart && narrower, age)),
-        buttons([...pageButtons(page, { command: "vm.list", input }), ...(isPart ? [whole] : [])]),
+        small(lines(isPart && narrower, age)),
+        waysRow([...pageButtons(page, { command: "vm.list", input }), ...(isPart ? [whole] : [])]),
       ];
     });
     const head = md`${counted(vms.length, "VM")}${where}${only}: ${countByStatus(vms, failing)}`;

@@ -3,7 +3,7 @@ import { ComputeError, type Vm } from "../../fleet/compute/compute.ts";
 import { short } from "../../attestation/pins.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { statusSign } from "../../fleet/inventory/status-order.ts";
-import { type Message, fields } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { card } from "../../messages/card.ts";
 import {
@@ -16,6 +16,7 @@ import {
   plain,
   when,
 } from "../../messages/markdown.ts";
+import { pairsOf } from "../../messages/parts.ts";
 import { askOnce } from "../../core/permit/refusal.ts";
 import {
   type Command,
@@ -123,7 +124,7 @@ export function vmCard(shown: ShownVm): Message {
       more > 0 && md`… and ${more} more`,
     ],
     body: [
-      fields([
+      pairsOf([
         ["Project", md`${projectName}`],
         ["Region", md`${plain(vm.region ?? "not reported")}`],
         ["Size", md`${sizeWords(vm.specs)}`],

@@ -1,7 +1,6 @@
-import type { KnownBlock } from "@slack/types";
 import { shortFingerprint } from "../permit/fingerprint.ts";
-import { context, section } from "../../messages/blocks.ts";
-import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
+import { type SaidPart, paragraph, small, waysRow } from "../../messages/parts.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
 import { maxNews } from "../../messages/card.ts";
 import {
   Markdown,
@@ -53,7 +52,7 @@ export function askingBlocks(
     since?: SinceRequest;
     below?: readonly Markdown[];
   },
-): KnownBlock[] {
+): SaidPart[] {
   const { record } = request;
   const reason = record.reason ? md`: “${record.reason}”` : "";
   const requestWords = md`requested by ${record.requester.name}${from} at ${when(record.createdAt)}${reason}${askedWords(record)}`;
@@ -62,11 +61,11 @@ export function askingBlocks(
   return [
     // The risk has a section of its own. Long names that make Slack's limit cut it then take
     // nothing from the question.
-    ...(risk.value === "" ? [] : [section(risk)]),
-    section(lines(deed, sinceLine(since), askingLine(request))),
-    ...buttons(pressed),
+    ...(risk.value === "" ? [] : [paragraph(risk)]),
+    paragraph(lines(deed, sinceLine(since), askingLine(request))),
+    waysRow(pressed),
     // The facts are small, so that a phone shows the whole card.
-    context(lines(...factLines(request, command), ...below)),
+    small(lines(...factLines(request, command), ...below)),
   ];
 }
 
@@ -338,7 +337,7 @@ export function askingRow(
     link,
     since = [],
   }: { mayVote: boolean; link?: string | undefined; since?: SinceRequest },
-): KnownBlock[] {
+): SaidPart[] {
   return askingBlocks(request, command, {
     pressed: [...(mayVote ? voteButtons(request, command, since) : []), whyButton(request)],
     since,

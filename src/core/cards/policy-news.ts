@@ -1,5 +1,6 @@
 import { notSet, type PolicyChange, whatChanged } from "../../config/changing-policy.ts";
-import { type Message, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph } from "../../messages/parts.ts";
 import { card } from "../../messages/card.ts";
 import { channelLink, lines, Markdown, md, name } from "../../messages/markdown.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
@@ -51,7 +52,7 @@ export function policyNews(facts: PolicyNewsFacts): Message {
     body: [
       canceledCount === 0
         ? undefined
-        : section(
+        : paragraph(
             lines(
               md`*Canceled*, because ${canceledCount === 1 ? "it was" : "they were"} requested under the former policy:`,
               ...canceled.map(canceledLine),
@@ -81,7 +82,7 @@ export function policyKeptNews(version: string, problems: readonly string[]): Me
     sign: "⚠️",
     title: md`*gatehouse.yml changed, and can't be used.* The policy before it stays (version ${name(version)}).`,
     lines: [...shown, more > 0 && md`• and ${more} more`],
-    body: [section(md`Fix the file, then send ${name("SIGHUP")}.`)],
+    body: [paragraph(md`Fix the file, then send ${name("SIGHUP")}.`)],
   });
 }
 

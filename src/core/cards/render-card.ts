@@ -1,6 +1,7 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
-import { type Message, context, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph, small } from "../../messages/parts.ts";
 import { type ButtonSpec, menu } from "../../messages/buttons.ts";
 import { blockWeight, cut, limits } from "../../messages/limits.ts";
 import { lineList, roomBeside, sentence, card, withParts } from "../../messages/card.ts";
@@ -210,7 +211,7 @@ function askingCard(
   const below = [...approverLines, md`${name(request.record.id)} · ${fingerprintLine(request)}`];
   return card({
     push: askingNews(request, command),
-    body: [askingBlocks(request, command, { pressed, from, since, below }), note && context(note)],
+    body: [askingBlocks(request, command, { pressed, from, since, below }), note && small(note)],
   });
 }
 
@@ -456,9 +457,9 @@ export function renderSharedCard(
     `${outcomeOf(request, command, note).sign} ${command.say.verb} ${request.record.target.name} (${request.record.requester.name})`,
     JSON.stringify({ request: request.record.id }),
   ]);
-  const noted = notes.length > 0 ? section(lines(...notes)) : undefined;
+  const noted = notes.length > 0 ? paragraph(lines(...notes)) : undefined;
   const choose = menu({ label: "Details of one…", action: "request:show", options: choices });
-  const room = roomBeside(section(title(true)), noted, choose);
+  const room = roomBeside(paragraph(title(true)), noted, choose);
   return card({
     title: title(true),
     push: title(false),
@@ -623,7 +624,7 @@ export function renderAsked(
   const { record } = request;
   const where = md`${channelLink(record.teamChannel ?? "")}: ${linked(link, "open its card")}. The result is told here too.`;
   if (cardViewOf(request) !== "asking") {
-    return withParts(renderCard(request, command, [], known), context(md`Its card is in ${where}`));
+    return withParts(renderCard(request, command, [], known), small(md`Its card is in ${where}`));
   }
   const deed = deedOf(record, command);
   return card({

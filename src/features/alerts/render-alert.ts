@@ -1,6 +1,7 @@
 import type { Policy } from "../../config/policy-file.ts";
-import { type Message, section } from "../../messages/blocks.ts";
-import { buttons, type ButtonSpec, fitsMenu, linkButton } from "../../messages/buttons.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph, waysRow } from "../../messages/parts.ts";
+import { type ButtonSpec, fitsMenu, linkButton } from "../../messages/buttons.ts";
 import { list, type List, sentence, card } from "../../messages/card.ts";
 import { limits } from "../../messages/limits.ts";
 import {
@@ -216,10 +217,10 @@ export function renderAlert(view: View, called: readonly string[] = []): Message
       ...(only
         ? [true, false].map((looks) => {
             const offered = view.offered.filter((command) => isChange(command) !== looks);
-            return buttons([...controlsOf({ ...view, offered }, only), ...(looks ? links : [])]);
+            return waysRow([...controlsOf({ ...view, offered }, only), ...(looks ? links : [])]);
           })
-        : [rowsOf(view, labels), buttons(links)]),
-      below.value === "" ? undefined : section(below),
+        : [rowsOf(view, labels), waysRow(links)]),
+      below.value === "" ? undefined : paragraph(below),
     ],
     meta: [md`${source} · ${name(alert.id)}`],
   });
@@ -449,7 +450,7 @@ function rowsOf(view: View, labels: readonly string[]): List {
     const vm = view.vms.get(label);
     const details = shownOf(view.alert).filter((detail) => detail.vm === label);
     const summaries = summariesOf(details, isNamed);
-    return vm ? [section(lines(statusLine(vm, view), ...summaries), menuOf(view, vm))] : [];
+    return vm ? [paragraph(lines(statusLine(vm, view), ...summaries), menuOf(view, vm))] : [];
   });
   return list(rows, {
     beyond: labels.length - controlled.length,
@@ -458,7 +459,7 @@ function rowsOf(view: View, labels: readonly string[]): List {
       const others = labels.filter((label) => !labelsShown.has(label));
       if (labels.length < 2 || others.length === 0) return undefined;
       const names = others.map((label) => calledOf(label, view));
-      return section(md`${shown > 0 ? "Also on" : "On"} ${firstFew(names, mostInWords)}.`);
+      return paragraph(md`${shown > 0 ? "Also on" : "On"} ${firstFew(names, mostInWords)}.`);
     },
   });
 }

@@ -1,5 +1,6 @@
 import { frozenWords } from "../../core/cards/asking.ts";
-import { type Message, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph } from "../../messages/parts.ts";
 import { list, sentence, card } from "../../messages/card.ts";
 import { counted, lines, type Markdown, md } from "../../messages/markdown.ts";
 import { detailsOf, isFiring, type StoredAlert } from "./alerts.ts";
@@ -50,7 +51,10 @@ export function renderOverview(
     return sentence(md`✅ All ${counted(ended, "alert group")} of this message have ended.`);
   const blocks = rows.map((row, n) => {
     const only = onlyVmOf(row);
-    return section(rowText(row), only && n < mostWithControls ? menuOf(row.view, only) : undefined);
+    return paragraph(
+      rowText(row),
+      only && n < mostWithControls ? menuOf(row.view, only) : undefined,
+    );
   });
   const over = ended > 0 ? `, ${ended.toLocaleString("en-US")} ended` : "";
   const shown = rows.reduce((sum, row) => sum + row.groups.length, 0);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type AcceptedPin, type NamedVm, short, namesOf, pinsFor } from "../../attestation/pins.ts";
-import { context } from "../../messages/blocks.ts";
+import { small } from "../../messages/parts.ts";
 import { listing, sentence } from "../../messages/card.ts";
 import { md, name, plain } from "../../messages/markdown.ts";
 import { table } from "../../messages/table.ts";
@@ -44,7 +44,7 @@ export const pins = defineCommand({
         md`${within ? `No VM${within} is pinned` : "Nothing is pinned"}. ${name("/gatehouse pins propose")} pins a VM's current measurements once others approve them.`,
       );
     const { block, shown } = table("Pins", ["VM", "Values", "By", "Since"], rows);
-    const note = context(md`If gatehouse.yml pins a VM, approved pins are ignored.`);
+    const note = small(md`If gatehouse.yml pins a VM, approved pins are ignored.`);
     return listing(head, rows.length, shown, block, note);
   },
 });

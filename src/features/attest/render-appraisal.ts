@@ -9,8 +9,9 @@ import {
 } from "../../attestation/render-attestation.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import type { AttestationReport, Vm } from "../../fleet/compute/compute.ts";
-import { context, fields, type Message, section } from "../../messages/blocks.ts";
-import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { pairsOf, paragraph, small, waysRow } from "../../messages/parts.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
 import { leastForTable, List, roomBeside, card } from "../../messages/card.ts";
 import { csv } from "../../messages/csv.ts";
 import {
@@ -65,17 +66,19 @@ export function renderAttestation(
     push: md`${upperFirst(verdict)}: ${vm.name}. ${reasons.map(sentence).join(" ")}`,
     lines: [alarm, ...why, hintOf(way && `${way}.`)],
     body: [
-      since && section(since),
-      soon ? section(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`) : undefined,
-      appraisal.difference ? section(md`*Difference*: ${appraisal.difference}`) : undefined,
-      fields([
+      since && paragraph(since),
+      soon
+        ? paragraph(md`⏳ *Fails once Intel's next level counts*: ${sentence(soon)}`)
+        : undefined,
+      appraisal.difference ? paragraph(md`*Difference*: ${appraisal.difference}`) : undefined,
+      pairsOf([
         evidence === undefined ? undefined : ["Checked by Gatehouse", md`${evidence}`],
         holds === undefined ? undefined : ["Holds until", dayAndTime(holds)],
         ["Measurement", measurementText(appraisal.measurement)],
         ["Pins", pinText(appraisal.measurement)],
         ["The compute service says", serviceText(appraisal.service)],
       ]),
-      notes.length > 0 ? context(...notes.map((note) => md`${note}.`)) : undefined,
+      notes.length > 0 ? small(...notes.map((note) => md`${note}.`)) : undefined,
     ],
     ways: actions,
   });
@@ -166,16 +169,16 @@ export function renderFleet(
     daysLeft(row, now),
     row.appraisal ? shortMeasurement(row.appraisal) : "",
   ]);
-  const above = [section(head), ...(waits.length > 0 ? [section(lines(...waits))] : [])];
+  const above = [paragraph(head), ...(waits.length > 0 ? [paragraph(lines(...waits))] : [])];
   const lineRows = rowsWithLines.map((row) =>
-    section(md`${signs[rankOf(row)]} *${row.vm.name}*: ${whyOf(row)}`),
+    paragraph(md`${signs[rankOf(row)]} *${row.vm.name}*: ${whyOf(row)}`),
   );
   const below = (hasTable: boolean, seen: number) => [
-    context(
+    small(
       md`Checked by Gatehouse.${hasTable ? " Days left: until the vendors' lists and certificates behind a result end." : ""}${seen < sorted.length ? md` ${seen} of ${sorted.length} are shown.` : ""}`,
       ...(file === "" ? [] : [md`${file}`]),
     ),
-    ...buttons(actions),
+    waysRow(actions),
   ];
   const body = new List(lineRows.length, (many) => {
     const shown = [...above, ...lineRows.slice(0, many)];

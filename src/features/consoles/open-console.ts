@@ -6,7 +6,8 @@ import {
   statusFacts,
 } from "../../fleet/compute/compute.ts";
 import { UserError } from "../../errors.ts";
-import { type Message, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph } from "../../messages/parts.ts";
 import { card } from "../../messages/card.ts";
 import { Markdown, inert, md, name, when } from "../../messages/markdown.ts";
 import { type Permit, permitAsRequest } from "../../core/permit/permit.ts";
@@ -305,5 +306,5 @@ export function addressMessage(vmName: string, url: string, until: number): Mess
     ? md`It is a WebSocket: ${name("websocat")} opens a serial console, ${name("noVNC")} a screen.`
     : md`Open it with your VNC or serial client.`;
   const how = md`${client} Don't share it: anyone with it controls the VM.`;
-  return card({ title, body: [section(address)], meta: [how] });
+  return card({ title, body: [paragraph(address)], meta: [how] });
 }

@@ -1,7 +1,8 @@
 import type { Diagnose } from "../../commands/diagnosis.ts";
 import { unlessUnreachable } from "../../commands/last-known.ts";
 import { ComputeError, statusFacts, unreachableWords } from "../../fleet/compute/compute.ts";
-import { type Message, context } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { small } from "../../messages/parts.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { card } from "../../messages/card.ts";
 import { type Markdown, md, name, timeNear } from "../../messages/markdown.ts";
@@ -100,10 +101,7 @@ function render(
       left > 0 && md`… and ${left} more`,
     ],
     body: [
-      context(
-        ...more.unread.flatMap((line) => (line ? [line] : [])),
-        lastWords(more.last, more.now),
-      ),
+      small(...more.unread.flatMap((line) => (line ? [line] : [])), lastWords(more.last, more.now)),
     ],
     ways: [
       ...more.ways,

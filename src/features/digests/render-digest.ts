@@ -1,7 +1,8 @@
 import { countChart } from "../../fleet/charts/chart.ts";
 import { countByStatus } from "../../fleet/inventory/status-order.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import { context, divider, type Message, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph, rule, small } from "../../messages/parts.ts";
 import { list, card } from "../../messages/card.ts";
 import {
   counted,
@@ -71,27 +72,27 @@ export function renderDigest(facts: DigestFacts, frame: DigestFrame): Message {
   const shown = chosen(heard);
   const rows = shown.map((item) => {
     const isPlain = isPrivate || item.isLasting;
-    return section(item.text, isPlain ? item.button : besideLine(lineOf(item), item.button));
+    return paragraph(item.text, isPlain ? item.button : besideLine(lineOf(item), item.button));
   });
   const statuses = (countable(facts) ?? []).map(({ status }) => status);
   return card({
     heading: title,
     push: md`${title}: ${summaryOf(heard) || "something could not be read"}`,
     body: [
-      context(lines(late, dotted(md`Since ${since}`, frame.about))),
-      intro && section(intro),
+      small(lines(late, dotted(md`Since ${since}`, frame.about))),
+      intro && paragraph(intro),
       heard.length === 0
-        ? section(md`☀️ Nothing else new since ${since}.`)
+        ? paragraph(md`☀️ Nothing else new since ${since}.`)
         : list(rows, {
             beyond: heard.length - shown.length,
             rest(_left, many) {
               const listedItems = new Set(shown.slice(0, many));
               const rest = heard.filter((item) => !listedItems.has(item));
-              return section(md`… and ${summaryOf(rest)} more.`);
+              return paragraph(md`… and ${summaryOf(rest)} more.`);
             },
           }),
-      divider,
-      missing && section(missing),
+      rule,
+      missing && paragraph(missing),
       // No chart in a handover, which is about what runs now, and none for fewer than three counts,
       // which the text shows.
       isPrivate || new Set(statuses).size < 3 ? [] : countChart("VMs by status", "VMs", statuses),

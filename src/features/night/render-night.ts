@@ -1,6 +1,6 @@
 import type { ViewLimit } from "../../commands/view-limit.ts";
-import { type Message, context, section } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph, small, waysRow } from "../../messages/parts.ts";
 import { List, sentence, card } from "../../messages/card.ts";
 import { type Markdown, counted, dayAndTime, lines, md, name } from "../../messages/markdown.ts";
 import { runButton } from "../../registry/define.ts";
@@ -27,7 +27,7 @@ export function renderNight(
 ): Message {
   const { events: acts, since } = night;
   const missing = lines(missingWords(night), limit?.rest);
-  const below = missing.value === "" ? undefined : section(missing);
+  const below = missing.value === "" ? undefined : paragraph(missing);
   const within = limit?.within ?? "";
   if (acts.length === 0) {
     const isSure = night.unread.length === 0 && !night.isCut;
@@ -38,7 +38,7 @@ export function renderNight(
   }
   const rest = acts.slice(skip, skip + perMessage);
   const rows = rest.map(({ at, text, proof, button }) =>
-    section(lines(md`${dayAndTime(at)} ${text}`, proof), button),
+    paragraph(lines(md`${dayAndTime(at)} ${text}`, proof), button),
   );
   const many = counted(acts.length, "act");
   const head = md`*The night* since ${dayAndTime(since)}: ${many}${within}, oldest first.`;
@@ -50,13 +50,13 @@ export function renderNight(
     });
     const file = nightButton("As a file", since, { file: true });
     return [
-      section(head),
+      paragraph(head),
       ...rows.slice(0, shown),
       below,
       shown < acts.length
-        ? context(md`${skip + 1} to ${lastShown} of ${acts.length} are shown.`)
+        ? small(md`${skip + 1} to ${lastShown} of ${acts.length} are shown.`)
         : undefined,
-      buttons([...(left > 0 ? [next] : []), file]),
+      waysRow([...(left > 0 ? [next] : []), file]),
     ];
   });
   return card({ push: head, body: [list] });

@@ -1,6 +1,7 @@
 import type { Policy } from "../../config/policy-file.ts";
-import { type Message, context } from "../../messages/blocks.ts";
-import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { small, waysRow } from "../../messages/parts.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
 import { card } from "../../messages/card.ts";
 import { limits } from "../../messages/limits.ts";
 import {
@@ -74,8 +75,8 @@ export function renderProposal(
     lines: [stateLine(proposal, command, beside)],
     body: [
       // Above the small print, so that they are on a phone's first screen.
-      buttons(isOpen ? ways : []),
-      context(lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}${made ?? ""}`)),
+      waysRow(isOpen ? ways : []),
+      small(lines(...parameters, md`Proposed at ${when(createdAt)} · ${name(id)}${made ?? ""}`)),
     ],
   });
 }

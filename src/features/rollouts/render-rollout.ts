@@ -1,5 +1,6 @@
-import { context, type Message, section } from "../../messages/blocks.ts";
-import { buttons, type ButtonSpec } from "../../messages/buttons.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph, small, waysRow } from "../../messages/parts.ts";
+import { type ButtonSpec } from "../../messages/buttons.ts";
 import { roomBeside, card } from "../../messages/card.ts";
 import { csv } from "../../messages/csv.ts";
 import {
@@ -201,15 +202,14 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
   const title = md`${signOf(rollout)} ${mention(record.requester.id)} ${result}`;
   const progress = isDone ? undefined : progressLine(rollout);
   const skipped = record.leftOut.map((vm) => `${vm.name} (${vm.why})`);
-  const skippedLine =
-    skipped.length > 0 ? context(md`Skipped: ${firstFew(skipped, 20)}`) : undefined;
+  const skippedLine = skipped.length > 0 ? small(md`Skipped: ${firstFew(skipped, 20)}`) : undefined;
   const all = `List of ${counted(rows.length, "VM")}`;
   const list = { label: all, action: "roll:list", value: JSON.stringify({ roll: record.id }) };
   const room = roomBeside(
-    section(lines(title, progress)),
+    paragraph(lines(title, progress)),
     skippedLine,
-    context(md`${all}`),
-    buttons([list]),
+    small(md`${all}`),
+    waysRow([list]),
   );
   const { block, shown } = table(deed.value, columns, rows, room);
   return card({

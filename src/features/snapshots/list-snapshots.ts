@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { context } from "../../messages/blocks.ts";
+import { small } from "../../messages/parts.ts";
 import { listing, sentence } from "../../messages/card.ts";
 import { counted, duration, md, name } from "../../messages/markdown.ts";
 import { table } from "../../messages/table.ts";
@@ -35,7 +35,7 @@ export const snapshots = defineCommand({
     const vm = await resolve("vm", words);
     const all = await known.of(vm.id);
     await learnNames(all.slice(0, maxRows).map(({ by: taker }) => taker));
-    const note = context(
+    const note = small(
       md`The compute service can't list snapshots: these were taken with Gatehouse or restored by an ID typed here. Their sizes are unknown.`,
     );
     if (all.length === 0) {

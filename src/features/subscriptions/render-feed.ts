@@ -1,4 +1,5 @@
-import { type Message, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph } from "../../messages/parts.ts";
 import { list, card } from "../../messages/card.ts";
 import { Markdown, name as code, counted, md } from "../../messages/markdown.ts";
 import type { NewsLine } from "../../monitor/news.ts";
@@ -13,7 +14,7 @@ const maxLines = 15;
 export function renderFeed(lines: readonly NewsLine[]): Message {
   const shown = lines.slice(0, maxLines);
   const rows = shown.map(({ text, link, button }) =>
-    section(new Markdown(link === undefined ? text : `${text} <${link}|Its message>`), button),
+    paragraph(new Markdown(link === undefined ? text : `${text} <${link}|Its message>`), button),
   );
   const first = new Markdown(shown[0]?.text ?? "");
   const head = md`*${counted(lines.length, "event")} this channel is subscribed to:*`;

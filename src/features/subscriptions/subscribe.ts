@@ -3,7 +3,8 @@ import * as z from "zod";
 import { glob as globShape } from "../../config/policy-values.ts";
 import { type Subscription, subscriptionsOf } from "./subscriptions.ts";
 import { UserError } from "../../errors.ts";
-import { type Message, section } from "../../messages/blocks.ts";
+import { type Message } from "../../messages/blocks.ts";
+import { paragraph } from "../../messages/parts.ts";
 import { list, sentence } from "../../messages/card.ts";
 import {
   type Markdown,
@@ -123,7 +124,7 @@ function shown(channelId: string, all: readonly Subscription[], example: string)
     return sentence(md`${channelLink(channelId)} has no subscriptions. ${name(example)} adds one.`);
   const head = md`*${channelLink(channelId)} is subscribed to:*`;
   const rows = all.map((subscription) =>
-    section(
+    paragraph(
       md`• ${name(subscription.glob)}: ${eventWords(subscription.events)}`,
       runButton(
         "Unsubscribe",

@@ -1,0 +1,74 @@
+import { expect, it } from "vitest";
+import { importsOf, readSources } from "./sources.ts";
+
+const sources = readSources(["src"]);
+
+/** Forms, Home, help, and answers of a press have blocks beside a card, or none of a card. */
+const buildBlocks = [
+  "src/cli/doctor-messages.ts",
+  "src/features/ask/ask.ts",
+  "src/features/break-glass/sign-review.ts",
+  "src/features/home/home-tab.ts",
+  "src/features/home/render-home.ts",
+  "src/features/proposals/press-proposal.ts",
+  "src/features/rollouts/form-of-many.ts",
+  "src/fleet/charts/in-words.ts",
+  "src/registry/help.ts",
+  "src/slack/error-reply.ts",
+  "src/slack/receive/deliveries.ts",
+  "src/talk/answer.ts",
+  "src/talk/form-view.ts",
+  "src/talk/form.ts",
+  "src/talk/open-rehearsal.ts",
+  "src/talk/pick-target.ts",
+  "src/talk/vote.ts",
+  "src/talk/without-redis.ts",
+];
+
+/** Tell what is known and what happened, of which the sources of facts and events alone read. */
+const telling = [
+  "src/commands/vm-rows.ts",
+  "src/commands/vm/list.ts",
+  "src/commands/vm/show.ts",
+  "src/features/diagnosis/diagnose.ts",
+  "src/features/digests/digest.ts",
+  "src/features/digests/render-digest.ts",
+  "src/features/night/night.ts",
+  "src/features/night/render-night.ts",
+  "src/features/outages/render-recap.ts",
+  "src/features/subscriptions/render-feed.ts",
+  "src/features/subscriptions/tell-elsewhere.ts",
+];
+
+const importOfBlocks = /^import \{([^}]*)\} from "[./]*messages\/blocks\.ts";/gm;
+
+/** Whether a file imports more of the blocks than their types. */
+const buildsBlocks = (text: string): boolean =>
+  [...text.matchAll(importOfBlocks)].some(([, names = ""]) =>
+    names.split(",").some((name) => name.trim() !== "" && !name.trim().startsWith("type ")),
+  );
+
+it("no file but those that are named builds blocks: the others say parts, of which a renderer makes blocks", () => {
+  const builders = [...sources].flatMap(([path, text]) =>
+    !path.startsWith("src/messages/") && buildsBlocks(text) ? [path] : [],
+  );
+  // A feature may have been taken away.
+  expect(builders).toEqual(buildBlocks.filter((path) => sources.has(path)));
+});
+
+it("what tells facts and events reads neither Redis nor the journal, and builds no blocks", () => {
+  const problems = telling.flatMap((path) => {
+    const text = sources.get(path) ?? "";
+    const reads = importsOf(path, text).filter(
+      (file) => file.startsWith("src/redis/") || file === "src/core/request/journal.ts",
+    );
+    return [...reads, ...(buildsBlocks(text) ? ["blocks"] : [])].map((file) => `${path}: ${file}`);
+  });
+  expect(problems).toEqual([]);
+});
+
+it("an import of a builder is told from one of types", () => {
+  const from = 'from "../../messages/blocks.ts";';
+  expect(buildsBlocks(`import { type Message, section } ${from}`)).toBe(true);
+  expect(buildsBlocks(`import { type Block, type Message } ${from}`)).toBe(false);
+});
