@@ -15,7 +15,7 @@ const buildBlocks = [
   "src/fleet/charts/in-words.ts",
   "src/registry/help.ts",
   "src/slack/error-reply.ts",
-  "src/slack/receive/deliveries.ts",
+  "src/slack/receive/form-refusal.ts",
   "src/talk/answer.ts",
   "src/talk/form-view.ts",
   "src/talk/form.ts",
