@@ -423,7 +423,7 @@ describe("doctor, behind a private authority", () => {
     const shown = certificateFile("stranger", `${stranger.cert}${stranger.key}`);
     const env = { CA_FILE: ca, REDIS_URL: `rediss://localhost:${tlsPort}` };
     try {
-      const rows = [
+      const problems = [
         [{}, "Redis asks for a client certificate: set REDIS_CERT_FILE and REDIS_KEY_FILE"],
         [
           { REDIS_CERT_FILE: shown, REDIS_KEY_FILE: shown },
@@ -435,7 +435,7 @@ describe("doctor, behind a private authority", () => {
         ],
       ] as const;
       // Each tries for seconds to reach Redis
-      const looks = rows.map(async ([more, words]) => {
+      const looks = problems.map(async ([more, words]) => {
         const { code, said } = await doctor({ ...env, ...more });
         expect(said).toContain(words);
         expect(code).toBe(1);
