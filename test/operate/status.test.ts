@@ -194,7 +194,7 @@ describe("a Redis that doesn't take writes", () => {
   it("warns people before Redis is full, in the status and in the digest", async () => {
     const info = await world.client.info("memory");
     const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1]);
-    await world.client.config("SET", "maxmemory", Math.round(used * 1.1));
+    await world.client.config("SET", "maxmemory", Math.round(used * 1.2));
     expect(await statusLines(world)).toContainEqual(
       expect.stringMatching(
         /^⚠️ Redis: answers, writes to disk.*; memory: \d+ MiB of \d+ MiB used; .*Raise maxmemory/,
