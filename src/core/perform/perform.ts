@@ -54,7 +54,7 @@ export async function advance(id: string, worker: WorkerContext): Promise<Next> 
 
 async function step(request: StoredRequest, worker: WorkerContext): Promise<Next> {
   if (request.state === "authorized") return beginInTurn(request, worker);
-  return request.state === "sending" ? checkSender(request, worker) : ended;
+  return request.state === "sending" ? recoverFromSender(request, worker) : ended;
 }
 
 /**
@@ -83,9 +83,9 @@ async function begin(request: Waiting, worker: WorkerContext): Promise<Next> {
     const hint = `${sentSentence(stage)} Request again if it is still wanted.`;
     return endUnsent(request, { state: "expired", why, hint }, worker);
   }
-  if (frozen) return stop(request, { kind: "frozen", freeze: frozen }, worker);
+  if (frozen) return conclude(request, { kind: "frozen", freeze: frozen }, worker);
   if (worker.standstill() !== undefined)
-    return stop(request, { kind: "later", why: noCurrentPolicy }, worker);
+    return conclude(request, { kind: "later", why: noCurrentPolicy }, worker);
   if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), worker);
 
   if (!change) {
@@ -96,19 +96,19 @@ async function begin(request: Waiting, worker: WorkerContext): Promise<Next> {
   await worker.at?.("gate", record.id);
   const decision = await gate(request, change, worker);
   await worker.at?.("gated", record.id);
-  if (decision.kind !== "open") return stop(request, decision, worker);
+  if (decision.kind !== "open") return conclude(request, decision, worker);
   const kept = await keepIfKept(request, change, decision.before, worker);
-  if (kept) return stop(request, kept, worker);
+  if (kept) return conclude(request, kept, worker);
   const safe = await withSafetySnapshot(request, change, worker);
-  if (safe.kind !== "safe") return stop(request, safe, worker);
+  if (safe.kind !== "safe") return conclude(request, safe, worker);
   const hourly = hourlyOf(change.command, record);
   const { limits } = worker.policy;
   if (hourly && !(await store.takeHourlyPlace(hourly, record.id, limits))) {
     const why = lowerFirst(limitWords(hourly, limits[hourly]));
     const hint = `${sentSentence(stage)} Request again later.`;
-    return stop(request, { kind: "closed", why, hint }, worker);
+    return conclude(request, { kind: "closed", why, hint }, worker);
   }
-  return stop(
+  return conclude(
     request,
     await claimAndSend(request, change, { ...decision, safety: safe.snapshot }, worker),
     worker,
@@ -132,7 +132,11 @@ function runsUntil(
 }
 
 /** Ends or puts off a request that isn't sent now. */
-async function stop(request: Waiting, stopped: Stop | Next, worker: WorkerContext): Promise<Next> {
+async function conclude(
+  request: Waiting,
+  stopped: Stop | Next,
+  worker: WorkerContext,
+): Promise<Next> {
   const { stage } = request;
   switch (stopped.kind) {
     case "already": {
@@ -170,14 +174,24 @@ async function stop(request: Waiting, stopped: Stop | Next, worker: WorkerContex
 async function untilOpened(request: Waiting, now: number, worker: WorkerContext): Promise<Next> {
   const { record, stage } = request;
   const stopped = await policyStop(record, worker);
-  if (stopped) return stop(request, stopped, worker);
+  if (stopped) return conclude(request, stopped, worker);
   const why = "its requester has not opened it yet";
   if (stage.why !== why) await worker.store.move(request, { to: { ...stage, why }, why });
   return waitFor(record.runsUntil - now + 1);
 }
 
-/** Waits while the owner may still be sending. Afterwards the outcome is unclear. */
-async function checkSender(request: RequestIn<"sending">, worker: WorkerContext): Promise<Next> {
+/**
+ * Recovers a request whose worker died during the send. The claim has put the request and its
+ * first poll on the pending list, so another worker comes here: BullMQ gives it the stalled job
+ * after 5 s, or the relay adds one. It waits while the owner may still be sending, until its
+ * heartbeat is gone or its time is up by this process's clock. Then the outcome is unclear: reads
+ * judge it (`judgeUnclear`), and nothing is sent again. A worker that dies before its claim leaves
+ * nothing to recover: the request is still `authorized` and begins anew.
+ */
+async function recoverFromSender(
+  request: RequestIn<"sending">,
+  worker: WorkerContext,
+): Promise<Next> {
   const { timing } = worker.policy;
   const { owner } = request;
   const claim = claimId(request);

@@ -150,7 +150,7 @@ async function claimOnce(
   // A worker paused since the claim must not act on outdated facts
   if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, worker);
 
-  // A connection may also have opened so late that `checkSender` has moved the request on.
+  // A connection may also have opened so late that `recoverFromSender` has moved the request on.
   const longestMs = claimWindowMs + httpTimeoutMs;
   let whyNot: string | undefined;
   const mayGoOn = async () => {
