@@ -243,11 +243,11 @@ export function requestSource(options: {
       },
       shows: {
         field: "face",
-        before: delivered.cardView ?? "",
-        now: `${faceOf(request, since)}${isLinked(request) ? " linked" : ""}${isStranded ? " no-worker" : ""}`,
+        before: delivered.cardFingerprint ?? "",
+        now: `${cardFingerprint(request, since)}${isLinked(request) ? " linked" : ""}${isStranded ? " no-worker" : ""}`,
         standsAt: delivered.card,
         isLast,
-        asks: isShownAsking(delivered.cardView) && delivered.formerCard === undefined,
+        asks: isShownAsking(delivered.cardFingerprint) && delivered.formerCard === undefined,
         tellsEnd: final && delivered.formerCard === undefined,
         onStale: () => tellDeciders(request, command),
       },
@@ -303,8 +303,8 @@ export function requestSource(options: {
       },
       shows: {
         field: "asked-face",
-        before: delivered.requestMessageView ?? "",
-        now: faceOf(request, since),
+        before: delivered.requestMessageFingerprint ?? "",
+        now: cardFingerprint(request, since),
         standsAt: delivered.requestMessage,
         isLast,
         tellsEnd: final && delivered.formerRequestMessage === undefined,
@@ -461,7 +461,7 @@ const isShownAsking = (view = "") => /^(asking|unknown|editing)/.test(view);
 
 /** Returns the IDs of people whose vote or decision the card doesn't show yet. */
 function decidersUnshown({ votes, delivered, stage }: StoredRequest): readonly string[] {
-  const shown = /^asking (\d+)/.exec(delivered.cardView ?? "")?.[1];
+  const shown = /^asking (\d+)/.exec(delivered.cardFingerprint ?? "")?.[1];
   const voters = votes
     .slice(shown === undefined ? -1 : Number(shown))
     .map(({ voterId }) => voterId);
@@ -469,8 +469,8 @@ function decidersUnshown({ votes, delivered, stage }: StoredRequest): readonly s
   return [...new Set([...voters, ...(decidedBy ? [decidedBy.id] : [])])];
 }
 
-/** Returns the version of what a card shows. The card is edited when this changes. */
-function faceOf(request: StoredRequest, since: SinceRequest): string {
+/** Returns the fingerprint of what a card is made of. The card is edited when this changes. */
+function cardFingerprint(request: StoredRequest, since: SinceRequest): string {
   const version = versionOf(since);
   const signed = request.delivered.review ? " signed" : "";
   return `${cardVersion(request)}${version && ` since ${version}`}${signed}`;

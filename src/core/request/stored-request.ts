@@ -45,8 +45,8 @@ export interface Delivered {
   card?: { channelId: string; ts: string };
   /** The former card, which Slack no longer lets be edited, so its buttons stay. */
   formerCard?: { channelId: string; ts: string };
-  /** The `cardVersion` that was last shown. */
-  cardView?: string | undefined;
+  /** Fingerprint of what the card was last made of. It is edited when that changes. */
+  cardFingerprint?: string | undefined;
   /** The ts of each notice, or "posting <since>" while a post may be under way. */
   marks: Record<string, string>;
   /** Why the channel takes none of its messages. They are sent as direct messages then. */
@@ -55,8 +55,8 @@ export interface Delivered {
   requestMessage?: { channelId: string; ts: string } | undefined;
   /** The former message there, which Slack no longer lets be edited. */
   formerRequestMessage?: { channelId: string; ts: string } | undefined;
-  /** The `cardVersion` that was last shown there. */
-  requestMessageView?: string | undefined;
+  /** Fingerprint of what that message was last made of. */
+  requestMessageFingerprint?: string | undefined;
   /** The bot can't post in the channel of its team, so the card is where it was requested. */
   isTeamClosed?: boolean;
   /** The request has left a shared card, and joins none again. */
@@ -208,11 +208,11 @@ export function parseStored(id: string, fields: Fields): StoredRequest | undefin
     votes: votes.map((vote) => withReason(vote, denial)).toSorted((a, b) => a.at - b.at),
     delivered: {
       ...shownIn(fields),
-      cardView: fields["face"],
+      cardFingerprint: fields["face"],
       closedBy: fields["fallback"],
       requestMessage: placeIn(fields["asked"]),
       formerRequestMessage: placeIn(fields["was:asked"]),
-      requestMessageView: fields["asked-face"],
+      requestMessageFingerprint: fields["asked-face"],
       isTeamClosed: fields["team-closed"] !== undefined,
       isAlone: fields["alone"] !== undefined,
       review: fields["review"] ? reviewSignature.parse(fields["review"], id) : undefined,
