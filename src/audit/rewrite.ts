@@ -53,9 +53,14 @@ if #redis.call('XRANGE', KEYS[1], '(' .. ARGV[2], '+', 'COUNT', 1) > 0 then retu
 for _, text in ipairs(cjson.decode(ARGV[3])) do
   local id = redis.call('XADD', KEYS[1], '*', 'at', now, 'record', text)
   redis.call('XADD', KEYS[3], id, 'at', now, 'record', text)
+  local vouched = {}
   for _, left in ipairs(cjson.decode(text).redacted or {}) do
-    redis.call('HSET', KEYS[4], string.format('%.0f', left.seq), id)
-    redis.call('HINCRBY', KEYS[5], 'records', 1)
+    vouched[#vouched + 1] = string.format('%.0f', left.seq)
+    vouched[#vouched + 1] = id
+  end
+  if #vouched > 0 then
+    redis.call('HSET', KEYS[4], unpack(vouched))
+    redis.call('HINCRBY', KEYS[5], 'records', #vouched / 2)
   end
 end
 for bucket, fields in ipairs(cjson.decode(ARGV[4])) do redis.call('HDEL', KEYS[5 + bucket], unpack(fields)) end
