@@ -24,7 +24,7 @@ const maxReads = 3;
  */
 const hopeless = 50;
 
-interface RefreshOptions {
+export interface FleetReading {
   compute: Compute;
   known: KnownFleet;
   replica: Replica;
@@ -41,7 +41,7 @@ interface RefreshOptions {
  * could be read, or the list couldn't be, for this `reason`. `unread`: names of projects that keep
  * what was known of them. `gaps`: what the list of projects lacks, in words.
  */
-export async function readEverything(options: RefreshOptions) {
+export async function readEverything(options: FleetReading) {
   const { compute, known, replica, log, concurrency, signal } = options;
   const done = new Set<string>();
   const unread = new Map<string, string>();

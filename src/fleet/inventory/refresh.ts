@@ -1,10 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { deadlineMs, within } from "../../deadline.ts";
-import type { Log } from "../../log/log.ts";
-import type { Compute } from "../compute/compute.ts";
-import type { KnownFleet } from "./known-fleet.ts";
-import { readEverything } from "./read-everything.ts";
-import type { Replica } from "./replica.ts";
+import { type FleetReading, readEverything } from "./read-everything.ts";
 
 /**
  * How long a person waits for newer data (ms). A dialog must open within three seconds of the
@@ -16,18 +12,11 @@ const patienceMs = 1_500;
  */
 const maxProjectsToSeek = 50;
 
-interface RefreshOptions {
-  compute: Compute;
-  known: KnownFleet;
-  replica: Replica;
-  log: Log;
-  concurrency: number;
+interface RefreshOptions extends FleetReading {
   /** The time between two regular refreshes (ms). */
   refreshMs: number;
   /** The time between the starts of two refreshes for people, however many ask (ms). */
   againMs: number;
-  /** Aborted when the process is closing. */
-  signal: AbortSignal;
 }
 
 /** Reads the whole fleet from the service: one refresh at a time in this process. */
@@ -39,7 +28,7 @@ export class FleetRefresh {
   #next: Promise<boolean> | undefined;
   /** Why the list of projects could not be read last time. */
   #listFailure: string | undefined;
-  /** What could not be read last time, in words. */
+  /** Describes the projects that could not be read last time. */
   #gaps = "";
 
   constructor(on: RefreshOptions) {
