@@ -95,7 +95,7 @@ function startDigest({ digest: _digest, signature: _signature, ...rest }: Partia
 }
 
 /** An export while it is written. Only `text` reads the records. */
-export interface OpenExport {
+interface OpenExport {
   /** The numbers of the first and the last record. */
   from: number;
   to: number;
@@ -197,7 +197,7 @@ async function* writeText(
 }
 
 /** The lines of a file, from its beginning each time. */
-export type ReadLines = () => AsyncIterable<string> | Iterable<string>;
+type ReadLines = () => AsyncIterable<string> | Iterable<string>;
 
 /** A file that was opened: all but its records, which are read page by page. */
 interface OpenedExport {

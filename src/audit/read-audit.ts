@@ -31,7 +31,7 @@ export interface AuditEntry {
   record: AuditRecord;
 }
 
-export interface AuditPage {
+interface AuditPage {
   /** Newest first. */
   entries: readonly AuditEntry[];
   /** True when there may be older ones. */

@@ -16,7 +16,7 @@ const sealPauseMs = 200;
 const mostPasses = 5;
 
 /** Who removes a person from the trail, and what takes the place of each record. */
-export interface Redaction extends Pick<RedactedMarker, "who" | "why" | "person"> {
+interface Redaction extends Pick<RedactedMarker, "who" | "why" | "person"> {
   /** Returns the text of a record without the person; the same text where it doesn't name them. */
   redact: (record: string) => string;
 }

@@ -12,7 +12,7 @@ import { type LastChange, lastChangeIn } from "./last-change.ts";
 /** The newest requests of a VM that are read for its alerts. */
 const readOfEach = 10;
 
-export interface RecentFacts {
+interface RecentFacts {
   lastChange: LastChange | undefined;
   advice: readonly Advice[];
   /** Names of commands that the compute service refused for the VM's ERROR. */

@@ -19,7 +19,7 @@ import {
 } from "./render-alert.ts";
 
 /** The firing groups of one VM, or one group of several VMs. */
-export interface OverviewRow {
+interface OverviewRow {
   /** The view of the first group. */
   view: View;
   groups: readonly StoredAlert[];
