@@ -342,7 +342,7 @@ export class TrailCheck {
     return [...missing, ...changed];
   }
 
-  /** What is missing after the last seal. */
+  /** Problems of records and seals that are missing after the last seal. */
   #problemsAtEnd(): readonly Problem[] {
     const { seq } = this.#last;
     const { lastGiven } = this.#expected;

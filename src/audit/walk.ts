@@ -3,7 +3,7 @@ import { type Seal, type TrailEntry, compareIds, isStreamId } from "./seal.ts";
 import type { Trail } from "./trail.ts";
 
 /**
- * Whoever reads more of the trail than a page goes through it here, so that any trail is read in
+ * The loops over the trail, which hold one page at a time, so that a trail of any size is read in
  * the memory of a page: `walk` with seals, records, and salts, `recordPages` and `newestPages` with
  * records alone, `sealPages` with seals alone.
  */
@@ -93,7 +93,7 @@ export async function* newestPages(
 }
 
 /** A seal with the hash that it follows and its salt. */
-export interface SealInChain {
+interface SealInChain {
   seal: Seal;
   before: string;
   salt: string | undefined;

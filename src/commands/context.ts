@@ -25,7 +25,7 @@ export interface PeopleNames {
   learnNames(ids: readonly string[]): Promise<void>;
 }
 
-/** What words mean to the person who types them. */
+/** Finds the targets that a person means by typed words. */
 export interface TargetWords {
   /** Resolves words to exactly one target, or throws UserError or PickOne. */
   resolve(kind: "vm" | "project", words: string): Promise<Target>;

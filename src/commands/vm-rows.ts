@@ -45,8 +45,8 @@ const mostReasons = 5;
 const kindsInRows: readonly string[] = ["status", "attestation", "unverified"];
 
 /**
- * What is wrong with VMs of a table: why they fail attestation or can't be verified, and the other
- * troubles that are known. In a cell, a long reason would push the others out of sight.
+ * Lists the troubles of the VMs of a table: why they fail attestation or can't be verified, and what
+ * other facts say. In a cell, a long reason would push the others out of sight.
  */
 export function whyNotGreen(
   vms: readonly Row[],

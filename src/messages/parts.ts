@@ -2,7 +2,7 @@ import { type Block, context, divider, fields, section } from "./blocks.ts";
 import { type ButtonSpec, buttons } from "./buttons.ts";
 import type { Markdown } from "./markdown.ts";
 
-/** What a part of a message says, before its renderer makes blocks of it. */
+/** A part of a message, before its renderer makes blocks of it. */
 export type SaidPart =
   | {
       kind: "paragraph";

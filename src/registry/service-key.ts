@@ -1,4 +1,4 @@
-/** What features provide, as a context carries it, without knowing the types. */
+/** Services of features by their keys. A context carries them without knowing their types. */
 export type Services = ReadonlyMap<symbol, unknown>;
 
 export interface WithServices {
@@ -37,7 +37,7 @@ export function defineService<Service>(name: string): ServiceKey<Service> {
   });
 }
 
-/** What several features provide under one key, in the order of features. */
+/** Parts that several features provide under one key, in the order of features. */
 class Parts {
   readonly all: readonly unknown[];
 

@@ -439,7 +439,7 @@ export function createPostOnce(options: {
     { id, outbox }: Subject,
     mark: Omit<Mark, "hash">,
     takeTurn: (mark: Mark) => Promise<Taken>,
-    /** What is set, too, when the mark is taken back because nothing was posted. */
+    /** Fields to set together with the former mark when nothing was posted. */
     freed: Readonly<Record<string, string>> = {},
   ): Promise<OwnMark | Pick<Taken, "waitMs">> {
     const began = performance.now();

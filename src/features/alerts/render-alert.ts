@@ -81,7 +81,7 @@ export type Vm = {
   readAt?: number;
   /** Names of commands that the compute service refused for the VM's ERROR (`refusedInError`). */
   refused?: ReadonlySet<string>;
-  /** What is known of the VM now, the most urgent first. */
+  /** Facts about the VM now, the most urgent first. */
   facts?: readonly Fact[];
   lastChange?: LastChange | undefined;
   /** What earlier attempts to end these alerts showed. */

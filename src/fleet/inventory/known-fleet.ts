@@ -101,7 +101,7 @@ export class KnownFleet {
     this.#followers.delete(follower);
   }
 
-  // What exists
+  // Entries, changes, and followers
 
   entry(projectId: string): KnownEntry | undefined {
     return this.#entries.get(projectId);
@@ -142,7 +142,7 @@ export class KnownFleet {
     return this.#ordered;
   }
 
-  // What words mean
+  // Finding by words
 
   findVm(words: string): NameMatch<KnownVm> | undefined {
     const meant = pickMatch(this.#vmsById.get(words), this.#vmsMeant(words));

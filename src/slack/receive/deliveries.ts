@@ -62,7 +62,7 @@ export class Deliveries {
     this.background = new Background(on.log);
   }
 
-  // What Slack delivers
+  // Deliveries of Slack
 
   /**
    * Stores the interaction before Slack is told that it was taken. For interactions whose
