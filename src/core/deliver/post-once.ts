@@ -107,7 +107,8 @@ export interface Shows {
 /**
  * Limits how often a card is edited while its subject goes on. Returns what the card should show
  * now, and how long an edit must wait (ms). An edit to another `look` is news and doesn't wait;
- * another `version` of the same look waits until `editMs` after the last edit.
+ * another `version` of the same look waits until `editMs` after the last edit, unless it is the
+ * last: nobody waits to see how a subject ended.
  */
 export function paced(
   { card: standsAt, shown: before = "" }: Partial<ReturnType<typeof shownIn>>,
@@ -118,7 +119,7 @@ export function paced(
   const [shownVersion, shownLook, shownAt] = before.split(" ");
   const isSame = shownVersion === version && shownLook === look;
   const sinceMs = now - Number(shownAt);
-  const isProgress = standsAt && !isSame && shownLook === look && sinceMs >= 0;
+  const isProgress = standsAt && !isSame && !isLast && shownLook === look && sinceMs >= 0;
   const waitMs = isProgress ? Math.max(0, editMs - sinceMs) : 0;
   const shown = isSame || waitMs > 0 ? before : `${version} ${look} ${now}`;
   return { shows: { field: "shown", before, now: shown, standsAt, isLast }, waitMs };

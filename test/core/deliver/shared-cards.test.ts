@@ -384,6 +384,24 @@ describe.concurrent("a shared card", () => {
     expect(at.said()).toEqual(["card", "ended:U0OLIVIA:3"]);
   });
 
+  it("shows the end of a request at once that joined when all others had ended", async () => {
+    let isFull = true;
+    await using at = await deliverToCrowdedSlack({
+      turn: async ({ mark }, take) =>
+        isFull && mark.field.startsWith("said:ended") ? { waitMs: 20 } : take(),
+    });
+    const mine = [await at.asks("web-1"), await at.asks("web-2")];
+    at.start();
+    await until(() => at.said()).toEqual(["card"]);
+    for (const request of mine) await at.ends(request);
+    await until(() => at.edits).toEqual(["2 requests: 2 canceled"]);
+    await at.ends(await at.asks("web-3"));
+    await until(() => at.edits.at(-1)).toBe("3 requests: 3 canceled");
+    isFull = false;
+    await until(() => at.said()).toEqual(["card", "ended:U0OLIVIA:3"]);
+    await until(() => at.store.sharedCards.outbox.depth()).toBe(0);
+  });
+
   it("tells a result once when the answer to its reply is lost, and another result comes before that is known", async () => {
     let lose = true;
     const reply = "ended:U0AMIR:2 (ended:U0ADA:2)";
