@@ -3,7 +3,7 @@ import type { Inventory, KnownProject, KnownVm } from "../fleet/inventory/invent
 import { isProtected } from "../core/permit/permit.ts";
 import { type Command, argumentsOf, isChange, targetArgument } from "../registry/define.ts";
 import { type Invocation, targetWords } from "../registry/invocation.ts";
-import { parseCommand } from "../registry/parse.ts";
+import { type Parsed, parseCommand } from "../registry/parse.ts";
 import { targetOf } from "../core/submit/resolve-targets.ts";
 
 /** How many VMs or projects of a large fleet are tried, so that help takes no longer there. */
@@ -56,8 +56,7 @@ export async function examplesHere({
     return full ?? projects.values().filter(isPlain).take(mostTried).find(suits)?.name;
   }
 
-  function wordsHere(words: string): string {
-    const parsed = parseCommand(words, commands);
+  function wordsHere(words: string, parsed: Parsed): string {
     if ("refusal" in parsed) return words;
     const globs = argumentsOf(parsed.command).find(({ isGlobs }) => isGlobs);
     const matching = globs && parsed.input[globs.key];
@@ -66,7 +65,8 @@ export async function examplesHere({
       return words.replace(` ${matching}`, ` ${full}/*`);
     const rest = argumentsOf(parsed.command).find(({ isRest }) => isRest);
     const text = rest && parsed.input[rest.key];
-    if (typeof text === "string") return words.replace(` ${text}`, ` ${wordsHere(text)}`);
+    if (typeof text === "string")
+      return words.replace(` ${text}`, ` ${wordsHere(text, parseCommand(text, commands))}`);
     const [old] = targetWords(parsed);
     if (old === undefined) return words;
     const kind = targetArgument(parsed.command)?.target;
@@ -76,8 +76,16 @@ export async function examplesHere({
       : withoutPicked(words, parsed).replace(` ${old}`, ` ${known}`);
   }
 
-  return ({ example }) => `/${wordsHere(example.replace(/^\//, ""))}`;
+  return (command) => {
+    const words = command.example.replace(/^\//, "");
+    const parsed = parsedExamples.get(command) ?? parseCommand(words, commands);
+    parsedExamples.set(command, parsed);
+    return `/${wordsHere(words, parsed)}`;
+  };
 }
+
+/** Examples never change, and help, which is asked for most, shows several. */
+const parsedExamples = new WeakMap<Command, Parsed>();
 
 /** Whether a name needs no quotes and reads back as itself. */
 function isPlain({ name, projectName = "x" }: { name: string; projectName?: string }): boolean {

@@ -33,13 +33,14 @@ export function createLog({
   write: (line: string) => void;
 }): Log {
   const least = order.indexOf(level);
+  const known = scrub(base);
 
   function say(at: LogLevel): (event: string, fields?: LogFields) => void {
     if (order.indexOf(at) < least) return () => {};
     return (event, fields = {}) => {
-      const body = scrub({ ...base, ...workNow()?.ids, ...fields }, { stacks: at === "error" });
+      const body = scrub({ ...workNow()?.ids, ...fields }, { stacks: at === "error" });
       const head = { at: new Date().toISOString(), level: at, event: scrubText(event) };
-      write(`${JSON.stringify(Object.assign({ ...head }, body, head))}\n`);
+      write(`${JSON.stringify(Object.assign({ ...head }, known, body, head))}\n`);
     };
   }
 

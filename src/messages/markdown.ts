@@ -5,9 +5,15 @@ import { clockWords, utcWords, clearForMs } from "../text/time-words.ts";
 // &, <, and > to be escaped (https://docs.slack.dev/messaging/formatting-message-text), which leaves
 // backticks, *_~, and invisible characters to the functions below.
 
+/** Words of visible ASCII with a space between them, as most texts are, are plain already. */
+const isPlain = /^[!-~]+(?: [!-~]+)*$/;
+
 /** One line without invisible characters, cut at `most` code points with an ellipsis. */
 export function plain(value: unknown, most = 150): string {
-  const text = String(value).replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim();
+  const given = String(value);
+  const text = isPlain.test(given)
+    ? given
+    : given.replaceAll(/\s+/g, " ").replaceAll(unseen, "").trim();
   // It has no more code points than code units.
   if (text.length <= most) return text;
   const points = Array.from(text);
@@ -27,10 +33,15 @@ export function shortened(text: string, most: number): string {
 
 const lookalikes: Record<string, string> = { "`": "ˋ", "*": "∗", _: "＿", "~": "∼" };
 
+/** What Slack may take for markup, a mention or an emoji. */
+const markup = /[&<>`*~_@:]/;
+
 /** Untrusted text inside mrkdwn. It is shown as it reads, never as markup. */
 export function escape(value: unknown, most = 150): string {
+  const text = plain(value, most);
+  if (!markup.test(text)) return text;
   return (
-    plain(value, most)
+    text
       .replaceAll("&", "&amp;")
       .replaceAll("<", "&lt;")
       .replaceAll(">", "&gt;")

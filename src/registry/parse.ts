@@ -213,8 +213,10 @@ const isHelpFlag = ({ text, isQuoted }: Word) => fold(text) === "--help" && !isQ
 
 const plainWord = (text: string): Word => ({ text, isQuoted: false });
 
-const under = (root: string, commands: readonly Command[]) =>
-  commands.filter(({ name }) => name.startsWith(`${root} `));
+function under(root: string, commands: readonly Command[]): Command[] {
+  const start = `${root} `;
+  return commands.filter(({ name }) => name.startsWith(start));
+}
 
 /** Two words if they are a command (`pins drop`), otherwise one. */
 function verbIn(words: readonly Word[], commands: readonly Command[]) {

@@ -41,10 +41,10 @@ export const help = defineCommand({
     const others = commands.filter((candidate) => !runnable.includes(candidate));
     if (command !== undefined && emergencyTopic.test(fold(command)))
       return explainEmergency(reading, inEmergency);
-    if (command !== undefined)
-      await reading.learnNames(
-        others.flatMap((other) => whoMayRun({ ...reading, command: other }).entries),
-      );
+    if (command === undefined) return renderHelp(runnable, command, exampleOf, inEmergency);
+    await reading.learnNames(
+      others.flatMap((other) => whoMayRun({ ...reading, command: other }).entries),
+    );
     const withheld = others.map((other) => ({
       command: other,
       ...whoseWords(other, reading),
