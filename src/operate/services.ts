@@ -220,7 +220,8 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     namesOf,
     hasWorker: async () => (await countWorkers(redis, key)) > 0,
     emergency: emergencyWordsOf.ifAny(running),
-    around: { changesSince: (request) => changesSince(request, seenAround), askingAbout },
+    changesSince: (request) => changesSince(request, seenAround),
+    askingAbout,
     tellElsewhere: (request, command) => running.emit("resultPosted", request, command),
     recordResults: async (request, command) => {
       await noteOutcome(request, command, inventory);

@@ -640,8 +640,8 @@ export function renderAsked(
 }
 
 /**
- * Asks the requester, or the team, about an unknown outcome where the card is not. `key` is one of
- * `unknownNotices`.
+ * Asks the requester, or the team, about an unknown outcome where the card is not. `key` is
+ * `unknown`, or a reminder.
  */
 export function renderUnknownElsewhere(
   key: string,

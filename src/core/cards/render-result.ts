@@ -62,7 +62,7 @@ interface ResultFacts {
   commands?: readonly Command[] | undefined;
 }
 
-/** Renders a message of the request's thread. `key` is one of `noticesDue`, except `result`. */
+/** Renders a notice of the request's thread: `half-way`, `denial`, `unknown`, or a reminder. */
 export function renderNotice(
   key: string,
   request: StoredRequest,
@@ -88,7 +88,7 @@ export function renderNotice(
   return askWhetherDone(key, request, command, addressRequester(request), where);
 }
 
-/** Asks whether a request with an unknown outcome happened. `key` is one of `unknownNotices`. */
+/** Asks whether a request with an unknown outcome happened. `key` is `unknown`, or a reminder. */
 export function askWhetherDone(
   key: string,
   { record }: StoredRequest,
@@ -495,37 +495,6 @@ export function isChannel(channelId: string): boolean {
 }
 
 /**
- * Whether it expired without enough approvals. Its requester then hears of that in a direct
- * message, too.
- */
-export function isExpiredUnapproved({ record, state, votes }: StoredRequest): boolean {
-  const { approval } = record;
-  if (state !== "expired" || approval?.remindsAt === undefined) return false;
-  return approvalsIn(votes).length < approval.required;
-}
-
-/** Returns the keys of the messages that are due in its thread, in order. Each is posted once. */
-export function noticesDue(request: StoredRequest): string[] {
-  if (hasNoCard(request)) return [];
-  const due: string[] = [];
-  if (request.state === "draft" && request.stage.isHalfWay) due.push("half-way");
-  due.push(...unknownNotices(request));
-  if (request.final) due.push("result");
-  if (denialOf(request)?.reason) due.push("denial");
-  return due;
-}
-
-/**
- * Returns the keys of the messages about an unknown outcome: the first one, and each reminder until
- * someone records the outcome.
- */
-export function unknownNotices({ stage }: StoredRequest): string[] {
-  if (stage.state !== "unknown") return [];
-  const reminders = Array.from({ length: stage.reminders }, (_, n) => `reminder-${n + 1}`);
-  return ["unknown", ...reminders];
-}
-
-/**
  * Whether the request has no card. A safety snapshot and a request of a rollout have none, because
  * their parent reports them. With an unknown outcome they get a card, for its buttons, and keep it.
  */
@@ -544,7 +513,8 @@ export function mentions(ids: readonly string[]): string {
   return called.join(" ");
 }
 
-function denialOf({ votes }: StoredRequest): Vote | undefined {
+/** Returns the vote that ended a request. */
+export function denialOf({ votes }: StoredRequest): Vote | undefined {
   return votes.find(({ vote }) => vote === "deny");
 }
 

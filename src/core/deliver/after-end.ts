@@ -1,21 +1,13 @@
-import { type ChangeCommand, type Target } from "../../registry/define.ts";
-import type { SinceRequest } from "../cards/asking.ts";
+import type { ChangeCommand, Target } from "../../registry/define.ts";
 import { type Journal, redraw } from "../request/journal.ts";
 import { callOf, deciderOf } from "../request/stage.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { isToldElsewhere } from "./after-result.ts";
 
-/** What other messages tell about the target of a request. */
-export interface Around {
-  /** Tells what happened to the target of a request since it was made. */
-  changesSince(request: StoredRequest): Promise<SinceRequest>;
+export interface AfterEndOptions {
+  store: Pick<Journal, "outbox">;
   /** Finds the IDs of requests that wait for approval and whose cards tell about this target. */
   askingAbout(target: Target): Promise<readonly string[]>;
-}
-
-interface AfterEndOptions {
-  store: Pick<Journal, "outbox" | "getMany">;
-  around?: Pick<Around, "askingAbout"> | undefined;
   /** Called at least once for each ended request, before its result is posted. */
   recordResults(request: StoredRequest, command: ChangeCommand): Promise<void>;
   /**
@@ -26,18 +18,18 @@ interface AfterEndOptions {
 }
 
 /**
- * Creates what follows the end of a request beside its own messages. Each part is done at least
- * once, and a field of the request then remembers it, so that whatever process delivers the
- * messages goes on with it after another one died.
+ * Creates what follows the end of a request beside its own messages. The delivery of the messages
+ * drives it, because every move of a request makes them due, and the order to them counts. Each
+ * part is done at least once, and a field of the request then remembers it, so that whatever
+ * process delivers the messages goes on with it after another one died.
  */
-export function createAfterEnd({ store, around, recordResults, tellElsewhere }: AfterEndOptions) {
+export function createAfterEnd(options: AfterEndOptions) {
+  const { store, askingAbout, recordResults, tellElsewhere } = options;
   const { outbox } = store;
 
   /** Redraws the cards that wait for approval and tell about the target of this request. */
-  async function redrawAround({ record }: StoredRequest): Promise<void> {
-    const ids = (await around?.askingAbout(record.target)) ?? [];
-    await redraw(ids, store);
-  }
+  const redrawAround = async ({ record }: StoredRequest): Promise<void> =>
+    redraw(await askingAbout(record.target), store);
 
   return {
     /** Does what must be done before the end, or an unknown outcome, is told. */

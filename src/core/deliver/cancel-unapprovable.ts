@@ -19,7 +19,7 @@ export function isUnapprovable(request: StoredRequest): request is RequestIn<"dr
  */
 export async function cancelUnapprovable(
   request: RequestIn<"draft">,
-  store: Journal,
+  store: Pick<Journal, "move">,
 ): Promise<void> {
   const isTeams = request.record.teamChannel !== undefined;
   const where = isTeams ? "the channel of its team" : "this channel";

@@ -1,12 +1,7 @@
 import type { Place } from "../../slack/web.ts";
 import type { BoardPlace } from "../../redis/board.ts";
-import {
-  isChannel,
-  isDecidedElsewhere,
-  isExpiredUnapproved,
-  noticesDue,
-  unknownNotices,
-} from "../cards/render-result.ts";
+import { denialOf, isChannel, isDecidedElsewhere } from "../cards/render-result.ts";
+import { approvalsIn } from "../permit/votes.ts";
 import type { Delivered, StoredRequest } from "../request/stored-request.ts";
 
 /**
@@ -38,24 +33,20 @@ export interface Placement {
 export function placementsOf(request: StoredRequest): readonly Placement[] {
   const isElsewhere = isDecidedElsewhere(request);
   const withCard: Side = isElsewhere ? "team" : "requested";
-  const notices = noticesDue(request).map((notice) =>
-    placed(withCard, { kind: "notice", notice }, notice),
-  );
-  const unknownOn = (side: Side) =>
-    unknownNotices(request).map((notice) =>
-      placed(side, { kind: "unknown-elsewhere", notice }, `${notice}-elsewhere`),
-    );
-  const expired = isToldDirectly(request) ? [placed("requester", { kind: "expired" })] : [];
-  const card = placed(withCard, { kind: "card" });
-  if (!isElsewhere)
-    return [card, ...notices, ...(isTeamToHear(request) ? unknownOn("team") : []), ...expired];
+  const acrossFromCard: Side = isElsewhere ? "requested" : "team";
+  const unknown = unknownNotices(request);
+  const isAskedTwice = isElsewhere || isTeamToHear(request);
   return [
-    card,
-    placed("requested", { kind: "asked" }),
-    ...notices,
-    ...unknownOn("requested"),
-    ...(request.final ? [placed("requested", { kind: "answer" })] : []),
-    ...expired,
+    placed(withCard, { kind: "card" }),
+    ...(isElsewhere ? [placed(acrossFromCard, { kind: "asked" })] : []),
+    ...noticesDue(request, unknown).map((notice) =>
+      placed(withCard, { kind: "notice", notice }, notice),
+    ),
+    ...(isAskedTwice ? unknown : []).map((notice) =>
+      placed(acrossFromCard, { kind: "unknown-elsewhere", notice }, `${notice}-elsewhere`),
+    ),
+    ...(isElsewhere && request.final ? [placed(acrossFromCard, { kind: "answer" })] : []),
+    ...(isToldDirectly(request) ? [placed("requester", { kind: "expired" })] : []),
   ];
 }
 
@@ -65,15 +56,39 @@ const placed = (side: Side, role: Role, key: string = role.kind): Placement => (
   side,
 });
 
+/** Returns the keys of the messages that are due in its thread, in order. Each is posted once. */
+function noticesDue(request: StoredRequest, unknown: readonly string[]): string[] {
+  const isHalfWay = request.state === "draft" && request.stage.isHalfWay;
+  return [
+    ...(isHalfWay ? ["half-way"] : []),
+    ...unknown,
+    ...(request.final ? ["result"] : []),
+    ...(denialOf(request)?.reason ? ["denial"] : []),
+  ];
+}
+
+/**
+ * Returns the keys of the messages about an unknown outcome: the first one, and each reminder until
+ * someone records the outcome.
+ */
+function unknownNotices({ stage }: StoredRequest): string[] {
+  if (stage.state !== "unknown") return [];
+  const reminders = Array.from({ length: stage.reminders }, (_, n) => `reminder-${n + 1}`);
+  return ["unknown", ...reminders];
+}
+
 /** Whether a team hears of an unknown outcome, although it doesn't decide about the request. */
 const isTeamToHear = ({ record, delivered }: StoredRequest): boolean =>
   record.teamChannel !== undefined && !delivered.isTeamClosed;
 
-/** Whether the requester reads in a direct message that nobody approved in time. */
+/** Whether the requester reads in a direct message that too few approved in time. */
 function isToldDirectly(request: StoredRequest): boolean {
+  const { record, state, votes, delivered } = request;
+  const { approval } = record;
+  if (state !== "expired" || approval?.remindsAt === undefined) return false;
   const isDirectAlready =
-    request.delivered.closedBy !== undefined || !isChannel(placeOfRequest(request).channelId);
-  return isExpiredUnapproved(request) && !isDirectAlready;
+    delivered.closedBy !== undefined || !isChannel(placeOfRequest(request).channelId);
+  return !isDirectAlready && approvalsIn(votes).length < approval.required;
 }
 
 /** Returns the place on a side. The thread of a message begins once that message is posted. */

@@ -4,7 +4,6 @@ import type { Log } from "../../log/log.ts";
 import type { Markdown } from "../../messages/markdown.ts";
 import type { ChangeCommand, Command } from "../../registry/define.ts";
 import type { EmergencyWords } from "../../registry/emergency.ts";
-import { showOrSay } from "../../slack/refused-message.ts";
 import type { Place, Web } from "../../slack/web.ts";
 import type { SinceRequest } from "../cards/asking.ts";
 import {
@@ -13,7 +12,6 @@ import {
   renderAsked,
   renderCard,
   renderExpired,
-  renderStaleCard,
   renderUnknownElsewhere,
   whoMaySkip,
   withResult,
@@ -31,18 +29,15 @@ import { versionOf } from "../cards/since-request.ts";
 import type { Failpoints } from "../failpoints.ts";
 import type { NameOf } from "../permit/access.ts";
 import { needsOf } from "../permit/approval-rule.ts";
-import { deciderOf } from "../request/stage.ts";
 import type { Delivered, StoredRequest } from "../request/stored-request.ts";
 import type { ToldResult } from "./after-result.ts";
-import { linkTo as permalinkOf } from "./permalink.ts";
+import type { Links } from "./permalink.ts";
 import type { Role } from "./placements.ts";
 import { type Owed, isSaid } from "./post-once.ts";
+import { tellDeciders } from "./tell-deciders.ts";
 
 /** A message of a request, without its place. */
 export type Post = Omit<Owed, "key" | "mark" | "place" | "onClosed">;
-
-/** The most permalinks that a process remembers. */
-const maxLinks = 1_000;
 
 export interface MessageOptions {
   /** All commands, for the buttons that offer them. */
@@ -73,24 +68,6 @@ export interface KnownOfRequest {
   since: SinceRequest;
   /** No worker is alive to begin with it. */
   isStranded: boolean;
-}
-
-/** Resolves with the permalink of a message. */
-export type Links = (message: Delivered["card"]) => Promise<string | undefined>;
-
-/**
- * Creates the function that finds permalinks. They never change, so Slack is asked once, although a
- * message that waits for its turn is rendered at each attempt.
- */
-export function createLinks(options: Pick<MessageOptions, "web" | "log">): Links {
-  const links = new Map<string, string>();
-  return async (message) => {
-    const at = message ? `${message.channelId} ${message.ts}` : "";
-    const link = links.get(at) ?? (await permalinkOf(message, options));
-    if (links.size >= maxLinks) links.clear();
-    if (link !== undefined) links.set(at, link);
-    return link;
-  };
 }
 
 /** The content of the messages of one request, as it was read. */
@@ -162,7 +139,7 @@ export class RequestMessages {
         isLast: cardViewOf(request) === "ended",
         asks: isShownAsking(delivered.cardFingerprint) && isNew,
         tellsEnd: final && isNew,
-        onStale: () => this.#tellDeciders(),
+        onStale: () => tellDeciders(request, command, this.#options),
       },
       urgency: this.#urgency(),
       covers: this.#covered("result"),
@@ -311,24 +288,6 @@ export class RequestMessages {
       : undefined;
     return { from: cameFrom(request, link) };
   }
-
-  /**
-   * Tells people privately that their press counts, when the card can't show it because Slack takes
-   * no more edits of it.
-   */
-  async #tellDeciders(): Promise<void> {
-    const { card, formerCard } = this.#request.delivered;
-    const { web, log } = this.#options;
-    if (!card || !isChannel(card.channelId)) return;
-    const isAnew = formerCard === undefined;
-    const text = renderStaleCard(this.#request, this.#command, { isAnew });
-    for (const user of decidersUnshown(this.#request)) {
-      const posted = await showOrSay(text, (message) =>
-        web.call("chat.postEphemeral", { channel: card.channelId, user, ...message }),
-      );
-      if (!posted.ok) log.warn("slack.reply-failed", { user, ...posted });
-    }
-  }
 }
 
 /**
@@ -344,16 +303,6 @@ function aboveAt(place: Place | undefined, card: Delivered["card"]): Above {
  * under way, or when its answer was lost, that isn't known, so it counts as asking.
  */
 const isShownAsking = (view = "") => /^(asking|unknown|editing)/.test(view);
-
-/** Returns the IDs of people whose vote or decision the card doesn't show yet. */
-function decidersUnshown({ votes, delivered, stage }: StoredRequest): readonly string[] {
-  const shown = /^asking (\d+)/.exec(delivered.cardFingerprint ?? "")?.[1];
-  const voters = votes
-    .slice(shown === undefined ? -1 : Number(shown))
-    .map(({ voterId }) => voterId);
-  const decidedBy = deciderOf(stage);
-  return [...new Set([...voters, ...(decidedBy ? [decidedBy.id] : [])])];
-}
 
 /** Returns the fingerprint of what a card is made of. The card is edited when this changes. */
 function cardFingerprint(request: StoredRequest, since: SinceRequest): string {

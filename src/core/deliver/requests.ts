@@ -3,34 +3,30 @@ import type { Fields } from "../../redis/redis.ts";
 import { boardOf } from "../../redis/board.ts";
 import { type ChangeCommand, isOpenedByRequester } from "../../registry/define.ts";
 import { cardViewOf, hasNoCard, isDecidedElsewhere } from "../cards/render-result.ts";
+import type { SinceRequest } from "../cards/asking.ts";
 import type { Failpoints } from "../failpoints.ts";
-import { cancelUnapprovable, isUnapprovable } from "./cancel-unapprovable.ts";
 import type { Journal } from "../request/journal.ts";
 import { type StoredRequest, parseStored } from "../request/stored-request.ts";
-import { type Around, createAfterEnd } from "./after-end.ts";
+import { type AfterEndOptions, createAfterEnd } from "./after-end.ts";
+import { cancelUnapprovable, isUnapprovable } from "./cancel-unapprovable.ts";
 import type { Owes, Source } from "./deliver.ts";
+import { createLinks } from "./permalink.ts";
 import { type Placement, placeOfRequest, placeOn, placementsOf } from "./placements.ts";
 import { type Owed, isSaid } from "./post-once.ts";
-import {
-  type KnownOfRequest,
-  type MessageOptions,
-  RequestMessages,
-  createLinks,
-} from "./request-messages.ts";
+import { type KnownOfRequest, type MessageOptions, RequestMessages } from "./request-messages.ts";
 
 /** How soon it is looked again whether a worker runs that can begin with a request (ms). */
 const lookForWorkerMs = 2_000;
 
-export type RequestSourceOptions = MessageOptions &
-  Omit<Parameters<typeof createAfterEnd>[0], "store" | "around"> & {
-    store: Journal;
-    commands: readonly ChangeCommand[];
-    /** Whether a worker is alive, which begins with what was requested. */
-    hasWorker(): Promise<boolean>;
-    /** Set it to let cards that wait for approval tell what happened to their targets meanwhile. */
-    around?: Around;
-    at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
-  };
+export interface RequestSourceOptions extends Omit<MessageOptions, "at">, AfterEndOptions {
+  store: Journal;
+  commands: readonly ChangeCommand[];
+  /** Whether a worker is alive, which begins with what was requested. */
+  hasWorker(): Promise<boolean>;
+  /** Tells what happened to the target of a request since it was made. */
+  changesSince(request: StoredRequest): Promise<SinceRequest>;
+  at: Failpoints<"link" | "post" | "posting" | "posted" | "joining" | "join">;
+}
 
 /**
  * Creates the source of the messages of requests (`placementsOf`): a card that is edited, and in its
@@ -43,7 +39,7 @@ export type RequestSourceOptions = MessageOptions &
  * approve, because only who posts a card learns that its channel is closed.
  */
 export function requestSource(options: RequestSourceOptions): Source {
-  const { store, around, at } = options;
+  const { store, at } = options;
   const { outbox } = store;
   const afterEnd = createAfterEnd(options);
   const linkTo = createLinks(options);
@@ -52,24 +48,15 @@ export function requestSource(options: RequestSourceOptions): Source {
     const request = parseStored(id, fields);
     const command = options.commands.find(({ name }) => name === request?.record.command);
     if (!request || !command) return undefined;
-    const again = async () => prepareRequest(id, await outbox.get(id));
     await afterEnd.beforeResult(request, command);
-    if (isUnapprovable(request)) {
-      await cancelUnapprovable(request, store);
-      return again();
-    }
-    const sharedId = boardOf(request.delivered);
-    if (sharedId !== undefined) {
-      const isShown = await store.sharedCards.touch(sharedId, request.final);
-      if (request.state === "unknown" || (!isShown && !request.final)) {
-        await store.sharedCards.leave(id, sharedId, outbox);
-        return again();
-      }
-    }
-    const isSaidElsewhere = sharedId !== undefined || hasNoCard(request);
+    const isCanceled = isUnapprovable(request);
+    if (isCanceled) await cancelUnapprovable(request, store);
+    if (isCanceled || (await leftSharedCard(request)))
+      return prepareRequest(id, await outbox.get(id));
+    const isSaidElsewhere = boardOf(request.delivered) !== undefined || hasNoCard(request);
     // A request that nothing stops is begun at once, if a worker is there.
     const isToBegin = request.state === "authorized" && cardViewOf(request) === "running";
-    const since = (await around?.changesSince(request)) ?? [];
+    const since = await options.changesSince(request);
     const known = { since, isStranded: isToBegin && !(await options.hasWorker()) };
     const messages = isSaidElsewhere ? [] : messagesDue(request, command, known);
     if (messages.every(({ mark }) => isSaid(mark))) await afterEnd.afterResult(request, command);
@@ -80,6 +67,16 @@ export function requestSource(options: RequestSourceOptions): Source {
       waitMs: isToBegin && !isSaidElsewhere ? lookForWorkerMs : 0,
       work: workOnRequest(request.record),
     };
+  }
+
+  /** Takes a request off its shared card when that is gone, or when a person must decide. */
+  async function leftSharedCard({ record, state, final, delivered }: StoredRequest) {
+    const sharedId = boardOf(delivered);
+    if (sharedId === undefined) return false;
+    const isShown = await store.sharedCards.touch(sharedId, final);
+    if (state !== "unknown" && (isShown || final)) return false;
+    await store.sharedCards.leave(record.id, sharedId, outbox);
+    return true;
   }
 
   function messagesDue(

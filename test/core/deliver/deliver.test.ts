@@ -69,6 +69,8 @@ async function deliveringWith(held: (name: string) => Promise<void> | undefined)
     config: { policy },
     namesOf: async () => undefined,
     hasWorker: async () => true,
+    changesSince: async () => [],
+    askingAbout: async () => [],
     recordResults: async ({ record }) => void recorded.push(record.id),
     factsAfter: async () => [],
     tellElsewhere: async ({ record }) => void toldElsewhere.push(record.id),

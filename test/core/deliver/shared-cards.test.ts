@@ -112,6 +112,8 @@ async function deliverToCrowdedSlack(
           config: { policy },
           namesOf: async () => undefined,
           hasWorker: async () => true,
+          changesSince: async () => [],
+          askingAbout: async () => [],
           recordResults: async () => undefined,
           tellElsewhere: async () => undefined,
           at: async () => undefined,
