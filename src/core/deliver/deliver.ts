@@ -2,7 +2,7 @@ import { type Work, during, workOnRequests } from "../../log/traces.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Outbox } from "../../redis/outbox.ts";
 import type { Fields } from "../../redis/redis.ts";
-import { type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts";
+import { type AfterAttempt, type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts";
 
 /** One kind of subjects that owe messages, such as requests, shared cards, or notices. */
 export interface Source extends Pick<Subject, "at"> {
@@ -87,9 +87,9 @@ export function deliveryWork(
       const owes = await source.prepareMessages(id, fields);
       const isUnread = !owes && Object.keys(fields).length > 0;
       if (!isUnread) unread.delete(`${outbox.kind} ${id}`);
-      const posted = owes && (await postFirst(source, id, owes));
-      if (posted !== undefined && posted <= 0) continue;
-      const inMs = posted ?? owes?.waitMs ?? (isUnread ? waitForReader(outbox.kind, id) : 0);
+      const after = owes && (await postFirst(source, id, owes));
+      if (after !== undefined && after.kind !== "wait") continue;
+      const inMs = after?.waitMs ?? owes?.waitMs ?? (isUnread ? waitForReader(outbox.kind, id) : 0);
       const revision = owes?.revision ?? fields["revision"] ?? "";
       return outbox.settle(id, mark, revision, inMs);
     }
@@ -99,14 +99,22 @@ export function deliveryWork(
    * Posts the first message that is owed. Resolves like `postOnce`, or with undefined when none is
    * owed. When a first post must wait for its turn, the next edit is made meanwhile.
    */
-  async function postFirst({ at, outbox }: Source, id: string, owes: Owes) {
+  async function postFirst(
+    { at, outbox }: Source,
+    id: string,
+    owes: Owes,
+  ): Promise<AfterAttempt | undefined> {
     const [owed, ...others] = sortOwed(owes.messages);
     if (!owed) return undefined;
     const subject = { kind: outbox.kind, at, id, createdAt: owes.createdAt, outbox };
     return during(owes.work ?? workOnRequests([]), async () => {
-      const waitMs = await postOnce(subject, owed);
-      const edit = waitMs > 0 && !isSaid(owed.mark) ? others.find(isToEdit) : undefined;
-      return edit ? Math.min(waitMs, await postOnce(subject, edit)) : waitMs;
+      const after = await postOnce(subject, owed);
+      if (after.kind !== "wait" || isSaid(owed.mark)) return after;
+      const edit = others.find(isToEdit);
+      const afterEdit = edit && (await postOnce(subject, edit));
+      if (afterEdit === undefined) return after;
+      const isSooner = afterEdit.kind !== "wait" || afterEdit.waitMs < after.waitMs;
+      return isSooner ? afterEdit : after;
     });
   }
 

@@ -12,7 +12,7 @@ import { type Place, type Web, postMessage } from "../../slack/web.ts";
 import { createDirectChannels } from "./direct-channels.ts";
 import { type Says, type Sought, createLookUp, metadataOf } from "./look-up.ts";
 import { createMarkAges } from "./mark-ages.ts";
-import type { Mark, RateLimiter, Taken, Urgency } from "./rate-limiter.ts";
+import type { Mark, RateLimiter, TurnAnswer, Urgency } from "./rate-limiter.ts";
 import {
   isOfContent,
   isRefused,
@@ -30,6 +30,9 @@ export interface Subject extends Sought {
   at?: ((point: "posting" | "posted", id: string) => Promise<void>) | undefined;
 }
 
+/** Whether a message whose place is closed is owed in another place. */
+export type Relocation = "moved" | "nowhere";
+
 /** A message in a channel: posted once, and edited there when it can change. */
 export interface Owed extends Says {
   /** Identifies the message within its subject. Its mark is the field `said:<key>`. */
@@ -43,11 +46,8 @@ export interface Owed extends Says {
   takesIn?: Readonly<Record<string, string>> | undefined;
   /** Fields on which the content depends. The post begins only if they still have these values. */
   dependsOn?: Readonly<Record<string, string>> | undefined;
-  /**
-   * Called when the place is closed. Resolves with how long until the message is owed in another
-   * place (ms), or with undefined when there is none.
-   */
-  onClosed?: ((error: string) => Promise<number | undefined>) | undefined;
+  /** Called when the place is closed, to note that the message is owed in another place. */
+  onClosed?: ((error: string) => Promise<Relocation>) | undefined;
   /** Called when Slack has accepted the message in this channel. Must not throw. */
   onSaid?: ((channelId: string) => void) | undefined;
   /** The place to post in. A person's ID stands for their direct messages. */
@@ -165,8 +165,24 @@ export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
+/** What follows an attempt to post or edit a message. */
+export type AfterAttempt =
+  /** The message is as it should be, or nothing more can be done for it. */
+  | { kind: "settled" }
+  /** The attempt changed the message or its place, so all is read again at once. */
+  | { kind: "read-again" }
+  /** All is read again for the next attempt in this time (ms). */
+  | { kind: "wait"; waitMs: number };
+
+const settled: AfterAttempt = { kind: "settled" };
+const readAgain: AfterAttempt = { kind: "read-again" };
+const tryIn = (waitMs: number): AfterAttempt => ({ kind: "wait", waitMs });
+/** Another process may have set the mark first, or the message joined one of others. */
+const readAgainSoon = tryIn(1);
+
 /** The mark that this process has set. */
 interface OwnMark {
+  kind: "own";
   /** Replaces the mark. Resolves with false when another process has replaced it. */
   becomes(value: string): Promise<boolean>;
   /**
@@ -183,19 +199,10 @@ const callMs = 10_000;
  * longer must assume that others went on.
  */
 const windowMs = 2000;
-/**
- * The wait when another process set the mark first, or when the message joined one of others (ms).
- * All is read again then.
- */
-const readAgainMs = 1;
-/** Returned when the attempt changed the message or its place, so all is read again at once. */
-const readAgain = -1;
 
 /**
- * Creates the function that posts or edits one message. It resolves with how long to wait before
- * the next attempt (ms), with 0 when the message is settled, or with less than 0 when all must be
- * read again. Before each call a mark is compared and set, so only one of several processes makes
- * the call:
+ * Creates the function that posts or edits one message. Before each call a mark is compared and
+ * set, so only one of several processes makes the call:
  *
  *     "" ──► posting <since> ──► <ts of the message>, or a word when it is settled without one
  *                     ├──► ""              provably not posted, for example because Slack refuses
@@ -238,17 +245,17 @@ export function createPostOnce(options: {
   const lookUpIn = createLookUp(options);
   const ages = createMarkAges(options.now, callMs);
 
-  return async function postOnce(subject: Subject, owed: Owed): Promise<number> {
+  return async function postOnce(subject: Subject, owed: Owed): Promise<AfterAttempt> {
     const { shows, mark = "" } = owed;
     // A message that is posted anew has a place, but its mark isn't a ts.
     const standsAt = isSaid(mark) ? shows?.standsAt : undefined;
     const leftMs = await timeInFlight(shows && standsAt ? shows.before : mark);
-    if (leftMs > 0) return leftMs;
+    if (leftMs > 0) return tryIn(leftMs);
     if (shows && standsAt) return edit(subject, owed, shows, standsAt);
     return post(subject, owed, owed.place);
   };
 
-  async function post(subject: Subject, owed: Owed, wanted: Place): Promise<number> {
+  async function post(subject: Subject, owed: Owed, wanted: Place): Promise<AfterAttempt> {
     const { kind, id } = subject;
     const { key, mark = "", urgency, shows, covers = [] } = owed;
     const former = shows?.standsAt;
@@ -260,11 +267,11 @@ export function createPostOnce(options: {
     const shown: Record<string, string> = shows ? { [shows.field]: shows.now } : {};
     const channel = await directs.of(at.channelId);
     // A look-up needs the ID of the conversation. A first post needs only the person's ID.
-    if (channel === undefined && isUnclear) return retryMs;
+    if (channel === undefined && isUnclear) return tryIn(retryMs);
     const place = { ...at, channelId: channel ?? at.channelId };
     if (isUnclear) {
       const earlierPost = await lookUp(subject, key, place);
-      if (earlierPost === "unsure") return retryMs;
+      if (earlierPost === "unsure") return tryIn(retryMs);
       // The version that it shows isn't stored, because it may have changed since the post.
       if (earlierPost) {
         await settle(earlierPost.ts, place.channelId, {}, earlierPost.covers);
@@ -299,12 +306,12 @@ export function createPostOnce(options: {
       (marked) => rateLimiter.post(place.channelId, { ...turn, mark: marked }),
       freed,
     );
-    if ("waitMs" in mine) {
-      const isJoined = mine.waitMs > 0 && (await join?.()) === true;
-      return isJoined ? readAgainMs : mine.waitMs || readAgainMs;
+    if (mine.kind !== "own") {
+      const isToWait = mine.kind === "wait" && (await join?.()) !== true;
+      return isToWait ? mine : readAgainSoon;
     }
     const whole = early ?? (await owed.render(at));
-    if (!(await mine.isInTime())) return readAgainMs;
+    if (!(await mine.isInTime())) return readAgainSoon;
     await subject.at?.("posting", id);
     const answer = await postMessage(web, place, formOf(whole, mark), metadataOf(id, owed));
     await subject.at?.("posted", id);
@@ -342,10 +349,10 @@ export function createPostOnce(options: {
       const isKept = (key === "card" || shows) && ts !== "refused";
       const stands = isKept ? { [key]: `${channelId} ${ts}` } : {};
       const was = isKept && former ? { [`was:${key}`]: `${former.channelId} ${former.ts}` } : {};
-      const marks = Object.fromEntries([key, ...also].map((settled) => [`said:${settled}`, ts]));
+      const marks = Object.fromEntries([key, ...also].map((posted) => [`said:${posted}`, ts]));
       await subject.outbox.remember(id, { ...marks, ...stands, ...was, ...more });
       if (ts !== "refused") owed.onSaid?.(channelId);
-      return 0;
+      return settled;
     }
   }
 
@@ -354,15 +361,15 @@ export function createPostOnce(options: {
     owed: Owed,
     shows: Shows,
     { channelId: channel, ts }: NonNullable<Shows["standsAt"]>,
-  ): Promise<number> {
+  ): Promise<AfterAttempt> {
     const { field, before, now, isLast } = shows;
     const message = asPost(await owed.render());
     const id = `${subject.kind} ${subject.id} ${owed.key}`;
     const mine = await setMark(subject, { field, before, doing: "editing" }, (mark) =>
       rateLimiter.edit({ id, isLast, mark }),
     );
-    if ("waitMs" in mine) return mine.waitMs || readAgainMs;
-    if (!(await mine.isInTime())) return readAgainMs;
+    if (mine.kind !== "own") return mine.kind === "wait" ? mine : readAgainSoon;
+    if (!(await mine.isInTime())) return readAgainSoon;
     const answer = await showOrSay(message, ({ text, blocks }) =>
       web.call("chat.update", { channel, ts, text, blocks }),
     );
@@ -386,7 +393,7 @@ export function createPostOnce(options: {
       }
     }
     await subject.outbox.remember(subject.id, { [field]: now });
-    return 0;
+    return settled;
   }
 
   /**
@@ -408,51 +415,52 @@ export function createPostOnce(options: {
     { kind, id, outbox }: Subject,
     owed: Owed,
     error: string,
-  ): Promise<number> {
-    const waitMs = await owed.onClosed?.(error);
-    if (waitMs !== undefined) return waitMs === 0 ? readAgain : waitMs;
+  ): Promise<AfterAttempt> {
+    if ((await owed.onClosed?.(error)) === "moved") return readAgain;
     log.error("slack.nowhere-to-say", { [kind]: id, message: owed.key, error });
     await outbox.remember(id, { [`said:${owed.key}`]: "nowhere" });
-    return 0;
+    return settled;
   }
 
   /**
-   * Resolves with the time until the next attempt (ms). A message that Slack refuses because of the
+   * Resolves with when the next attempt is made. A message that Slack refuses because of the
    * app's token, account, or scopes stays owed until somebody corrects them. One attempt in this
    * time is enough to notice that, however many messages are owed, so all of them pause.
    */
   async function waitAfter(
     answer: Exclude<WebAnswer, { ok: true }>,
     limit: Parameters<RateLimiter["pause"]>[0],
-  ): Promise<number> {
-    if (answer.kind !== "limited" && answer.kind !== "refused") return retryMs;
+  ): Promise<AfterAttempt> {
+    if (answer.kind !== "limited" && answer.kind !== "refused") return tryIn(retryMs);
     if (answer.kind === "refused") log.warn("slack.refused-us", { error: answer.error });
     const waitMs = answer.kind === "limited" ? answer.retryAfterMs : retryMs;
     await rateLimiter.pause(limit, waitMs);
-    return waitMs;
+    return tryIn(waitMs);
   }
 
   /**
-   * Sets the mark of a call when its turn comes. Before that, resolves with how long until then
-   * (ms), or with 0 when another process has changed the mark.
+   * Sets the mark of a call when its turn comes. Before that, or when another process has changed
+   * the mark, resolves with the answer to the request for a turn.
    */
   async function setMark(
     { id, outbox }: Subject,
     mark: Omit<Mark, "hash">,
-    takeTurn: (mark: Mark) => Promise<Taken>,
+    takeTurn: (mark: Mark) => Promise<TurnAnswer>,
     /** Fields to set together with the former mark when nothing was posted. */
     freed: Readonly<Record<string, string>> = {},
-  ): Promise<OwnMark | Pick<Taken, "waitMs">> {
+  ): Promise<OwnMark | Exclude<TurnAnswer, { kind: "taken" }>> {
     const began = performance.now();
     const { field, before, doing } = mark;
-    const { waitMs, at } = await takeTurn({ hash: outbox.hashOf(id), ...mark });
-    if (at === undefined) return { waitMs };
+    const turn = await takeTurn({ hash: outbox.hashOf(id), ...mark });
+    if (turn.kind !== "taken") return turn;
+    const { at } = turn;
     ages.compareClocks(at);
     const value = `${doing} ${at}`;
     const isFree = (next: string) => next === "" || next === anewMark;
     const becomes = (next: string) =>
       outbox.mark(id, field, value, next, isFree(next) ? freed : {});
     return {
+      kind: "own",
       becomes,
       async isInTime() {
         if (performance.now() - began <= windowMs) return true;

@@ -48,16 +48,14 @@ export interface FieldAlongside {
   becomes: string;
 }
 
-/**
- * The answer to a request for a turn. A turn that was taken has the time of its mark (`at`).
- * Without that time, `waitMs` is 0 when the field has changed meanwhile.
- */
-export interface Taken {
-  /** How long until the turn comes (ms). */
-  waitMs: number;
-  /** Redis time (ms). */
-  at?: number | undefined;
-}
+/** The answer to a request for a turn. */
+export type TurnAnswer =
+  /** The turn was taken, and its mark set, at this time (Redis, ms). */
+  | { kind: "taken"; at: number }
+  /** The turn comes in this time (ms). */
+  | { kind: "wait"; waitMs: number }
+  /** A field has changed since it was read. */
+  | { kind: "changed" };
 
 /** A message that doesn't come for this long after its turn is removed from the line (ms). */
 const missedMs = 5000;
@@ -156,7 +154,7 @@ export function createRateLimiter(
     place: readonly ["post", string] | readonly ["edit"],
     limits: Limit,
     { id, urgency = "result", isJoining = false, mark }: Turn,
-  ): Promise<Taken> => {
+  ): Promise<TurnAnswer> => {
     const rank = urgencies.indexOf(urgency);
     const [waitMs, takenAt] = (await runTake(
       [...["pace", "line", "turns"].map((kind) => key(kind, ...place)), mark.hash],
@@ -175,7 +173,8 @@ export function createRateLimiter(
     )) as [number, number];
     // A message that joins others doesn't wait, so its time isn't reported.
     if (!isJoining) onWait(`slack-${place[0]}s`, waitMs);
-    return { waitMs, at: takenAt || undefined };
+    if (takenAt > 0) return { kind: "taken", at: takenAt };
+    return waitMs > 0 ? { kind: "wait", waitMs } : { kind: "changed" };
   };
   return {
     /** Takes a turn to post in a channel. */

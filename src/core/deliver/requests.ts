@@ -12,7 +12,7 @@ import { cancelUnapprovable, isUnapprovable } from "./cancel-unapprovable.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { createLinks } from "./permalink.ts";
 import { type Placement, placeOfRequest, placeOn, placementsOf } from "./placements.ts";
-import { type Owed, isSaid } from "./post-once.ts";
+import { type Owed, type Relocation, isSaid } from "./post-once.ts";
 import { type KnownOfRequest, type MessageOptions, RequestMessages } from "./request-messages.ts";
 
 /** How soon it is looked again whether a worker runs that can begin with a request (ms). */
@@ -112,25 +112,24 @@ export function requestSource(options: RequestSourceOptions): Source {
   /**
    * Stores that a place is closed, so that what stands there goes elsewhere: from where it was
    * requested to the requester's direct messages, and the card of a team to where it was requested.
-   * Undefined when there is no other place.
    */
   async function leaveClosedPlace(
     { key, side }: Placement,
     { record, delivered }: StoredRequest,
     error: string,
-  ): Promise<number | undefined> {
+  ): Promise<Relocation> {
     const { id, teamChannel } = record;
     const moved = { what: "message-moved", request: id, why: error } as const;
     if (side === "requested") {
-      if (delivered.closedBy !== undefined) return undefined;
+      if (delivered.closedBy !== undefined) return "nowhere";
       await outbox.remember(id, { fallback: error });
       await store.note({ ...moved, to: "dm" });
-      return 0;
+      return "moved";
     }
-    if (key !== "card") return undefined;
+    if (key !== "card") return "nowhere";
     await outbox.remember(id, { "team-closed": "1" });
     await store.note({ ...moved, to: "asked", from: teamChannel });
-    return 0;
+    return "moved";
   }
 
   return { outbox, owedSince: "changedAt", prepareMessages: prepareRequest, at };

@@ -6,7 +6,7 @@ import type { Failpoints } from "../failpoints.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { type Member, renderSharedCard, renderSharedResult } from "../cards/render-card.ts";
 import type { Owes, Source } from "./deliver.ts";
-import { type Owed, insideMark, isSaid, paced } from "./post-once.ts";
+import { type Owed, type Relocation, insideMark, isSaid, paced } from "./post-once.ts";
 import type { requestSource } from "./requests.ts";
 
 /** A card that is posted. */
@@ -95,7 +95,8 @@ export function sharedCardSource(
     const { card: standsAt, marks } = delivered;
     const results = resultsOf(staying, marks);
     const haveAllEnded = staying.length > 0 && staying.every(({ request }) => request.final);
-    const onClosed = async () => ((await sharedCards.close(shared.id)) ? 1 : undefined);
+    const onClosed = async (): Promise<Relocation> =>
+      (await sharedCards.close(shared.id)) ? "moved" : "nowhere";
     const shown = renderSharedCard(members);
     const print = hash("sha256", JSON.stringify(shown)).slice(0, 16);
     const looks = {

@@ -16,7 +16,13 @@ import type { Journal } from "../../core/request/journal.ts";
 import { insteadInError } from "../../core/cards/render-result.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import type { Source } from "../../core/deliver/deliver.ts";
-import { type Owed, anewMark, isSaid, paced } from "../../core/deliver/post-once.ts";
+import {
+  type Owed,
+  type Relocation,
+  anewMark,
+  isSaid,
+  paced,
+} from "../../core/deliver/post-once.ts";
 import { type Alerts, detailsOf, isFiring, type StoredAlert, parseAlert } from "./alerts.ts";
 import { closedIn, openPlace, tryAgainMs } from "../../core/deliver/open-place.ts";
 import {
@@ -332,11 +338,13 @@ export function alertSource(options: {
   /**
    * Notes that the channel is closed. The message is read again at once to find another channel.
    */
-  const whenClosed = (id: string, channelId: string) => async (error: string) => {
-    options.log.warn("alert.channel-closed", { alert: id, channel: channelId, error });
-    await alerts.close(id, channelId);
-    return 0;
-  };
+  const whenClosed =
+    (id: string, channelId: string) =>
+    async (error: string): Promise<Relocation> => {
+      options.log.warn("alert.channel-closed", { alert: id, channel: channelId, error });
+      await alerts.close(id, channelId);
+      return "moved";
+    };
 
   async function messagesOfOverview(overview: Board, fields: Fields, as: Now) {
     const { now, frozen } = as;

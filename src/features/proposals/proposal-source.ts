@@ -17,7 +17,7 @@ import {
 } from "./proposals.ts";
 import { renderProposal, renderReminder, renderResultForAsker } from "./render-proposal.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
-import type { Owed } from "../../core/deliver/post-once.ts";
+import type { Owed, Relocation } from "../../core/deliver/post-once.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
 /** How often a proposal is read again that someone is running, in case that process died (ms). */
@@ -88,10 +88,10 @@ export function proposalSource(options: {
     if (channelId === undefined)
       return { createdAt, revision, messages: [], waitMs: Math.min(untilEndMs, tryAgainMs) };
     const place = { channelId };
-    const onClosed = async (error: string) => {
+    const onClosed = async (error: string): Promise<Relocation> => {
       options.log.warn("proposal.channel-closed", { proposal: id, channel: channelId, error });
       await proposals.close(id, channelId);
-      return 0;
+      return "moved";
     };
     const noteNow = async () =>
       request?.final ? options.attestationNote(request, command) : undefined;

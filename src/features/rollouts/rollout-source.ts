@@ -5,7 +5,7 @@ import { parseRollout, type Rollouts } from "./rollouts.ts";
 import type { Fields } from "../../redis/redis.ts";
 import type { Place } from "../../slack/web.ts";
 import type { Owes, Source } from "../../core/deliver/deliver.ts";
-import { type Owed, paced } from "../../core/deliver/post-once.ts";
+import { type Owed, type Relocation, paced } from "../../core/deliver/post-once.ts";
 
 /**
  * Source of the messages of rollouts: a card that is edited every few seconds, and the result in
@@ -32,10 +32,10 @@ export function rolloutSource(options: {
     const { record, delivered, revision, state, final } = rollout;
     const { shown = "", marks } = delivered;
     const place = placeOf(rollout);
-    const onClosed = async () => {
-      if (delivered.isElsewhere) return undefined;
+    const onClosed = async (): Promise<Relocation> => {
+      if (delivered.isElsewhere) return "nowhere";
       await outbox.remember(record.id, { elsewhere: "1" });
-      return 0;
+      return "moved";
     };
     const isLast = final || shown.split(" ")[1] !== state;
     const looks = { version: String(revision), look: state, isLast };

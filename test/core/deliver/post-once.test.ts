@@ -3,7 +3,7 @@ import { silentLog } from "../../../src/log/log.ts";
 import { card, sentence } from "../../../src/messages/card.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import { table } from "../../../src/messages/table.ts";
-import type { Mark } from "../../../src/core/deliver/rate-limiter.ts";
+import type { Mark, TurnAnswer } from "../../../src/core/deliver/rate-limiter.ts";
 import { createPostOnce, type Owed } from "../../../src/core/deliver/post-once.ts";
 
 const said = sentence(md`Restarted web-2`);
@@ -25,7 +25,10 @@ async function attempt(
     marks.set(field, `${doing} ${at}`);
     return at;
   };
-  const taken = async ({ mark }: { mark: Mark }) => ({ waitMs: 0, at: begin(mark) });
+  const take = async ({ mark }: { mark: Mark }): Promise<TurnAnswer> => {
+    const at = begin(mark);
+    return at === undefined ? { kind: "changed" } : { kind: "taken", at };
+  };
   const postOnce = createPostOnce({
     web: {
       async call(method, args = {}) {
@@ -37,8 +40,8 @@ async function attempt(
       },
     },
     rateLimiter: {
-      post: async (_channel, turn) => taken(turn),
-      edit: taken,
+      post: async (_channel, turn) => take(turn),
+      edit: take,
       pause: async () => undefined,
     },
     log: silentLog(),
@@ -59,8 +62,8 @@ async function attempt(
     hashOf: (id: string) => id,
   };
   const subject = { kind: "request", id: "r-1", createdAt: Date.now(), outbox };
-  const waitMs = await postOnce(subject, owed);
-  return { isSaid: waitMs === 0, calls, marks: Object.fromEntries(marks) };
+  const { kind } = await postOnce(subject, owed);
+  return { isSaid: kind === "settled", calls, marks: Object.fromEntries(marks) };
 }
 
 const post = (over: Partial<Owed>): Owed => ({

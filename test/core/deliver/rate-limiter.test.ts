@@ -14,7 +14,8 @@ async function limiting() {
     const { to = "C01OPS", ...turn } = more;
     turns += 1;
     const mark = { hash: marks, field: `said:${turns}`, before: "", doing: "posting" };
-    return Math.ceil((await limiter.post(to, { id, urgency, mark, ...turn })).waitMs / 1000);
+    const answer = await limiter.post(to, { id, urgency, mark, ...turn });
+    return answer.kind === "wait" ? Math.ceil(answer.waitMs / 1000) : 0;
   }
   // From now on Redis has the script, and answers in the order in which it is asked
   await post("first", "result", { to: "C00ELSEWHERE" });

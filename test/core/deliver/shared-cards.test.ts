@@ -9,7 +9,7 @@ import { createJournal } from "../../../src/core/request/journal.ts";
 import type { RequestIn, StoredRequest } from "../../../src/core/request/stored-request.ts";
 import type { ToldResult } from "../../../src/core/deliver/after-result.ts";
 import {
-  type Taken,
+  type TurnAnswer,
   type Turn,
   createRateLimiter,
 } from "../../../src/core/deliver/rate-limiter.ts";
@@ -52,7 +52,7 @@ async function deliverToCrowdedSlack(
   over: {
     answer?(posted: Posted): WebAnswer | undefined | Promise<WebAnswer | undefined>;
     /** Takes the turn of a post by `take`. */
-    turn?(turn: Turn, take: () => Promise<Taken>): Promise<Taken>;
+    turn?(turn: Turn, take: () => Promise<TurnAnswer>): Promise<TurnAnswer>;
   } = {},
 ) {
   const { redis, key, [Symbol.asyncDispose]: dispose } = await testRedis();
@@ -126,7 +126,7 @@ async function deliverToCrowdedSlack(
         rateLimiter: {
           ...unlimited,
           async post(channel, turn) {
-            if (turn.isJoining && !isRoomy) return { waitMs: 5000 };
+            if (turn.isJoining && !isRoomy) return { kind: "wait", waitMs: 5000 };
             const take = () => unlimited.post(channel, turn);
             return over.turn ? over.turn(turn, take) : take();
           },
@@ -332,7 +332,7 @@ describe.concurrent("a shared card", () => {
         released.resolve();
         await asked.promise;
       },
-      async turn({ mark }: Turn, take: () => Promise<Taken>): Promise<Taken> {
+      async turn({ mark }: Turn, take: () => Promise<TurnAnswer>): Promise<TurnAnswer> {
         if (mark.field !== `said:${key}` || !isFirst) return take();
         isFirst = false;
         reached.resolve();
@@ -390,7 +390,7 @@ describe.concurrent("a shared card", () => {
     let isFull = true;
     await using at = await deliverToCrowdedSlack({
       turn: async ({ mark }, take) =>
-        isFull && mark.field.startsWith("said:ended") ? { waitMs: 20 } : take(),
+        isFull && mark.field.startsWith("said:ended") ? { kind: "wait", waitMs: 20 } : take(),
     });
     const mine = [await at.asks("web-1"), await at.asks("web-2")];
     at.start();

@@ -21,7 +21,7 @@ async function feeding() {
         async post(channelId, turn) {
           if (takes) return usual.post(channelId, turn);
           refused++;
-          return { waitMs: 20, at: undefined };
+          return { kind: "wait", waitMs: 20 };
         },
       });
       if (delivers) level.deliver([feeds.source], limited);
