@@ -88,8 +88,7 @@ async function claimOnce(
 ): Promise<Sent> {
   const { store } = worker;
   const { record } = request;
-  const { claimWindowMs, httpTimeoutMs, pollFirstMs } = worker.policy.timing;
-  const { needsMark } = change.effect;
+  const { claimWindowMs, pollFirstMs } = worker.policy.timing;
   const { setbacks } = request.stage;
   const elapsedMs = stopwatch();
   const claim = await store.move(request, {
@@ -118,12 +117,53 @@ async function claimOnce(
   if (forgettable !== undefined) return returnUnsent(claimed, forgettable, worker);
   const windowMs = claimWindowMs + Math.min(waitedMs(), claimWindowMs);
 
-  let isFirst: boolean;
+  const entry = await recordSend(claimed, worker);
+  if (entry === "unwritten")
+    return returnUnsent(claimed, "the send ledger can't be written", worker);
+  if (entry === "recorded-before") {
+    call.mayHaveLeft = true;
+    const why = "this attempt is already in the ledger";
+    return moveAndPoll(claimed, (now) => unclear(now, {}), why, worker);
+  }
+  await worker.at?.("ledger", record.id);
+  if (change.effect.needsMark)
+    call.looking = setTimeout(
+      () => void worker.polls.pollSoon(pollKeyOf(record)).catch(() => undefined),
+      longCall * pollFirstMs,
+    );
+  // A worker paused since the claim must not act on outdated facts
+  if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, worker);
+
+  const watch = watchClaim(claimed, { at: claim.at, elapsedMs }, worker);
+  await worker.at?.("send", record.id);
+  call.mayHaveLeft = true;
+  const answer = await send(claimed, change, {
+    ...worker,
+    compute: worker.compute.onlyWhile(watch.mayGoOn),
+  });
+  if (answer instanceof ComputeError) call.mayHaveLeft = answer.kind !== "unreachable";
+  await worker.at?.("answer", record.id);
+  const problem = watch.problem();
+  if (problem !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, problem, worker);
+  // The answer is nowhere else, so a Redis that is slow or fails over must not make it unknown.
+  const next = await patiently(() => takeAnswer(claimed, change, answer, worker));
+  await worker.at?.("move", record.id);
+  return next;
+}
+
+const tooLong = "too long between claim and send; nothing was sent";
+const unconfirmed = "Redis did not confirm the claim; nothing was sent";
+
+/** Records a send before its call leaves. All changes are frozen when that fails. */
+async function recordSend(
+  { record, attempt, nonce }: Claimed,
+  { ledger, store }: WorkerContext,
+): Promise<"written" | "recorded-before" | "unwritten"> {
   try {
-    isFirst = await worker.ledger.write({
+    return await ledger.write({
       request: record.id,
-      attempt: claimed.attempt,
-      nonce: claimed.nonce,
+      attempt,
+      nonce,
       at: Date.now(),
       command: record.command,
       target: record.target.id || record.target.name,
@@ -134,48 +174,33 @@ async function claimOnce(
       cause: "ledger-unwritten",
       reason: `the send ledger can't be written (${messageOf(error)})`,
     });
-    return returnUnsent(claimed, "the send ledger can't be written", worker);
+    return "unwritten";
   }
-  if (!isFirst) {
-    call.mayHaveLeft = true;
-    const why = "this attempt is already in the ledger";
-    return moveAndPoll(claimed, (now) => unclear(now, {}), why, worker);
-  }
-  await worker.at?.("ledger", record.id);
-  if (needsMark)
-    call.looking = setTimeout(
-      () => void worker.polls.pollSoon(pollKeyOf(record)).catch(() => undefined),
-      longCall * pollFirstMs,
-    );
-  // A worker paused since the claim must not act on outdated facts
-  if (elapsedMs() > windowMs) return returnUnsent(claimed, tooLong, worker);
-
-  // A connection may also have opened so late that `recoverFromSender` has moved the request on.
-  const longestMs = claimWindowMs + httpTimeoutMs;
-  let whyNot: string | undefined;
-  const mayGoOn = async () => {
-    whyNot = "Redis did not confirm the claim; nothing was sent";
-    const [at, isHeld] = await store.holds(claimed);
-    const isLate = elapsedMs() > longestMs || at - claim.at > longestMs;
-    if (isHeld) whyNot = isLate ? tooLong : undefined;
-    return whyNot === undefined;
-  };
-  await worker.at?.("send", record.id);
-  call.mayHaveLeft = true;
-  const answer = await send(claimed, change, {
-    ...worker,
-    compute: worker.compute.onlyWhile(mayGoOn),
-  });
-  if (answer instanceof ComputeError) call.mayHaveLeft = answer.kind !== "unreachable";
-  await worker.at?.("answer", record.id);
-  if (whyNot !== undefined && !call.mayHaveLeft) return returnUnsent(claimed, whyNot, worker);
-  // The answer is nowhere else, so a Redis that is slow or fails over must not make it unknown.
-  const next = await patiently(() => takeAnswer(claimed, change, answer, worker));
-  await worker.at?.("move", record.id);
-  return next;
 }
 
-const tooLong = "too long between claim and send; nothing was sent";
+/**
+ * Watches a claim until its call leaves. The connection may open so late that `recoverFromSender`
+ * has moved the request on. `problem` says why the last check failed, also when Redis didn't answer.
+ */
+function watchClaim(
+  claimed: Claimed,
+  since: { at: number; elapsedMs(): number },
+  { store, policy }: WorkerContext,
+) {
+  const { claimWindowMs, httpTimeoutMs } = policy.timing;
+  const longestMs = claimWindowMs + httpTimeoutMs;
+  let problem: string | undefined;
+  return {
+    problem: () => problem,
+    async mayGoOn(): Promise<boolean> {
+      problem = unconfirmed;
+      const { at, isHeld } = await store.holds(claimed);
+      const isLate = since.elapsedMs() > longestMs || at - since.at > longestMs;
+      if (isHeld) problem = isLate ? tooLong : undefined;
+      return problem === undefined;
+    },
+  };
+}
 
 /** Returns a claim whose call provably never left, so that the request is claimed again later. */
 async function returnUnsent(claimed: Claimed, why: string, worker: WorkerContext): Promise<Next> {
@@ -191,7 +216,7 @@ async function returnUnsent(claimed: Claimed, why: string, worker: WorkerContext
 export async function returnLeftBehind(request: Claimed, worker: WorkerContext): Promise<boolean> {
   const claim = claimId(request);
   if (!worker.unsent.has(claim)) return false;
-  await returnUnsent(request, "Redis did not confirm the claim; nothing was sent", worker);
+  await returnUnsent(request, unconfirmed, worker);
   worker.unsent.delete(claim);
   return true;
 }

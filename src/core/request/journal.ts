@@ -60,13 +60,13 @@ export function createJournal(redis: RedisClient, key: Keys) {
   }
 
   /**
-   * Tells Redis time, and whether the journal has this claim. After a failover the claim may be
-   * lost, or another worker's.
+   * Tells whether the journal has this claim at this time (Redis, ms). After a failover the claim
+   * may be lost, or another worker's.
    */
-  async function holds({ record, attempt, nonce }: StoredRequest): Promise<[number, boolean]> {
+  async function holds({ record, attempt, nonce }: StoredRequest) {
     const args = [attempt, nonce ?? ""];
     const [at, held] = (await runHolds([requestKey(record.id)], args)) as [number, number];
-    return [at, held === 1];
+    return { at, isHeld: held === 1 };
   }
 
   return {

@@ -80,15 +80,15 @@ export async function openLedger(folder: string, workerId: string) {
 
   return {
     /**
-     * Resolves with true once the entry is on the disk, and with false when this attempt was
-     * recorded before and must not be sent.
+     * Resolves once the entry is on the disk, or when this attempt was recorded before and must not
+     * be sent.
      */
-    async write(entry: LedgerEntry): Promise<boolean> {
-      if (ids.has(idOf(entry))) return false;
+    async write(entry: LedgerEntry): Promise<"written" | "recorded-before"> {
+      if (ids.has(idOf(entry))) return "recorded-before";
       ids.add(idOf(entry));
       await inTime(flushes.add(`${JSON.stringify(entry)}\n`));
       known.push(entry);
-      return true;
+      return "written";
     },
     /** The entries of all processes at the start, and those that this one wrote since. */
     entries: (): readonly LedgerEntry[] => known,

@@ -25,12 +25,12 @@ describe("the send ledger", () => {
   it("takes an attempt once, also from another process that shares the folder", async () => {
     await using here = await folder();
     const first = await openLedger(here.dir, "w-1");
-    expect(await first.write(entry("r-1"))).toBe(true);
-    expect(await first.write(entry("r-1"))).toBe(false);
-    expect(await first.write(entry("r-1", 2))).toBe(true);
+    expect(await first.write(entry("r-1"))).toBe("written");
+    expect(await first.write(entry("r-1"))).toBe("recorded-before");
+    expect(await first.write(entry("r-1", 2))).toBe("written");
     await first.close();
     const second = await openLedger(here.dir, "w-2");
-    expect(await second.write(entry("r-1", 2))).toBe(false);
+    expect(await second.write(entry("r-1", 2))).toBe("recorded-before");
     await second.close();
   });
 
@@ -59,7 +59,7 @@ describe("the send ledger", () => {
     await appendFile(path.join(here.dir, "sends-w-1.jsonl"), `${text}{"attempt":3}\n"r-1"\n`);
     const ledger = await openLedger(here.dir, "w-2");
     expect(ledger.entries()).toMatchObject([named, { attempt: 2, nonce: "unreadable" }]);
-    expect(await ledger.write(entry("r-1"))).toBe(false);
+    expect(await ledger.write(entry("r-1"))).toBe("recorded-before");
     await ledger.close();
   });
 

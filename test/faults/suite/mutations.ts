@@ -25,7 +25,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the ledger does not stand in the way of a send",
     file: "src/core/request/ledger.ts",
-    was: "if (ids.has(idOf(entry))) return false;",
+    was: 'if (ids.has(idOf(entry))) return "recorded-before";',
     is: "",
     rows: "M5",
   },
@@ -137,7 +137,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a call begins however late it is",
     file: "src/core/perform/send.ts",
-    was: "const isLate = elapsedMs() > longestMs || at - claim.at > longestMs;",
+    was: "const isLate = since.elapsedMs() > longestMs || at - since.at > longestMs;",
     is: "const isLate = false && at;",
     rows: "M7",
   },
