@@ -6,7 +6,7 @@ import type { Keys, RedisClient } from "../redis/redis.ts";
  * not be able to write the policy.
  */
 export interface StoredPolicy {
-  /** Grows with every change of what is stored. 0 for what the last release stored. */
+  /** Grows with every change of what is stored. */
   number: number;
   /** The hex digits that name its rules (`policyVersion`). */
   rules: string;
@@ -35,7 +35,7 @@ export async function readStoredPolicy(
     version,
     text = "",
   } = await redis.hgetall(storedPolicyKey(key));
-  if (number === undefined || rules === undefined) return readOfFormerRelease(redis, key);
+  if (number === undefined || rules === undefined) return undefined;
   return {
     number: Number(number),
     rules,
@@ -43,23 +43,6 @@ export async function readStoredPolicy(
     version: version ? Number(version) : undefined,
     text,
   };
-}
-
-/**
- * Reads the policy that the last release stored. It counts until a process of this release stores
- * one. A file that both releases have keeps the name of its rules, so an upgrade cancels nothing.
- */
-async function readOfFormerRelease(
-  redis: RedisClient,
-  key: Keys,
-): Promise<StoredPolicy | undefined> {
-  const [[rules], [services = ""], text] = await Promise.all([
-    redis.zrevrange(key("policy", "order"), 0, 0),
-    redis.zrevrange(key("policy", "services"), 0, 0),
-    redis.get(key("policy", "text")),
-  ]);
-  if (rules === undefined) return undefined;
-  return { number: 0, rules, services, version: undefined, text: text ?? "" };
 }
 
 /** The numbers that every process checks while it runs, without the policy's text. */
@@ -92,8 +75,5 @@ export async function arePolicyRulesInForce(
   key: Keys,
   rules: string,
 ): Promise<boolean> {
-  const inForce =
-    (await redis.hget(storedPolicyKey(key), "rules")) ??
-    (await readOfFormerRelease(redis, key))?.rules;
-  return inForce === rules;
+  return (await redis.hget(storedPolicyKey(key), "rules")) === rules;
 }

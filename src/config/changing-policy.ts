@@ -22,8 +22,8 @@ export interface PolicyInForce {
   readonly policy: Policy;
   /**
    * Changes whenever the rules that decide change; what is pending under another version is
-   * canceled. It is the name under which these rules were adopted. An earlier release may have
-   * computed that name differently (`adoptName`).
+   * canceled. It is the name under which these rules were adopted, perhaps by another release that
+   * computes names differently (`goBy`).
    */
   readonly policyVersion: string;
 }

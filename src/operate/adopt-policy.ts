@@ -68,9 +68,9 @@ export function isInForce(own: PolicyText, { stored, textInForce }: InForce): bo
 }
 
 /**
- * Whether both have the same rules. The hex digits only name rules: an earlier release may have
- * computed them differently, or filled in other defaults. So the parsed text in force is compared,
- * too.
+ * Whether both have the same rules. The hex digits only name rules: another release, which runs
+ * beside this one during an upgrade, may compute them differently. So the parsed text in force is
+ * compared, too.
  */
 export const hasRulesOf = ({ stored, textInForce }: InForce, own: PolicyText): boolean =>
   stored?.rules === own.policyVersion || textInForce?.policyVersion === own.policyVersion;

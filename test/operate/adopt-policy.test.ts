@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { arePolicyRulesInForce, readStoredPolicy } from "../../src/audit/stored-policy.ts";
+import {
+  arePolicyRulesInForce,
+  readStoredPolicy,
+  storedPolicyKey,
+} from "../../src/audit/stored-policy.ts";
 import { tellRecord } from "../../src/core/cards/tell-record.ts";
 import { adoptPolicy, claimOf, isInForce, whyOut } from "../../src/operate/adopt-policy.ts";
 import { auditOf } from "../core/asking.ts";
@@ -131,21 +135,21 @@ describe("a change of policy", () => {
     expect([await isCurrent(free), await isCurrent(strict)]).toEqual([true, false]);
   });
 
-  it("goes on from what the last release stored, under the name that it gave the same rules", async () => {
+  it("keeps the name that another release gave the same rules", async () => {
     await using world = await testRedis();
     const { redis, key } = world;
-    await redis.zadd(key("policy", "order"), 1, "former", 2, "their-name");
-    await redis.set(key("policy", "text"), free);
+    const theirs = { number: 1, rules: "their-name", services: "", text: free };
+    await redis.hset(storedPolicyKey(key), theirs);
     const stored = await readStoredPolicy(redis, key);
     const before = { stored, textInForce: policyTextOf(stored?.text ?? "") };
     expect(claimOf(policyTextOf(free), before)).toBe("same");
     expect(isInForce(policyTextOf(free), before)).toBe(true);
     expect(await arePolicyRulesInForce(redis, key, "their-name")).toBe(true);
     expect(await adoptPolicy(redis, key, policyTextOf(elsewhere), { before })).toMatchObject({
-      number: 1,
+      number: 2,
       rules: "their-name",
     });
-    expect(await readStoredPolicy(redis, key)).toMatchObject({ number: 1, text: elsewhere });
+    expect(await readStoredPolicy(redis, key)).toMatchObject({ number: 2, text: elsewhere });
   });
 
   it("stands in the audit trail with what it changes, the versions of the file included", async () => {
