@@ -1,5 +1,6 @@
 import type { Target } from "../../src/registry/define.ts";
 import type { KnownVm } from "../../src/fleet/inventory/inventory.ts";
+import type { Freeze } from "../../src/core/request/freeze.ts";
 import type { RequestRecord } from "../../src/core/request/record.ts";
 import {
   type Call,
@@ -157,6 +158,14 @@ export const elsewhere = (about: About, stage?: Stage): StoredRequest => {
   const yes = { voterId: "U0AMIR", name: "amir", vote: "approve", at, digest: "0" } as const;
   return stored(about, { record: recordOf(about, asked), votes: [{ ...yes, meets: [0] }] }, stage);
 };
+
+/** A freeze by this person, since this time. */
+export const freezeBy = ({ who, why }: About, since: number = at): Freeze => ({
+  by: who,
+  reason: why,
+  at: since,
+  changedAt: since,
+});
 
 export const each = <T>(many: number, make: (n: number) => T): T[] =>
   Array.from({ length: many }, (_, n) => make(n + 1));

@@ -15,7 +15,7 @@ import { renderOverview } from "../../../src/features/alerts/render-overview.ts"
 import type { StoredAlert } from "../../../src/features/alerts/alerts.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import { type About, type Example, at } from "../example.ts";
-import { done, vmTarget } from "../requests.ts";
+import { done, freezeBy, vmTarget } from "../requests.ts";
 
 type Group = StoredAlert["record"]["group"];
 
@@ -107,8 +107,7 @@ export const examples: readonly Example[] = [
   { name: "an alert after a press", make: (about) => renderAlert(pressed(about)) },
   {
     name: "an alert during a freeze",
-    make: (about) =>
-      renderAlert({ ...firing(about), frozen: { by: about.who, reason: about.why, at } }),
+    make: (about) => renderAlert({ ...firing(about), frozen: freezeBy(about) }),
   },
   {
     name: "an alert on several VMs",

@@ -8,7 +8,7 @@ import { md, name } from "../../../src/messages/markdown.ts";
 import type { Input } from "../../../src/registry/invocation.ts";
 import { type About, type Example, at } from "../example.ts";
 import { answerOf, readingOf } from "../reading.ts";
-import { knownVm, vmTarget } from "../requests.ts";
+import { freezeBy, knownVm, vmTarget } from "../requests.ts";
 
 const factsAbout = (vm: string, over: Partial<DigestFacts> = {}): DigestFacts => ({
   now: at,
@@ -70,7 +70,7 @@ const busy = (about: About): DigestFacts =>
       knownVm("web-2", "STOPPED"),
       knownVm("cache-1", "REBOOTING"),
     ],
-    frozen: { by: about.who, reason: about.why, at: at - 600_000 },
+    frozen: freezeBy(about, at - 600_000),
     statusSince: new Map([[knownVm(about.vm).id, at - 1_800_000]]),
     open: [
       requestOn(about, { id: "r-unknown111", state: "unknown", stateWords: "outcome unknown" }),

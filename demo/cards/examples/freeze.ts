@@ -3,6 +3,7 @@ import { thaw } from "../../../src/features/freeze/thaw.ts";
 import { freezeNews } from "../../../src/core/deliver/freeze-news.ts";
 import type { Example } from "../example.ts";
 import { answerOf, readingOf } from "../reading.ts";
+import { freezeBy } from "../requests.ts";
 
 const commands = [freeze, thaw];
 
@@ -18,7 +19,7 @@ export const examples: readonly Example[] = [
     make: (about) => {
       const reading = readingOf(about, commands);
       const journal = { ...reading.journal, freeze: async () => true };
-      const stands = { by: about.who, reason: about.why, at: reading.now() };
+      const stands = freezeBy(about, reading.now());
       return answerOf(
         freeze,
         { reason: about.why.slice(0, 300) },
@@ -45,7 +46,7 @@ export const examples: readonly Example[] = [
     name: "/gatehouse thaw, of an older freeze",
     make: (about) => {
       const reading = readingOf(about, commands);
-      const stands = { by: about.who, reason: about.why, at: reading.now() };
+      const stands = freezeBy(about, reading.now());
       const newer = async () => ({ kind: "newer", stands }) as const;
       return answerOf(thaw, {}, { ...reading, journal: { ...reading.journal, thaw: newer } });
     },
@@ -54,7 +55,7 @@ export const examples: readonly Example[] = [
     name: "/gatehouse thaw",
     make: (about) => {
       const reading = readingOf(about, commands);
-      const ended = { by: about.who, reason: about.why, at: reading.now() };
+      const ended = freezeBy(about, reading.now());
       const thawed = async () => ({ kind: "thawed", ended }) as const;
       return answerOf(thaw, {}, { ...reading, journal: { ...reading.journal, thaw: thawed } });
     },

@@ -6,7 +6,7 @@ import {
 } from "../../../src/features/proposals/render-proposal.ts";
 import type { Proposer, StoredProposal } from "../../../src/features/proposals/proposals.ts";
 import { type About, type Example, at } from "../example.ts";
-import { done, vmTarget } from "../requests.ts";
+import { done, freezeBy, vmTarget } from "../requests.ts";
 
 const asker = ({ who }: About): Proposer => ({
   asker: { id: "U0VERA", teamId: "T0OURS", name: who },
@@ -69,7 +69,7 @@ export const examples: readonly Example[] = [
     make: (about) =>
       renderProposal(proposed(about, service), restart, {
         ...beside,
-        frozen: { by: about.who, reason: about.why, at },
+        frozen: freezeBy(about),
       }),
   },
   {

@@ -55,7 +55,7 @@ function targetsOf(record: AuditRecord, called: Called): Markdown | undefined {
   return own || id ? name(own || called.vm(id)) : undefined;
 }
 
-/** The freeze that a thaw ended. Earlier releases didn't record it. */
+/** The freeze that a thaw ended. Empty when its record doesn't name one. */
 function endedFreeze(ended: unknown, called: Called): Markdown {
   if (typeof ended !== "object" || ended === null) return md``;
   const { by: personId, why } = ended as Readonly<Record<string, unknown>>;

@@ -35,11 +35,8 @@ export interface Freeze {
   reason: string;
   /** Redis time (ms); 0 when it isn't known. */
   at: number;
-  /**
-   * When its present reason was found (Redis, ms). Undefined in a freeze that an earlier release
-   * wrote.
-   */
-  changedAt?: number;
+  /** When its present reason was found (Redis, ms); 0 when it isn't known. */
+  changedAt: number;
   /** The reason of a person who froze before Gatehouse did, in words. It is part of `reason`. */
   before?: string;
 }
@@ -52,7 +49,7 @@ export const freezeRecord = defineRecord({
     cause: z.enum(causes).exactOptional(),
     reason: z.string(),
     at: z.number(),
-    changedAt: z.number().exactOptional(),
+    changedAt: z.number(),
     before: z.string().exactOptional(),
   }),
 });
@@ -67,9 +64,13 @@ export const parseFreeze = (text: string, key: Keys): Freeze =>
     cause: "sends-lost",
     reason: "the freeze in Redis can't be read",
     at: 0,
+    changedAt: 0,
   };
 
-interface NewFreeze extends Omit<Freeze, "at" | "changedAt" | "before"> {
+/** A freeze without its times. */
+type Reason = Omit<Freeze, "at" | "changedAt">;
+
+interface NewFreeze extends Omit<Reason, "before"> {
   sends?: readonly string[];
   /** The interaction that freezes. When it is handled again, that counts as the same freeze. */
   act?: string | undefined;
@@ -153,7 +154,7 @@ const weightOf = ({ cause }: Pick<Freeze, "cause">) => (cause ? causes.indexOf(c
  * Resolves what changes are frozen for once a further reason is found. Undefined when the freeze
  * that stands says enough.
  */
-function outweighing(stands: Freeze, next: Omit<Freeze, "at">): Omit<Freeze, "at"> | undefined {
+function outweighing(stands: Freeze, next: Reason): Reason | undefined {
   const [weighs, more] = [weightOf(stands), weightOf(next)];
   if (more < weighs) return undefined;
   if (more === weighs) {
@@ -268,7 +269,7 @@ export function createFreeze(redis: RedisClient, key: Keys) {
             : { kind: "newer", stands: parseFreeze(text, key) };
         if (text === undefined) return { kind: "not-frozen" };
         const stands = parseFreeze(text, key);
-        const { by: frozenBy, reason, at, changedAt = at } = stands;
+        const { by: frozenBy, reason, at, changedAt } = stands;
         // Rounded down, like Redis's time, so that a freeze of the same millisecond was before.
         const agoMs = Math.floor(askedAgoMs + performance.now() - began);
         const now = await redisNow(redis);

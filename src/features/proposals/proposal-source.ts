@@ -169,8 +169,7 @@ export function proposalSource(options: {
     return [
       {
         key,
-        // A release before this one told the expiry under the other key.
-        mark: delivered.marks[key] ?? delivered.marks["result"],
+        mark: delivered.marks[key],
         place: below || { channelId: record.by.asker.id },
         render: async () => renderWith(await current.noteNow()) ?? result,
         urgency: "result",

@@ -317,8 +317,7 @@ export function parseProposal(id: string, fields: Fields): StoredProposal | unde
     state,
     revision: Number(fields["revision"]),
     createdAt: Number(fields["createdAt"]),
-    // An older release noted only when it was taken for the first time.
-    takenAt: Number(fields["takenAt"] ?? fields["changedAt"]),
+    takenAt: Number(fields["takenAt"] ?? fields["createdAt"]),
     ...(request ? { request } : {}),
     ...(dismissal ? { dismissal } : {}),
     delivered,

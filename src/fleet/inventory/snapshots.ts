@@ -174,7 +174,7 @@ export function createSnapshots(redis: RedisClient, key: Keys) {
         const gone = await Promise.all(
           [...page].map(async ([id, vmId]) => {
             const leftMs = await redis.pttl(key("snapshots", vmId));
-            // A former release gave them no end.
+            // A process that died right after it stored them gave them no end.
             if (leftMs === -1) await redis.pexpire(key("snapshots", vmId), keptMs);
             return leftMs === -2 ? [id] : [];
           }),

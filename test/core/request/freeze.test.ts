@@ -187,16 +187,14 @@ describe("a thaw", () => {
     expect(await here.frozenFor()).toBe("incident 4711");
   });
 
-  it("ends a freeze from before Redis's clock was set back, and one by an earlier release", async () => {
+  it("ends a freeze from before Redis's clock was set back", async () => {
     await using here = await start();
     const at = (await here.store.now()) + 3600_000;
-    const older = { by: "vera", id: "U0VERA", reason: "", at: at - 7200_000 };
-    for (const freeze of [{ ...older, at, changedAt: at }, older]) {
-      await here.redis.set(here.key("freeze"), JSON.stringify(freeze));
-      expect(await here.store.thaw({ ...ada, askedAgoMs: 60_000 })).toEqual({
-        kind: "thawed",
-        ended: freeze,
-      });
-    }
+    const freeze = { by: "vera", id: "U0VERA", reason: "", at, changedAt: at };
+    await here.redis.set(here.key("freeze"), JSON.stringify(freeze));
+    expect(await here.store.thaw({ ...ada, askedAgoMs: 60_000 })).toEqual({
+      kind: "thawed",
+      ended: freeze,
+    });
   });
 });

@@ -314,7 +314,7 @@ describe("a fact that the person in charge must know", () => {
   });
 
   it("begins with the present freeze, by whom, since when, and why, and doesn't repeat its start", () => {
-    const present = { by: "ada", reason: "storage", at: now - hour };
+    const present = { by: "ada", reason: "storage", at: now - hour, changedAt: now - hour };
     const lines = words(
       renderDigest(
         facts({ frozen: present, events: [{ ...frozen, endedAt: undefined }, judged] }),

@@ -12,7 +12,6 @@ export async function expire({ client, key }: TestWorld, id: string): Promise<vo
   const long = String((await proposals.now()) - 3_600_000);
   await client.hset(key("proposal", id), {
     record: JSON.stringify({ ...record, expiresAt: Number(long) }),
-    changedAt: long,
     takenAt: long,
   });
   await proposals.redraw(id);

@@ -98,7 +98,7 @@ describe("what would happen to a change", () => {
   });
 
   it("doesn't say that nothing stops it during a freeze", () => {
-    const freeze = { by: "ada", reason: "storage is failing", at: 0 };
+    const freeze = { by: "ada", reason: "storage is failing", at: 0, changedAt: 0 };
     const [first, ...rest] = told({ freeze });
     expect(first).toContain("All changes are frozen by ada: storage is failing.");
     expect(rest).not.toContain("✅ Nothing is known that would stop it.");

@@ -25,7 +25,7 @@ describe("the snapshots that Gatehouse remembers", () => {
     await redis.pexpire(key("snapshots", "here"), 1_000_000);
     await redis.pexpire(key("snapshots", "gone"), 1_000_000);
     await redis.del(key("snapshots", "expired"));
-    // As a former release left it
+    // As a process left it that died right after it stored them
     await redis.persist(key("snapshots", "unseen"));
     await snapshots.keepSeen(["here"]);
     expect(Math.ceil(await days("here"))).toBe(90);
