@@ -1,7 +1,7 @@
 import { getGlobalDispatcher } from "undici";
 import { noteGroupChange } from "../audit/stored-policy.ts";
 import type { Config, SlackReceive } from "../config/config.ts";
-import { createInteractions } from "../queue/interactions.ts";
+import { Interactions } from "../queue/interactions.ts";
 import type { Queues } from "../queue/queues.ts";
 import type { Telemetry } from "../log/telemetry.ts";
 import { spanned } from "../log/traces.ts";
@@ -79,7 +79,7 @@ export async function startGateway(
     },
     now: options.clock.now,
   };
-  const interactions = createInteractions({
+  const interactions = new Interactions({
     queue: options.queues.interactions,
     redis,
     key,

@@ -6,6 +6,7 @@ import { type Keys, type RedisClient, redisTrouble, writeRefusal } from "../redi
 import { repeatHere } from "../redis/repeat.ts";
 import type { InteractionJob, StoredInteraction } from "./queues.ts";
 import { startQueueWorker } from "./queue-worker.ts";
+import { type SeenMarks, createSeenMarks } from "./seen-marks.ts";
 
 /**
  * The interaction isn't known to be stored and isn't handled now. With `mayRun`, Redis may have
@@ -32,11 +33,6 @@ function isRefused(error: unknown): boolean {
   return writeRefusal(error) !== undefined || messageOf(error).startsWith("Stream isn't writeable");
 }
 
-/**
- * How long a delivery is remembered. It may be dated up to 300 s ahead, and redelivered until 300 s
- * after that.
- */
-const seenForMs = 11 * 60_000;
 /** A gateway counts as dead when it hasn't put off its jobs for this many heartbeats. */
 const deadAfterBeats = 5;
 /**
@@ -67,7 +63,11 @@ interface InteractionsOptions {
 /** Why an interaction is only answered, and not handled any more. */
 export type GivenUp = "too-late" | "interrupted";
 
-export type Interactions = ReturnType<typeof createInteractions>;
+/** The gateway that takes over what dead ones left. */
+interface Recovery {
+  connection: RedisClient;
+  handle(interaction: StoredInteraction, how: { givenUp: GivenUp | undefined }): Promise<void>;
+}
 
 /**
  * Keeps interactions from before their acknowledgment until they are handled. Each one is a delayed
@@ -77,99 +77,64 @@ export type Interactions = ReturnType<typeof createInteractions>;
  *           │                   └── its gateway delays it further with each heartbeat
  *           └──► due, because its gateway died: another gateway handles it
  *
- * The key `seen:<id>` decides which copy of a delivery is handled. Its value is `stored`, `left`
- * once the gateway leaves the interaction to another, or `handled`. With `handled`, a job that a
- * copy or a failover brought back is dropped. Each heartbeat renews its expiry, so that it tells by
- * Redis's clock whether the gateway lives: BullMQ makes jobs due by the clock of any process that
- * looks for some, and a clock that has just stepped ahead makes all of them due.
+ * Marks (`createSeenMarks`) decide which copy of a delivery is handled, and drop a job that a copy
+ * or a failover brought back. They also tell whether the gateway lives: BullMQ makes jobs due by the
+ * clock of any process that looks for some, and a clock that has just stepped ahead makes all of
+ * them due.
  */
-export function createInteractions(options: InteractionsOptions) {
-  const { queue, redis, key, heartbeatMs, log, storeWithinMs = 1_000 } = options;
-  const { staleAfterMs = 10 * 60_000, now = Date.now } = options;
-  const deadAfterMs = deadAfterBeats * heartbeatMs;
-  const inHand = new Map<string, { interaction: StoredInteraction; isHandled: boolean }>();
+export class Interactions {
+  readonly #queue: Queue<InteractionJob>;
+  readonly #seen: SeenMarks;
+  readonly #options: InteractionsOptions;
+  readonly #deadAfterMs: number;
+  readonly #staleAfterMs: number;
+  readonly #now: () => number;
+  readonly #inHand = new Map<string, { interaction: StoredInteraction; isHandled: boolean }>();
   /** IDs of interactions that Redis may have stored without confirming it. */
-  const unclear = new Set<string>();
-  const seenKey = (id: string) => key("seen", id);
+  readonly #unclear = new Set<string>();
+  readonly #beating: { close(): Promise<void> };
 
-  const add = (interaction: StoredInteraction): Promise<Job<InteractionJob>> =>
-    queue.add(
-      interaction.kind,
-      { interaction },
-      {
-        jobId: jobIdOf(interaction.id),
-        delay: deadAfterMs,
-        timestamp: now(),
-        // The job is the only copy. When Redis interrupts it, it is tried again until it is too
-        // late.
-        attempts: Math.ceil(staleAfterMs / heartbeatMs),
-        backoff: { type: "fixed", delay: heartbeatMs },
-      },
-    );
-
-  /** Lets another gateway handle this one at once, unless one has done so. */
-  async function leave(id: string): Promise<void> {
-    const seen = seenKey(id);
-    if ((await redis.get(seen)) === "stored") await redis.set(seen, "left", "PX", seenForMs, "XX");
+  constructor(options: InteractionsOptions) {
+    const { queue, redis, key, heartbeatMs, log } = options;
+    this.#options = options;
+    this.#queue = queue;
+    this.#seen = createSeenMarks(redis, key);
+    this.#deadAfterMs = deadAfterBeats * heartbeatMs;
+    this.#staleAfterMs = options.staleAfterMs ?? 10 * 60_000;
+    this.#now = options.now ?? Date.now;
+    this.#beating = repeatHere("interactions", heartbeatMs, () => this.#beat(), log);
   }
 
-  /**
-   * How long the gateway of an interaction still counts as alive (ms). 0 when it is dead, or when
-   * it left the interaction to others.
-   */
-  async function aliveForMs(id: string, mark: string | null): Promise<number> {
-    if (mark !== "stored") return 0;
-    const sinceBeatMs = seenForMs - (await redis.pttl(seenKey(id)));
-    return Math.max(0, deadAfterMs - sinceBeatMs);
-  }
-
-  const markHandled = (id: string) => redis.set(seenKey(id), "handled", "PX", seenForMs);
-
-  async function claim(interaction: StoredInteraction, isKept: boolean): Promise<string | null> {
-    // When the gateway dies between the two commands, a copy of the delivery adds the job.
-    const adding = isKept ? add(interaction) : undefined;
-    // When Redis is down, the other command fails first and reports it.
-    adding?.catch(() => undefined);
-    const seen = seenKey(interaction.id);
-    const before = await redis.set(seen, "stored", "PX", seenForMs, "NX", "GET");
-    try {
-      await adding;
-    } catch (error) {
-      // The mark is removed so that the next try, such as a form submitted again, doesn't count as
-      // a copy.
-      if (before === null && isRefused(error)) await redis.del(seen);
-      throw error;
-    }
-    return before;
-  }
+  // By the gateway that received it
 
   /**
    * Stores an interaction before its acknowledgment. Resolves with `seen` when it is another copy
    * of a delivery. With `isKept: false` it is only marked as seen. Throws NotStored within about a
    * second when Redis doesn't answer, and UserError when the interaction is too large.
    */
-  async function store(
-    interaction: StoredInteraction,
-    { isKept = true } = {},
-  ): Promise<"new" | "seen"> {
+  async store(interaction: StoredInteraction, { isKept = true } = {}): Promise<"new" | "seen"> {
     if (isKept && Buffer.byteLength(JSON.stringify(interaction)) > maxBytes)
       throw new UserError("That message is too long.", "Nothing was done.");
     try {
       const before = await within(
-        deadlineMs(storeWithinMs),
-        claim(interaction, isKept),
+        deadlineMs(this.#options.storeWithinMs ?? 1_000),
+        this.#claim(interaction, isKept),
         (): never => {
           throw new Error("Command timed out");
         },
       );
-      if (before === null && isKept) inHand.set(interaction.id, { interaction, isHandled: false });
+      if (before === null && isKept)
+        this.#inHand.set(interaction.id, { interaction, isHandled: false });
       // Storing this copy added the job again.
-      if (before === "handled" && isKept) await finish(interaction);
+      if (before === "handled" && isKept) await this.finish(interaction);
       return before === null ? "new" : "seen";
     } catch (error) {
-      log.warn("interaction.not-stored", { error: messageOf(error), kind: interaction.kind });
+      this.#options.log.warn("interaction.not-stored", {
+        error: messageOf(error),
+        kind: interaction.kind,
+      });
       const failure = new NotStored(error);
-      if (failure.mayRun && isKept) unclear.add(interaction.id);
+      if (failure.mayRun && isKept) this.#unclear.add(interaction.id);
       throw failure;
     }
   }
@@ -178,131 +143,183 @@ export function createInteractions(options: InteractionsOptions) {
    * Records that the interaction is handled, so that no other gateway handles it. Never throws;
    * what Redis doesn't take now is repeated with the next heartbeat.
    */
-  async function finish(interaction: StoredInteraction): Promise<void> {
-    unclear.delete(interaction.id);
-    inHand.set(interaction.id, { interaction, isHandled: true });
-    await settle(interaction.id).catch((error: unknown) =>
-      log.warn("interaction.not-removed", { error: messageOf(error), left: inHand.size }),
-    );
+  async finish(interaction: StoredInteraction): Promise<void> {
+    this.#unclear.delete(interaction.id);
+    this.#inHand.set(interaction.id, { interaction, isHandled: true });
+    await this.#settle(interaction.id).catch((error: unknown) => this.#notRemoved(error));
   }
 
   /**
    * Forgets an interaction that was refused without any effect, so that the same delivery may come
    * again.
    */
-  async function forget({ id }: StoredInteraction): Promise<void> {
-    inHand.delete(id);
+  async forget({ id }: StoredInteraction): Promise<void> {
+    this.#inHand.delete(id);
     // Both are sent at once, so that they arrive before a corrected form with the same ID.
-    await Promise.all([redis.del(seenKey(id)), queue.remove(jobIdOf(id))]).catch((error: unknown) =>
-      log.warn("interaction.not-removed", { error: messageOf(error), left: inHand.size }),
+    await Promise.all([this.#seen.remove(id), this.#queue.remove(jobIdOf(id))]).catch(
+      (error: unknown) => this.#notRemoved(error),
     );
   }
 
   /**
-   * How far to delay a job. BullMQ computes it from this process's clock, which may differ from
-   * Redis's. A clock that is far ahead can't delay by less than it is ahead.
+   * Stops delaying jobs, and makes those that aren't handled due at once, for another gateway.
    */
-  const putOffMs = (): number => Math.max(1, deadAfterMs + now() - Date.now());
+  async close(): Promise<void> {
+    await this.#beating.close();
+    await this.#beat();
+    for (const id of this.#inHand.keys()) {
+      await this.#seen.markLeft(id).catch(() => undefined);
+      const job = await this.#queue.getJob(jobIdOf(id)).catch(() => undefined);
+      await job?.promote().catch(() => undefined);
+    }
+  }
+
+  // By a gateway that found it
+
+  /**
+   * Handles what dead gateways left, once `take` was called on the result. `handle` must never
+   * throw. With `givenUp`, it only tells the person: the interaction is older than `staleAfterMs`,
+   * or a second gateway died while it handled this one.
+   */
+  startRecovering({ connection, handle }: Recovery) {
+    const { key, heartbeatMs, log } = this.#options;
+    return startQueueWorker({
+      queue: this.#queue,
+      connection,
+      prefix: key.prefix,
+      heartbeatMs,
+      concurrency: atOnce,
+      log,
+      subjectOf: ({ id, name }) => ({ job: id, kind: name }),
+      process: (job, token) => this.#recover(job, token, handle),
+    });
+  }
+
+  async #recover(
+    job: Job<InteractionJob>,
+    token: string | undefined,
+    handle: Recovery["handle"],
+  ): Promise<void> {
+    const { log } = this.#options;
+    const { interaction } = job.data;
+    const { id, kind } = interaction;
+    const mark = await this.#seen.markOf(id);
+    if (mark === "handled") return;
+    const waitMs = await this.#aliveForMs(id, mark);
+    if (waitMs > 0) {
+      await job.moveToDelayed(this.#now() + waitMs, token);
+      throw new DelayedError();
+    }
+    const isTooLate = this.#now() - job.timestamp > this.#staleAfterMs;
+    const isInterrupted = job.stalledCounter >= mostRecoveries;
+    const givenUp = isTooLate ? "too-late" : isInterrupted ? "interrupted" : undefined;
+    if (givenUp) log.error("interaction.given-up", { interaction: id, kind, why: givenUp });
+    else log.info("interaction.recovered", { interaction: id, kind });
+    await handle(interaction, { givenUp });
+    await this.finish(interaction);
+  }
+
+  /**
+   * How long the gateway of an interaction still counts as alive (ms). 0 when it is dead, or when
+   * it left the interaction to others.
+   */
+  async #aliveForMs(id: string, mark: string | null): Promise<number> {
+    // This gateway is slow, but not dead.
+    if (this.#inHand.has(id)) return this.#deadAfterMs;
+    if (mark !== "stored") return 0;
+    return Math.max(0, this.#deadAfterMs - (await this.#seen.sinceRenewedMs(id)));
+  }
+
+  // With each heartbeat
+
+  async #beat(): Promise<void> {
+    const { log } = this.#options;
+    const notPutOff = (error: unknown) =>
+      log.warn("interaction.not-put-off", { error: messageOf(error), left: this.#inHand.size });
+    // All run at once: one that fails or waits for Redis must not prevent the others from being
+    // delayed.
+    await Promise.all([...this.#inHand.keys()].map((id) => this.#settle(id).catch(notPutOff)));
+    await Promise.all([...this.#unclear].map((id) => this.#hurry(id).catch(notPutOff)));
+  }
 
   /** Removes the job of an interaction that is handled, and delays the job of one that isn't. */
-  async function settle(id: string): Promise<void> {
+  async #settle(id: string): Promise<void> {
+    const inHand = this.#inHand;
     const held = inHand.get(id);
     if (!held) return;
     if (held.isHandled) {
       // When another gateway runs the job, because this one was too slow, that gateway removes it.
-      await Promise.all([markHandled(id), queue.remove(jobIdOf(id))]);
+      await Promise.all([this.#seen.markHandled(id), this.#queue.remove(jobIdOf(id))]);
       if (inHand.get(id) === held) inHand.delete(id);
       return;
     }
-    const [job] = await Promise.all([
-      queue.getJob(jobIdOf(id)),
-      redis.pexpire(seenKey(id), seenForMs),
-    ]);
+    const [job] = await Promise.all([this.#queue.getJob(jobIdOf(id)), this.#seen.renew(id)]);
     // The job was stored and acknowledged, but a failover lost it.
     if (!job) {
       // A refused form has its job removed on purpose (`forget`), so that it may come again.
-      if (inHand.get(id) === held) await add(held.interaction);
+      if (inHand.get(id) === held) await this.#add(held.interaction);
       return;
     }
-    await job.changeDelay(putOffMs()).catch(unlessActive(job));
+    await job.changeDelay(this.#putOffMs()).catch(unlessActive(job));
   }
 
   /**
    * Makes a job due now that Redis stored without confirming it. If the person tries again
    * meanwhile, that counts as the same request.
    */
-  async function hurry(id: string): Promise<void> {
-    const [job] = await Promise.all([queue.getJob(jobIdOf(id)), leave(id)]);
-    unclear.delete(id);
+  async #hurry(id: string): Promise<void> {
+    const [job] = await Promise.all([this.#queue.getJob(jobIdOf(id)), this.#seen.markLeft(id)]);
+    this.#unclear.delete(id);
     await job?.promote().catch(unlessActive(job));
   }
 
-  const notPutOff = (error: unknown) =>
-    log.warn("interaction.not-put-off", { error: messageOf(error), left: inHand.size });
-
-  async function beat(): Promise<void> {
-    // All run at once: one that fails or waits for Redis must not prevent the others from being
-    // delayed.
-    await Promise.all([...inHand.keys()].map((id) => settle(id).catch(notPutOff)));
-    await Promise.all([...unclear].map((id) => hurry(id).catch(notPutOff)));
+  /**
+   * How far to delay a job. BullMQ computes it from this process's clock, which may differ from
+   * Redis's. A clock that is far ahead can't delay by less than it is ahead.
+   */
+  #putOffMs(): number {
+    return Math.max(1, this.#deadAfterMs + this.#now() - Date.now());
   }
-  const beating = repeatHere("interactions", heartbeatMs, beat, log);
 
-  return {
-    store,
-    finish,
-    forget,
-    /**
-     * Handles what dead gateways left, once `take` was called on the result. `handle` must never
-     * throw. With `givenUp`, it only tells the person: the interaction is older than `staleAfterMs`,
-     * or a second gateway died while it handled this one.
-     */
-    startRecovering(place: {
-      connection: RedisClient;
-      handle(interaction: StoredInteraction, how: { givenUp: GivenUp | undefined }): Promise<void>;
-    }) {
-      return startQueueWorker({
-        queue,
-        connection: place.connection,
-        prefix: key.prefix,
-        heartbeatMs,
-        concurrency: atOnce,
-        log,
-        subjectOf: ({ id, name }) => ({ job: id, kind: name }),
-        async process(job, token) {
-          const { interaction } = job.data;
-          const { id, kind } = interaction;
-          const mark = await redis.get(seenKey(id));
-          if (mark === "handled") return;
-          // This gateway is slow, but not dead.
-          const waitMs = inHand.has(id) ? deadAfterMs : await aliveForMs(id, mark);
-          if (waitMs > 0) {
-            await job.moveToDelayed(now() + waitMs, token);
-            throw new DelayedError();
-          }
-          const isTooLate = now() - job.timestamp > staleAfterMs;
-          const isInterrupted = job.stalledCounter >= mostRecoveries;
-          const givenUp = isTooLate ? "too-late" : isInterrupted ? "interrupted" : undefined;
-          if (givenUp) log.error("interaction.given-up", { interaction: id, kind, why: givenUp });
-          else log.info("interaction.recovered", { interaction: id, kind });
-          await place.handle(interaction, { givenUp });
-          await finish(interaction);
-        },
-      });
-    },
-    /**
-     * Stops delaying jobs, and makes those that aren't handled due at once, for another gateway.
-     */
-    async close(): Promise<void> {
-      await beating.close();
-      await beat();
-      for (const id of inHand.keys()) {
-        await leave(id).catch(() => undefined);
-        const job = await queue.getJob(jobIdOf(id)).catch(() => undefined);
-        await job?.promote().catch(() => undefined);
-      }
-    },
-  };
+  async #claim(interaction: StoredInteraction, isKept: boolean): Promise<string | null> {
+    const { id } = interaction;
+    // When the gateway dies between the two commands, a copy of the delivery adds the job.
+    const adding = isKept ? this.#add(interaction) : undefined;
+    // When Redis is down, the other command fails first and reports it.
+    adding?.catch(() => undefined);
+    const before = await this.#seen.markStored(id);
+    try {
+      await adding;
+    } catch (error) {
+      // The mark is removed so that the next try, such as a form submitted again, doesn't count as
+      // a copy.
+      if (before === null && isRefused(error)) await this.#seen.remove(id);
+      throw error;
+    }
+    return before;
+  }
+
+  #add(interaction: StoredInteraction): Promise<Job<InteractionJob>> {
+    const { heartbeatMs } = this.#options;
+    return this.#queue.add(
+      interaction.kind,
+      { interaction },
+      {
+        jobId: jobIdOf(interaction.id),
+        delay: this.#deadAfterMs,
+        timestamp: this.#now(),
+        // The job is the only copy. When Redis interrupts it, it is tried again until it is too
+        // late.
+        attempts: Math.ceil(this.#staleAfterMs / heartbeatMs),
+        backoff: { type: "fixed", delay: heartbeatMs },
+      },
+    );
+  }
+
+  #notRemoved(error: unknown): void {
+    const left = this.#inHand.size;
+    this.#options.log.warn("interaction.not-removed", { error: messageOf(error), left });
+  }
 }
 
 /** A job that another gateway runs can be neither removed nor delayed, and doesn't need to be. */

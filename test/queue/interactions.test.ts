@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startRedis } from "../../sandbox/ensure-redis.ts";
 import { stretchDeadlines } from "../../src/deadline.ts";
 import { silentLog } from "../../src/log/log.ts";
-import { NotStored, createInteractions } from "../../src/queue/interactions.ts";
+import { Interactions, NotStored } from "../../src/queue/interactions.ts";
 import { type StoredInteraction, createQueues } from "../../src/queue/queues.ts";
 import { connectRedis, createKeys } from "../../src/redis/redis.ts";
 import { privateRedis, testRedis } from "../support/with-redis.ts";
@@ -25,7 +25,7 @@ async function gateway(
   const key = createKeys(at.namespace);
   const queues = createQueues(redis, key.prefix);
   const { interactions: queue } = queues;
-  const interactions = createInteractions({
+  const interactions = new Interactions({
     queue,
     redis,
     key,
@@ -58,7 +58,8 @@ async function gateway(
     await queues.close();
     dies();
   });
-  return { ...interactions, redis, key, queue, recovering, taken, late, interrupted, dies, seen };
+  const about = { redis, key, queue, recovering, taken, late, interrupted, dies, seen };
+  return Object.assign(interactions, about);
 }
 
 type Gateway = Awaited<ReturnType<typeof gateway>>;

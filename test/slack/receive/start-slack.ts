@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach } from "vitest";
 import { startGatehouseSlack } from "../../../demo/world.ts";
 import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { type Log, createLog } from "../../../src/log/log.ts";
-import { createInteractions } from "../../../src/queue/interactions.ts";
+import { Interactions } from "../../../src/queue/interactions.ts";
 import { createQueues } from "../../../src/queue/queues.ts";
 import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
 import { readIdentity } from "../../../src/slack/people/identity.ts";
@@ -95,7 +95,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const queues = createQueues(redis, key.prefix);
   await queues.ready();
   const { interactions: queue } = queues;
-  const interactions = createInteractions({
+  const interactions = new Interactions({
     queue,
     redis,
     key,
