@@ -1,8 +1,6 @@
 import type { ReadContext } from "../commands/context.ts";
 import type { Config } from "../config/config.ts";
-import { seenWith } from "../core/permit/sight.ts";
-import type { StoredRequest } from "../core/request/stored-request.ts";
-import { createFactsAbout, createFactsAfter } from "../core/facts/facts-about.ts";
+import { createFactsAbout } from "../core/facts/facts-about.ts";
 import { createDriftRecords } from "../monitor/drift-records.ts";
 import { createStatusRecords } from "../monitor/status-records.ts";
 import type { Feature } from "../features/define-feature.ts";
@@ -16,39 +14,28 @@ import { createQueues } from "../queue/queues.ts";
 import { requestSync } from "../queue/schedules.ts";
 import { repeatHere } from "../redis/repeat.ts";
 import { type Command, requestable } from "../registry/define.ts";
-import { emergencyWordsOf } from "../registry/emergency.ts";
-import {
-  type ToldResult,
-  createAttestationNote,
-  noteOutcome,
-} from "../core/deliver/after-result.ts";
-import { isChannel } from "../core/cards/render-result.ts";
+import { createAttestationNote } from "../core/deliver/after-result.ts";
 import { createJournal, keepEvidence } from "../core/request/journal.ts";
-import { observeTold, observed } from "../core/request/observe-journal.ts";
+import { observed } from "../core/request/observe-journal.ts";
 import { createPolls } from "../core/request/polls.ts";
-import { askingAbout as askingAboutTarget, changesSince } from "../core/cards/since-request.ts";
-import { deliveryWork } from "../core/deliver/deliver.ts";
 import { createNotices } from "../core/deliver/notices.ts";
-import { type SlackLimits, createRateLimiter } from "../core/deliver/rate-limiter.ts";
-import { requestSource } from "../core/deliver/requests.ts";
-import { sharedCardSource } from "../core/deliver/shared-cards.ts";
+import type { SlackLimits } from "../core/deliver/rate-limiter.ts";
 import { type TrustedRoots, vendorRoots } from "../verifier/roots.ts";
 import { renderPolicyNews } from "./adopt-policy.ts";
 import { readNames } from "../slack/people/names.ts";
-import { countWorkers } from "../queue/heartbeat.ts";
-import { createAnnouncements, freezeNewsWork } from "./announcements.ts";
+import { createAnnouncements } from "./announcements.ts";
 import { redisProblem } from "./checks/redis.ts";
 import { createClock, createSlackClock, createTaking } from "./clock.ts";
 import { connectCompute } from "./connect-compute.ts";
 import { observeCalls } from "./observe-calls.ts";
 import { takeInstallation } from "./installation.ts";
 import { openAppraiser } from "./open-appraiser.ts";
+import { openMessages } from "./open-messages.ts";
 import { openRedis } from "./open-redis.ts";
 import { openSlack } from "./open-slack.ts";
 import type { Opened } from "./opened.ts";
 import { keepPolicy, refuseMissing } from "./policy-keeper.ts";
 import { createTallies, startPresence } from "./presence.ts";
-import { startDelivery } from "./start-delivery.ts";
 import { startFeatures } from "./start-features.ts";
 import type { Message } from "../messages/blocks.ts";
 import { withAppraisalsTold } from "../attestation/appraiser.ts";
@@ -101,7 +88,6 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
   const slackClock = createSlackClock();
   const slack = openSlack({ ...on, onCall: calls.slack, onDate: slackClock.compare });
   const { web, people, identity } = slack;
-  const { apiUrl } = config.slack;
   const { confirmed } = await takeInstallation(redis, key, {
     botToken: () => config.slack.botToken,
     identity: identity.learned,
@@ -188,70 +174,24 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     stopping: stopping.signal,
     editMs: timing.editMs,
   });
-  const factsAfter = createFactsAfter({ sources: () => running.facts, log, now: clock.now });
-  const seenAround = { journal: store, inventory, commands: changes };
-  const askingAbout = (target: Parameters<typeof askingAboutTarget>[0]) =>
-    askingAboutTarget(target, seenAround);
-  const observe = observeTold({ log, telemetry });
-  const posting = {
-    ...on,
-    store,
-    web,
-    apiUrl,
-    inventory,
-    commands: changes,
-    offered: commands,
-    attestationNote,
-    async factsAfter(request: StoredRequest) {
-      const sees = seenWith(request.record.target, config.policy);
-      return factsAfter(request, async (targets) => sees(targets));
-    },
-    editMs: timing.editMs,
-    onTold(results: readonly ToldResult[], channelId: string) {
-      observe(results);
-      if (!isChannel(channelId)) return;
-      for (const { request, note } of results)
-        if (note?.failure)
-          void running.emit("failurePosted", request.record.target, note.failure.mark);
-    },
-  };
-  const requests = requestSource({
-    ...posting,
-    namesOf,
-    hasWorker: async () => (await countWorkers(redis, key)) > 0,
-    emergency: emergencyWordsOf.ifAny(running),
-    changesSince: (request) => changesSince(request, seenAround),
-    askingAbout,
-    tellElsewhere: (request, command) => running.emit("resultPosted", request, command),
-    recordResults: async (request, command) => {
-      await noteOutcome(request, command, inventory);
-      await running.emit("requestEnded", request, command);
-    },
-  });
-  const sources = [requests, sharedCardSource(posting), ...running.messages, notices.source];
-  const delivery = deliveryWork(sources, {
-    ...posting,
-    refusal: slack.refusal,
-    rateLimiter: createRateLimiter(redis, key, options.slackLimits, calls.wait),
-    now: store.now,
-    us: identity.known,
-    retryMs: timing.messageRetryMs,
-  });
-  const freezes = freezeNewsWork({
-    journal: store,
-    commands,
-    config,
-    namesOf,
-    tellStopped,
-    changed: () => running.emit("freezeChanged"),
-  });
-  const delivering = await startDelivery({
+  const { sources, delivering, factsAfter, askingAbout } = await openMessages({
     ...on,
     connected,
+    slackLimits: options.slackLimits,
+    commands,
+    changes,
+    store,
+    polls,
+    inventory,
+    slack,
+    namesOf,
+    attestationNote,
+    notices,
+    tellStopped,
+    features: running,
     queues,
-    messages: [...delivery, freezes, ...running.work.inProcesses],
-    steps: [store.steps, ...running.work.inWorkers.map(({ pending }) => pending)],
-    polls: [polls.pending, store.lates],
+    calls,
+    clock,
   });
   taking.add(delivering, { untilClosed: true });
 
