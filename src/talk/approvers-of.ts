@@ -8,8 +8,7 @@ import {
 } from "../core/permit/approval-rule.ts";
 import { mustApprove } from "../core/cards/asking.ts";
 import type { Permit } from "../core/permit/permit.ts";
-import { findAsker } from "../core/request/asker.ts";
-import type { Origin } from "../core/request/origin.ts";
+import { type Origin, askerOf } from "../core/request/origin.ts";
 import { commandWithRole } from "../registry/command-roles.ts";
 import type { GatewayContext } from "./gateway-context.ts";
 
@@ -34,7 +33,7 @@ export async function approversOf(
   const membersOf = await gateway.membersOf(entries);
   const personOrNothing = (id: string) => gateway.person(id, ourTeamId).catch(() => undefined);
   const requester = (await personOrNothing(requesterId)) ?? { id: requesterId };
-  const askerId = origin && (await findAsker({ origin }, gateway.store));
+  const askerId = origin && askerOf({ origin });
   const asker = askerId === undefined ? undefined : await personOrNothing(askerId);
   const others = [requester, ...(asker ? [asker] : [])];
   const unable = new Set(askerId === undefined ? [] : [askerId]);

@@ -14,8 +14,7 @@ import {
 import { emergencyWordsOf } from "../registry/emergency.ts";
 import { type Input, type Person, asksForChange, withTarget } from "../registry/invocation.ts";
 import { parseInvocation } from "../registry/parse.ts";
-import { findAsker } from "../core/request/asker.ts";
-import { type ButtonOrigin, undoneBy } from "../core/request/origin.ts";
+import { type ButtonOrigin, askerOf, repeatedBy, undoneBy } from "../core/request/origin.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { basisToUndo, savedBy } from "../core/request/saved-by.ts";
 import { lookAt } from "../core/perform/judge.ts";
@@ -236,7 +235,8 @@ function oncePerButton(
       const used = "This button was already used.";
       return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     }
-    const asker = await findAsker({ origin: buttonOrigin }, gateway.store);
+    const isRepeated = repeatedBy({ origin: buttonOrigin }) !== undefined;
+    const asker = isRepeated ? askerOf(request.record) : undefined;
     const origin = asker === undefined ? buttonOrigin : { ...buttonOrigin, asker };
     const { requester, channelId, threadTs } = request.record;
     const isTold = isDirect(interaction) && userId === requester.id && isChannel(channelId);

@@ -7,7 +7,7 @@ import { UserError } from "../errors.ts";
 import { section } from "../messages/blocks.ts";
 import { md, name, plain } from "../messages/markdown.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
-import { findAsker } from "../core/request/asker.ts";
+import { askerOf } from "../core/request/origin.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
 import { isListed } from "../core/permit/permit.ts";
 import { ownerOf } from "../core/permit/refusal.ts";
@@ -141,10 +141,10 @@ export async function giveReason(act: BeforeAck<ViewSubmission>): Promise<undefi
 async function accountsOf(
   { record, votes }: StoredRequest,
   voter: Person,
-  gateway: { store: Journal; person: GatewayContext["person"] },
+  gateway: { person: GatewayContext["person"] },
 ): Promise<Pick<Parameters<typeof voteRefusal>[0], "requester" | "asker" | "approvers">> {
   const { requester, approval } = record;
-  const askerId = await findAsker(record, gateway.store);
+  const askerId = askerOf(record);
   const asker = askerId === undefined ? undefined : { id: askerId };
   const approved = approvalsIn(votes).map(({ voterId: id }) => ({ id }));
   // The earlier approvers' groups matter only if one person could meet more than one need.

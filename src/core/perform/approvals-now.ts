@@ -1,7 +1,7 @@
 import { fingerprintOf } from "../permit/fingerprint.ts";
 import { countApprovals } from "../permit/votes.ts";
 import type { Vm } from "../../fleet/compute/compute.ts";
-import { findAsker } from "../request/asker.ts";
+import { askerOf } from "../request/origin.ts";
 import { covers, needsOf, voteRefusal } from "../permit/approval-rule.ts";
 import { type Permit, approvalsFor } from "../permit/permit.ts";
 import type { Person } from "../../registry/invocation.ts";
@@ -61,7 +61,7 @@ export async function approvalProblem(
     const { id, teamId } = record.requester;
     const { ourTeamId } = worker;
     const requester = await worker.person(id, teamId, how);
-    const askerId = await findAsker(record, worker.store);
+    const askerId = askerOf(record);
     const asker = askerId === undefined ? undefined : await worker.person(askerId, teamId, how);
     const approvers: Person[] = [];
     for (const { voterId, vote } of votes) {

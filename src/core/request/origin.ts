@@ -138,8 +138,8 @@ export function undoneBy({ origin }: { origin: Origin }): string | undefined {
 }
 
 /**
- * Returns the person who asked others to make this request, as the origin itself says. Where votes
- * are judged, `findAsker` also asks the request that this one repeats.
+ * Returns the person who asked others to make this request, or the one that it repeats: they can't
+ * approve it.
  */
 export function askerOf({ origin }: { origin: Origin }): string | undefined {
   return origin.kind === "proposal" || origin.kind === "request" ? origin.asker : undefined;
