@@ -64,7 +64,7 @@ export function registerListeners(app: App, options: ListenerOptions): void {
   for (const family of names.buttons) app.action(new RegExp(`^${family}(:|$)`), onPress);
   // Slack opens the address by itself, so nothing is stored or answered.
   app.action(new RegExp(`^${linkFamily}(:|$)`), ({ ack }) => ack());
-  // A button in a message that an earlier release posted.
+  // Messages stay in Slack for longer than their buttons do here: a feature may be taken away.
   const ours = [...names.buttons, linkFamily].join("|");
   app.action(new RegExp(`^(?!(?:${ours})(?::|$))`), onPress);
 
