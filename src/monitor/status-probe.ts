@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type Compute, unreadable } from "../fleet/compute/compute.ts";
+import { type Compute, statusFacts, unreadable } from "../fleet/compute/compute.ts";
 import { statusOf } from "../core/request/seen.ts";
 import { afterOf, callOf } from "../core/request/stage.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
@@ -128,10 +128,9 @@ async function reportChanges(
   }
   const trouble = changes.filter(isTrouble).map((change): News => {
     const { vm, key } = change;
-    const text =
-      vm.status === "ERROR"
-        ? sentenceOf(change)
-        : md`${named(vm)} is no longer in ERROR: it is ${vm.status}.`;
+    const text = statusFacts(vm.status).isAlarming
+      ? sentenceOf(change)
+      : md`${named(vm)} is no longer in ERROR: it is ${vm.status}.`;
     const line = () => ({ text: text.value, button: showVm(vm) });
     const saidIn = [toldIn.get(change)];
     return { event: "trouble", key, about: [{ kind: "vm", ...vm }], line, saidIn };
@@ -181,7 +180,7 @@ export function renderUnasked(
 const named = (vm: KnownVm) => md`${statusSign(vm.status)} *${vm.name}* in ${vm.projectName}`;
 
 function sentenceOf({ vm, from }: Pick<StatusChange, "vm" | "from">): Markdown {
-  const did = vm.status === "ERROR" ? "went to ERROR" : "stopped";
+  const did = statusFacts(vm.status).isAlarming ? `went to ${vm.status}` : "stopped";
   return md`${named(vm)} ${did}${from === undefined ? "" : `, was ${from}`}.`;
 }
 
@@ -199,10 +198,11 @@ interface StatusChange {
 
 /** Whether a change is alarming. A new VM that is STOPPED was never running, so that isn't. */
 const isAlarming = ({ from = "CREATING", vm: { status } }: StatusChange): boolean =>
-  status === "ERROR" || (status === "STOPPED" && from !== "CREATING");
+  statusFacts(status).isAlarming || (statusFacts(status).isStopped && from !== "CREATING");
 
 /** Whether the VM went to ERROR or left it. */
-const isTrouble = ({ from, vm }: StatusChange) => vm.status === "ERROR" || from === "ERROR";
+const isTrouble = ({ from, vm }: StatusChange) =>
+  statusFacts(vm.status).isAlarming || (from !== undefined && statusFacts(from).isAlarming);
 
 const isNews = (change: StatusChange) => isAlarming(change) || isTrouble(change);
 

@@ -173,7 +173,7 @@ function wasMissed({ target, seen, requests = [] }: StatusFacts): boolean {
 
 function inError(facts: StatusFacts): Fact {
   const { target, requests = [], commands, change } = facts;
-  const { sinceWords, since, behind, cause } = beginning(facts, "in ERROR");
+  const { sinceWords, since, behind, cause } = beginning(facts, `in ${target.status}`);
   const message = behind && callOf(behind.request.stage)?.answer?.message;
   const last = requests.map(({ request }) => request);
   const refused = refusedInError({ vm: target, last });
@@ -184,7 +184,7 @@ function inError(facts: StatusFacts): Fact {
     kind: "status",
     about: target,
     severity: "alarm",
-    sign: "🔴",
+    sign: statusFacts(target.status).sign,
     text: md`${name(calledName(target))} ${sinceWords}${isRefused ? refusal : cause}.`,
     detail:
       message === undefined ? undefined : withFullStop(md`The compute service said: “${message}”`),
@@ -201,16 +201,16 @@ function inError(facts: StatusFacts): Fact {
 
 function stopped(facts: StatusFacts): Fact {
   const { target, now } = facts;
-  const { sinceWords, since, behind, cause } = beginning(facts, "STOPPED");
+  const { sinceWords, since, behind, cause } = beginning(facts, target.status);
   const isTheirs = behind?.request.state === "done" && behind.didIt;
   const why = isTheirs
-    ? md`is STOPPED: ${deedWords(behind.request, behind.command, now)}${behind.doubt}`
+    ? md`is ${target.status}: ${deedWords(behind.request, behind.command, now)}${behind.doubt}`
     : md`${sinceWords}${cause}`;
   return {
     kind: "stopped",
     about: target,
     severity: "notice",
-    sign: "⚪",
+    sign: statusFacts(target.status).sign,
     text: md`${name(calledName(target))} ${why}.`,
     since,
     request: behind?.request.record.id,
