@@ -12,8 +12,10 @@ import {
   renderMoved,
 } from "../../../src/features/alerts/render-alert.ts";
 import { renderOverview } from "../../../src/features/alerts/render-overview.ts";
+import type { LastChangeFact } from "../../../src/core/facts/last-change-facts.ts";
 import type { StoredAlert } from "../../../src/features/alerts/alerts.ts";
 import { md } from "../../../src/messages/markdown.ts";
+import type { Target } from "../../../src/registry/define.ts";
 import { type About, type Example, at } from "../example.ts";
 import { done, freezeBy, vmTarget } from "../requests.ts";
 
@@ -64,6 +66,17 @@ function groupOf(
   };
 }
 
+const lastChange = (about: Target): LastChangeFact => ({
+  kind: "last change",
+  about,
+  severity: "info",
+  sign: "🕒",
+  text: md`The last change of ${about.name} with Gatehouse: ada restarted it.`,
+  deed: md`ada restarted it`,
+  since: at - 7_200_000,
+  request: "r-4cd8n2v7aa",
+});
+
 const viewOf = (alert: StoredAlert, over: Partial<View> = {}): View => ({
   alert,
   vms: new Map(
@@ -73,7 +86,7 @@ const viewOf = (alert: StoredAlert, over: Partial<View> = {}): View => ({
         n,
         target: vmTarget(label),
         readAt: at,
-        lastChange: { request: "r-4cd8n2v7aa", deed: md`restarted by ada`, at: at - 7_200_000 },
+        facts: [lastChange(vmTarget(label))],
         advice: [{ command: "vm restart", text: "A restart didn't help the last 2 times" }],
       },
     ]),

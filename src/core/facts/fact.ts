@@ -92,6 +92,8 @@ export interface FactQuery {
   change: Considered | undefined;
   /** The reader waits some seconds for what is read anew. */
   isFresh: boolean;
+  /** The reader also tells what was done to a target lately. */
+  tellsRecent: boolean;
   /** The requests that the reader sees, newest first. Each list is read once for all sources. */
   requests: {
     /** Requests that haven't ended, or whose outcome is unknown. */

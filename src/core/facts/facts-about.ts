@@ -20,6 +20,7 @@ import {
   mostUrgentFirst,
 } from "./fact.ts";
 import { freezeFacts } from "./freeze-facts.ts";
+import { lastChangeFacts } from "./last-change-facts.ts";
 import { requestFacts } from "./request-facts.ts";
 import { statusFactsFrom } from "./status-facts.ts";
 
@@ -40,6 +41,7 @@ interface Asked {
   reader: FactReader;
   change?: Considered | undefined;
   isFresh?: boolean;
+  tellsRecent?: boolean;
 }
 
 /** What is known of these targets, as far as the reader may know it, the most urgent first. */
@@ -87,15 +89,22 @@ export function createFactsAbout(on: {
   now(): number;
 }): FactsAbout {
   const { commands, log, now } = on;
-  const own = [requestFacts, statusFactsFrom(on.statuses), changeFacts, pinFacts(on.appraiser)];
+  const own = [
+    requestFacts,
+    statusFactsFrom(on.statuses),
+    lastChangeFacts,
+    changeFacts,
+    pinFacts(on.appraiser),
+  ];
 
-  return async (targets, { reader, change, isFresh = false }) => {
+  return async (targets, { reader, change, isFresh = false, tellsRecent = false }) => {
     const sees = await sightOfReader(reader);
     const seen = await keepSeen(targets, (target) => [target], sees);
     const query: FactQuery = {
       targets: seen,
       change,
       isFresh,
+      tellsRecent,
       requests: requestsOf(reader),
       commands,
       now: now(),

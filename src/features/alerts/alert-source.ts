@@ -5,13 +5,21 @@ import type { Policy } from "../../config/policy-file.ts";
 import { sectionOf } from "../../config/policy-section.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
-import type { FactsAbout } from "../../core/facts/facts-about.ts";
+import type { Fact } from "../../core/facts/fact.ts";
+import type { FactReader, FactsAbout } from "../../core/facts/facts-about.ts";
 import { readerWithin } from "../../core/facts/reader-within.ts";
 import { scopeOfChannel } from "../../core/permit/access.ts";
 import { isRunIn } from "../../core/permit/refusal.ts";
 import { type Board, boardOf, parseBoard } from "../../redis/board.ts";
 import type { Fields } from "../../redis/redis.ts";
-import { type ChangeCommand, type Command, dottedName, isChange } from "../../registry/define.ts";
+import {
+  type ChangeCommand,
+  type Command,
+  type Target,
+  dottedName,
+  isChange,
+  requestable,
+} from "../../registry/define.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { insteadInError } from "../../core/cards/render-result.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
@@ -39,7 +47,7 @@ import {
 import type { ChannelCalls } from "./channel-calls.ts";
 import { newsAt } from "./tell-features.ts";
 import { groupsByVm, renderOverview } from "./render-overview.ts";
-import { readRecentFacts } from "./recent-facts.ts";
+import { readAdvice } from "./read-advice.ts";
 import type { RemedyPart } from "../alert-part.ts";
 import { highestRank } from "./severity-rank.ts";
 import { calledFor, sourcesSection } from "./sources.ts";
@@ -442,22 +450,24 @@ export function alertSource(options: {
       .filter((command) => isRunIn({ policy, command, channelId }));
     const scope = scopeOfChannel(policy, channelId);
     const seen = options.inventory.seenIn(async () => scope);
-    const remedies = options.remedies();
-    const reader = readerWithin(scope, options);
     const known = vms.map(async ({ label, id }, n): Promise<(readonly [string, Vm])[]> => {
       const match = await seen.findVm(id, { onlyKnown: true }).catch(() => undefined);
       if (!match || !("record" in match) || match.record.id !== id) return [];
       const status = n < reads ? await statusNow(id) : undefined;
       const target = { ...targetOf(match.record), ...(status && { status }) };
-      if (n >= reads) return [[label, { n, target }]];
-      const [recent, facts] = await Promise.all([
-        readRecentFacts(target, alert, { store, commands, remedies, scope, now }),
-        options.factsAbout([target], { reader }),
-      ]);
-      const vm = { n, target, facts, ...recent, ...(status && { readAt: now }) };
-      return [[label, vm]];
+      return [[label, { n, target, ...(status && { readAt: now }) }]];
     });
-    const shown = new Map((await Promise.all(known)).flat());
+    const placed = (await Promise.all(known)).flat();
+    const read = placed.flatMap(([, { n, target }]) => (n < reads ? [target] : []));
+    const factsOn = await factsByVm(read, readerWithin(scope, options));
+    const remedies = options.remedies();
+    const withFacts = placed.map(async ([label, vm]): Promise<readonly [string, Vm]> => {
+      if (vm.n >= reads) return [label, vm];
+      const facts = factsOn(vm.target.id);
+      const advice = await readAdvice(vm.target, alert, { remedies, scope });
+      return [label, { ...vm, facts, refused: refusedBy(facts, commands), advice }];
+    });
+    const shown = new Map(await Promise.all(withFacts));
     const requests = together.flatMap(({ record }) => record.requests.slice(-mostPresses));
     const made = await store.getMany(requests);
     const shownIds = new Set([...shown.values()].map(({ target }) => target.id));
@@ -477,6 +487,19 @@ export function alertSource(options: {
     return { alert, vms: shown, ...facts } satisfies View;
   }
 
+  /** Reads the facts of these VMs at once: those about each, and those about everything. */
+  async function factsByVm(
+    vms: readonly Target[],
+    reader: FactReader,
+  ): Promise<(vmId: string) => readonly Fact[]> {
+    const each = new Map(vms.map((vm) => [vm.id, vm]));
+    const facts =
+      each.size === 0
+        ? []
+        : await options.factsAbout([...each.values()], { reader, tellsRecent: true });
+    return (vmId) => facts.filter(({ about }) => about === undefined || about.id === vmId);
+  }
+
   /**
    * The VM's present status; undefined when the compute service doesn't answer in time or too many
    * reads run.
@@ -492,6 +515,16 @@ export function alertSource(options: {
 
   return { outbox: alerts.outbox, owedSince: "createdAt", prepareMessages: prepareAlert };
 }
+
+/** Names of the changes that the compute service refused for the VM's ERROR, and would again. */
+const refusedBy = (facts: readonly Fact[], commands: readonly Command[]): ReadonlySet<string> =>
+  new Set(
+    requestable(commands)
+      .filter((command) =>
+        facts.some((fact) => fact.kind === "status" && fact.blocks?.(command) === "fails"),
+      )
+      .map(({ name }) => name),
+  );
 
 const range = (from: number, to: number) =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, n) => from + n);

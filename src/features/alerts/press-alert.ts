@@ -3,12 +3,18 @@ import { withTarget } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { scopeOfPerson } from "../../core/permit/access.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
-import { type PressHandler, commandNamed, outdated, personOf } from "../../talk/gateway-context.ts";
+import {
+  type PressHandler,
+  commandNamed,
+  factReader,
+  outdated,
+  personOf,
+} from "../../talk/gateway-context.ts";
 import { run } from "../../talk/run.ts";
 import { alreadyRequested } from "../../talk/submit-change.ts";
 import { remedyPartOf } from "../alert-part.ts";
 import type { Alerts } from "./alerts.ts";
-import { readRecentFacts } from "./recent-facts.ts";
+import { readAdvice } from "./read-advice.ts";
 import { mustAsk, renderConfirm } from "./render-alert.ts";
 
 /**
@@ -55,13 +61,14 @@ export const pressAlert =
     const used = "This button was already used.";
     if (first) return reply.privately(await alreadyRequested(first.record.id, gateway, used));
     if (mustAsk(command, target, policy) === "here" && !isConfirmed) {
-      const { commands, now } = gateway;
       const scope = scopeOfPerson(policy, await personOf(act), gateway.ourTeamId);
       const remedies = remedyPartOf.ifAny(gateway);
-      const on = { store, commands, remedies, scope, now: now() };
-      const facts = await readRecentFacts(target, alert, on);
+      const [facts, advice] = await Promise.all([
+        gateway.factsAbout([target], { reader: factReader(gateway), tellsRecent: true }),
+        readAdvice(target, alert, { remedies, scope }),
+      ]);
       return reply.privately(
-        renderConfirm({ action, value }, command, { target, ...facts }, alert),
+        renderConfirm({ action, value }, command, { target, facts, advice }, alert),
       );
     }
     await run(invocation, { ...act, interaction: there, origin });

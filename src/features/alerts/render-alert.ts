@@ -33,6 +33,7 @@ import {
 import { hasForm } from "../../registry/invocation.ts";
 import { type Fact, isTrouble, unreadIn } from "../../core/facts/fact.ts";
 import { unreadLine } from "../../core/facts/facts-about.ts";
+import { type LastChangeFact, isLastChange } from "../../core/facts/last-change-facts.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { deedOf, frozenWords } from "../../core/cards/asking.ts";
 import { obstacleTo } from "../../core/cards/offered-change.ts";
@@ -49,7 +50,6 @@ import {
 } from "./alerts.ts";
 import { sentAtOf } from "../../core/request/stored-request.ts";
 import { type Advice, isRemedy } from "../alert-part.ts";
-import type { LastChange } from "./last-change.ts";
 import { upperFirst } from "../../text/letter-case.ts";
 
 export interface View {
@@ -79,11 +79,10 @@ export type Vm = {
   n: number;
   target: Target;
   readAt?: number;
-  /** Names of commands that the compute service refused for the VM's ERROR (`refusedInError`). */
+  /** Names of commands that the compute service refused for the VM's ERROR. */
   refused?: ReadonlySet<string>;
   /** Facts about the VM now, the most urgent first. */
   facts?: readonly Fact[];
-  lastChange?: LastChange | undefined;
   /** What earlier attempts to end these alerts showed. */
   advice?: readonly Advice[];
 };
@@ -411,21 +410,24 @@ export function statusLine(
   vm: Vm,
   { alert, instead, presses }: Pick<View, "alert" | "instead" | "presses">,
 ): Markdown {
-  const { refused, lastChange, facts = [], advice = [] } = vm;
+  const { refused, facts = [], advice = [] } = vm;
+  const lastChange = facts.find(isLastChange);
   // The message's own requests have lines of their own.
   const isElsewhere =
     lastChange && !presses.some(({ request }) => request.record.id === lastChange.request);
   return lines(
     whereLine(vm),
     ...troublesOf(facts).map(({ sign, text }) => md`${sign} ${text}`),
-    isElsewhere &&
-      md`Last change with Gatehouse: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
+    isElsewhere && lastChangeLine(lastChange, alert),
     ...advice.map(({ text, at }) =>
       at === undefined ? md`${text}.` : md`${text} (${timeOn(alert, at)}).`,
     ),
     refused && refused.size > 0 && md`${instead}`,
   );
 }
+
+const lastChangeLine = ({ deed, since }: LastChangeFact, alert: StoredAlert): Markdown =>
+  md`Last change with Gatehouse: ${deed}, ${timeOn(alert, since)}.`;
 
 /** Kinds of facts that an alert's message tells in words of its own. */
 const ownKinds: readonly string[] = ["status", "alert", "remedy", "freeze"];
@@ -500,14 +502,15 @@ function controlsOf({ alert, offered, frozen, policy }: View, vm: Vm): ButtonSpe
  */
 function knownBefore(
   command: Command,
-  { lastChange, advice = [] }: Vm,
+  { facts = [], advice = [] }: Vm,
   alert: StoredAlert,
 ): string[] {
+  const lastChange = facts.find(isLastChange);
   const words = advice.flatMap((suggestion) =>
     suggestion.command === command.name ? [`${suggestion.text}.`] : [],
   );
   if (!lastChange) return words;
-  const apartMs = lastChange.at - alert.createdAt;
+  const apartMs = lastChange.since - alert.createdAt;
   const apart = `${duration(Math.abs(apartMs))} ${apartMs < 0 ? "before" : "after"} the alert came`;
   return [`Last change with Gatehouse: ${plainWords(lastChange.deed)}, ${apart}.`, ...words];
 }
@@ -537,14 +540,14 @@ export function mustAsk(command: Command, target: Target, policy: Pick<Policy, "
 export function renderConfirm(
   { action, value }: { action: string; value: string },
   command: ChangeCommand,
-  { target, lastChange, advice = [] }: Pick<Vm, "target" | "lastChange" | "advice">,
+  { target, facts = [], advice = [] }: Pick<Vm, "target" | "facts" | "advice">,
   alert: StoredAlert,
 ): Message {
   const { verb: label } = command.say;
+  const lastChange = facts.find(isLastChange);
   const text = lines(
     md`${label} ${name(calledName(target))}? What runs there is interrupted.`,
-    lastChange &&
-      md`Last change with Gatehouse: ${lastChange.deed}, ${timeOn(alert, lastChange.at)}.`,
+    lastChange && lastChangeLine(lastChange, alert),
     ...advice.flatMap((suggestion) =>
       suggestion.command === command.name ? [md`${suggestion.text}.`] : [],
     ),

@@ -6,6 +6,7 @@ export const factQuery = (over: Partial<FactQuery>): FactQuery => ({
   targets: [],
   change: undefined,
   isFresh: false,
+  tellsRecent: false,
   requests: { open: async () => [], on: async () => [] },
   commands,
   now: Date.now(),

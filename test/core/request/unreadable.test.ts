@@ -57,6 +57,7 @@ describe("a freeze that can't be read", () => {
       targets: [],
       change: undefined,
       isFresh: false,
+      tellsRecent: false,
       requests: { open: none, on: none },
       commands: [],
       now: await here.store.now(),

@@ -9,6 +9,8 @@ import { testPolicy } from "../../support/start-world.ts";
 import { fire, sources, startAlertWorld } from "./sending.ts";
 
 const isReadable = { disks: true };
+/** The names of the VMs of each question about disks. */
+const asked: (readonly string[])[] = [];
 
 /** Knows a kind of fact that alerts have not heard of. The disk of web-2 was full before it moved, too. */
 const disks = defineFeature({
@@ -17,6 +19,7 @@ const disks = defineFeature({
     facts: {
       name: "how full disks are",
       async read({ targets }) {
+        asked.push(targets.map(({ name: vm }) => vm).toSorted());
         if (!isReadable.disks) throw new Error("nobody answers");
         return targets.flatMap((target): Fact[] => {
           const fact = { kind: "disk", about: target, severity: "warning", sign: "💽" } as const;
@@ -54,6 +57,7 @@ it("an alert's message tells a new kind of fact about its VMs, as far as its cha
   const several = wordsOf(await hears(olivia, "ops", /HighCpu on [^\n]*db-1/));
   for (const vm of ["web-2", "db-1"])
     expect(several).toContain(`💽 The disk of ${vm} is 95% full.`);
+  expect(asked).toContainEqual(["db-1", "web-2"]);
 });
 
 it("an alert's message says once what can't be read of its VMs", async () => {
