@@ -1,4 +1,5 @@
 import { isChannel, isDecidedElsewhere } from "../cards/render-result.ts";
+import { isChannelClosed } from "./placements.ts";
 import { isSaid } from "./post-once.ts";
 import type { Journal } from "../request/journal.ts";
 import type { RequestIn, StoredRequest } from "../request/stored-request.ts";
@@ -34,7 +35,6 @@ function isOnlyForRequester(request: StoredRequest): boolean {
   const { record, delivered } = request;
   if (isDecidedElsewhere(request)) return false;
   return (
-    delivered.closedBy !== undefined ||
-    (delivered.isTeamClosed === true && !isChannel(record.channelId))
+    isChannelClosed(request) || (delivered.isTeamClosed === true && !isChannel(record.channelId))
   );
 }

@@ -83,20 +83,24 @@ const isTeamToHear = ({ record, delivered }: StoredRequest): boolean =>
 
 /** Whether the requester reads in a direct message that too few approved in time. */
 function isToldDirectly(request: StoredRequest): boolean {
-  const { record, state, votes, delivered } = request;
+  const { record, state, votes } = request;
   const { approval } = record;
   if (state !== "expired" || approval?.remindsAt === undefined) return false;
-  const isDirectAlready =
-    delivered.closedBy !== undefined || !isChannel(placeOfRequest(request).channelId);
+  const isDirectAlready = !isChannel(placeOn("requested", request).channelId);
   return !isDirectAlready && approvalsIn(votes).length < approval.required;
 }
 
-/** Returns the place on a side. The thread of a message begins once that message is posted. */
+/**
+ * Returns the place on a side. The thread of a message begins once that message is posted. What is
+ * owed where it was requested goes to the requester once that channel is closed to the bot.
+ */
 export function placeOn(side: Side, request: StoredRequest): Place {
   const { record, delivered } = request;
   switch (side) {
     case "requested":
-      return placeOfRequest(request);
+      return isChannelClosed(request)
+        ? { channelId: record.requester.id }
+        : placeOfRequest(request);
     case "team":
       // Where the team doesn't decide, it hears in its channel, and the card stands elsewhere.
       return isDecidedElsewhere(request)
@@ -106,6 +110,10 @@ export function placeOn(side: Side, request: StoredRequest): Place {
       return { channelId: record.requester.id };
   }
 }
+
+/** Whether the channel where it was requested takes none of its messages. */
+export const isChannelClosed = ({ delivered }: StoredRequest): boolean =>
+  delivered.closedBy !== undefined;
 
 /** Returns the place where it was requested. */
 export function placeOfRequest(request: StoredRequest): BoardPlace {

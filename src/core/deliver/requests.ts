@@ -11,7 +11,13 @@ import { type AfterEndOptions, createAfterEnd } from "./after-end.ts";
 import { cancelUnapprovable, isUnapprovable } from "./cancel-unapprovable.ts";
 import type { Owes, Source } from "./deliver.ts";
 import { createLinks } from "./permalink.ts";
-import { type Placement, placeOfRequest, placeOn, placementsOf } from "./placements.ts";
+import {
+  type Placement,
+  isChannelClosed,
+  placeOfRequest,
+  placeOn,
+  placementsOf,
+} from "./placements.ts";
 import { type Owed, type Relocation, isSaid } from "./post-once.ts";
 import { type KnownOfRequest, type MessageOptions, RequestMessages } from "./request-messages.ts";
 
@@ -87,17 +93,19 @@ export function requestSource(options: RequestSourceOptions): Source {
     const content = new RequestMessages(options, linkTo, { request, command, known });
     return placementsOf(request).map((placement) => {
       const { key, role, side } = placement;
-      const owed = {
-        ...content.post(role),
+      const { shows, ...post } = content.post(role);
+      const isDirect = side === "requested" && isChannelClosed(request);
+      const mayJoin = key === "card" && mayShare(request, command);
+      return {
+        ...post,
         key,
         mark: request.delivered.marks[key],
         place: placeOn(side, request),
-        onClosed: (error: string) => leaveClosedPlace(placement, request, error),
+        // A direct message is posted once and never edited. The result follows as another message.
+        shows: isDirect ? undefined : shows,
+        onClosed: (error) => leaveClosedPlace(placement, request, error),
+        join: mayJoin ? () => joinSharedCard(request) : undefined,
       };
-      if (side === "requested" && request.delivered.closedBy !== undefined)
-        return toDirectMessages(owed, request);
-      const mayJoin = key === "card" && mayShare(request, command);
-      return mayJoin ? { ...owed, join: () => joinSharedCard(request) } : owed;
     });
   }
 
@@ -115,13 +123,13 @@ export function requestSource(options: RequestSourceOptions): Source {
    */
   async function leaveClosedPlace(
     { key, side }: Placement,
-    { record, delivered }: StoredRequest,
+    request: StoredRequest,
     error: string,
   ): Promise<Relocation> {
-    const { id, teamChannel } = record;
+    const { id, teamChannel } = request.record;
     const moved = { what: "message-moved", request: id, why: error } as const;
     if (side === "requested") {
-      if (delivered.closedBy !== undefined) return "nowhere";
+      if (isChannelClosed(request)) return "nowhere";
       await outbox.remember(id, { fallback: error });
       await store.note({ ...moved, to: "dm" });
       return "moved";
@@ -136,20 +144,12 @@ export function requestSource(options: RequestSourceOptions): Source {
 }
 
 /**
- * A direct message is posted once and never edited. The result follows as another message.
- */
-function toDirectMessages({ shows: _edits, ...owed }: Owed, { record }: StoredRequest): Owed {
-  return { ...owed, place: { channelId: record.requester.id } };
-}
-
-/**
  * Whether a request may join a shared card. It may not when a person must decide or open something,
  * when it must stand out (break-glass), or when it is told in two places.
  */
 function mayShare(request: StoredRequest, command: ChangeCommand): boolean {
   const { record, state, delivered } = request;
-  const { closedBy, isAlone } = delivered;
-  if (closedBy !== undefined || isAlone || record.breakGlass) return false;
+  if (isChannelClosed(request) || delivered.isAlone || record.breakGlass) return false;
   if (isDecidedElsewhere(request)) return false;
   return state !== "draft" && state !== "unknown" && !isOpenedByRequester(command);
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { recordOf, stageOf, stored } from "../../../demo/cards/requests.ts";
+import { denied, recordOf, stageOf, stored } from "../../../demo/cards/requests.ts";
 import { placeOn, placementsOf } from "../../../src/core/deliver/placements.ts";
 import type { RequestRecord } from "../../../src/core/request/record.ts";
 import type { Stage } from "../../../src/core/request/stage.ts";
@@ -32,6 +32,8 @@ const owedBy = (request: StoredRequest) =>
 
 const unknownOnce = stageOf("unknown", { reminders: 1 });
 const expired = stageOf("expired");
+const [denial] = denied(about).votes;
+if (!denial) throw new Error("nobody denied it");
 
 it.for<[title: string, request: StoredRequest, owed: readonly string[]]>([
   ["a draft has a card", requestIn(stageOf("draft")), ["card C01OPS"]],
@@ -78,6 +80,21 @@ it.for<[title: string, request: StoredRequest, owed: readonly string[]]>([
     ["card C01OPS"],
   ],
   [
+    "where it was requested is closed: the requester is told in direct messages",
+    requestIn(stageOf("done"), plain, { closedBy: "not_in_channel" }),
+    ["card U0OLIVIA", "result U0OLIVIA"],
+  ],
+  [
+    "the team keeps its card where only the channel of the request is closed",
+    requestIn(stageOf("done"), ofTeam, { closedBy: "is_archived" }),
+    ["card C0PAYMENTS", "asked U0OLIVIA", "result C0PAYMENTS", "answer U0OLIVIA"],
+  ],
+  [
+    "a denial with a reason follows the result, once in the card's thread",
+    { ...requestIn(stageOf("denied"), ofTeam), votes: [denial] },
+    ["card C0PAYMENTS", "asked C01OPS", "result C0PAYMENTS", "denial C0PAYMENTS", "answer C01OPS"],
+  ],
+  [
     "a requester reads in a direct message that nobody approved in time",
     requestIn(expired, reminded),
     ["card C01OPS", "result C01OPS", "expired U0OLIVIA"],
@@ -86,6 +103,11 @@ it.for<[title: string, request: StoredRequest, owed: readonly string[]]>([
     "nobody reads that twice in direct messages",
     requestIn(expired, { ...reminded, channelId: "D0OLIVIA" }),
     ["card D0OLIVIA", "result D0OLIVIA"],
+  ],
+  [
+    "nor when the channel is closed",
+    requestIn(expired, reminded, { closedBy: "not_in_channel" }),
+    ["card U0OLIVIA", "result U0OLIVIA"],
   ],
 ])("%s", ([, request, owed]) => {
   expect(owedBy(request)).toEqual(owed);
