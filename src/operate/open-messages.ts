@@ -6,7 +6,7 @@ import {
   type createAttestationNote,
   noteOutcome,
 } from "../core/deliver/after-result.ts";
-import { deliveryWork } from "../core/deliver/deliver.ts";
+import { messageWork } from "../core/deliver/deliver.ts";
 import type { createNotices } from "../core/deliver/notices.ts";
 import { type SlackLimits, createRateLimiter } from "../core/deliver/rate-limiter.ts";
 import { requestSource } from "../core/deliver/requests.ts";
@@ -32,7 +32,7 @@ import type { Clock } from "./clock.ts";
 import type { observeCalls } from "./observe-calls.ts";
 import type { openSlack } from "./open-slack.ts";
 import type { Opened } from "./opened.ts";
-import { startDelivery } from "./start-delivery.ts";
+import { startJobs } from "./start-jobs.ts";
 import type { startFeatures } from "./start-features.ts";
 
 /** The parts that messages are made of, and that post them. */
@@ -67,7 +67,7 @@ interface MessageParts {
 
 /**
  * Opens the sources of all messages that Gatehouse owes to Slack, and what posts them. Messages are
- * posted once `take` was called on `delivering`.
+ * posted once `take` was called on `messageJobs`.
  */
 export async function openMessages(on: MessageParts) {
   const { config, log, redis, key, store, inventory, slack, features, calls } = on;
@@ -108,7 +108,7 @@ export async function openMessages(on: MessageParts) {
     },
   });
   const sources = [requests, sharedCardSource(posting), ...features.messages, on.notices.source];
-  const delivery = deliveryWork(sources, {
+  const delivery = messageWork(sources, {
     ...posting,
     refusal: slack.refusal,
     rateLimiter: createRateLimiter(redis, key, on.slackLimits, calls.wait),
@@ -121,11 +121,11 @@ export async function openMessages(on: MessageParts) {
     journal: store,
     changed: () => features.emit("freezeChanged"),
   });
-  const delivering = await startDelivery({
+  const messageJobs = await startJobs({
     ...on,
     messages: [...delivery, freezes, ...features.work.inProcesses],
     steps: [store.steps, ...features.work.inWorkers.map(({ pending }) => pending)],
     polls: [on.polls.pending, store.lates],
   });
-  return { sources, delivering, factsAfter, askingAbout };
+  return { sources, messageJobs, factsAfter, askingAbout };
 }

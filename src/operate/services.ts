@@ -174,7 +174,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     stopping: stopping.signal,
     editMs: timing.editMs,
   });
-  const { sources, delivering, factsAfter, askingAbout } = await openMessages({
+  const { sources, messageJobs, factsAfter, askingAbout } = await openMessages({
     ...on,
     connected,
     slackLimits: options.slackLimits,
@@ -193,7 +193,7 @@ export async function openServices(config: Config, log: Log, options: ServicesOp
     calls,
     clock,
   });
-  taking.add(delivering, { untilClosed: true });
+  taking.add(messageJobs, { untilClosed: true });
 
   const policyKeeper = opened(
     await keepPolicy({ ...on, store, people, announce, wakeNotice: notices.source.outbox.wake }),

@@ -10,7 +10,7 @@ import { type PendingWork, startPendingWork } from "../../src/queue/pending-work
 import { createQueues } from "../../src/queue/queues.ts";
 import { startRelay } from "../../src/queue/relay.ts";
 import { type Keys, type RedisClient, connectRedis, redisNow } from "../../src/redis/redis.ts";
-import { type Source, deliveryWork } from "../../src/core/deliver/deliver.ts";
+import { type Source, messageWork } from "../../src/core/deliver/deliver.ts";
 import { until } from "./until.ts";
 
 interface Place {
@@ -68,7 +68,7 @@ export function startWork(
   };
 }
 
-type DeliveryOptions = Parameters<typeof deliveryWork>[1];
+type DeliveryOptions = Parameters<typeof messageWork>[1];
 
 /** Delivers what these sources owe, as the sandbox's bot, to a Slack that refuses this app nothing. */
 export function startDelivery(
@@ -79,7 +79,7 @@ export function startDelivery(
     ...options
   }: Place & Pick<DeliveryOptions, "web" | "rateLimiter"> & Partial<DeliveryOptions>,
 ) {
-  const work = deliveryWork(sources, {
+  const work = messageWork(sources, {
     log: silentLog(),
     refusal: async () => undefined,
     us: () => ({ botId: "B0GATEHOUSE", botUserId: "U0GATEHOUSE" }),

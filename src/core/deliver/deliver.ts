@@ -54,7 +54,7 @@ const mostUnread = 1_000;
  * Any process may stop at any step, and a stalled job may run twice. The marks of `createPostOnce`
  * ensure that each message is still posted once.
  */
-export function deliveryWork(
+export function messageWork(
   sources: readonly Source[],
   options: Parameters<typeof createPostOnce>[0],
 ): PendingWork[] {

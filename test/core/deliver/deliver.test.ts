@@ -7,7 +7,7 @@ import { createRecords } from "../../../src/redis/record.ts";
 import { isChange } from "../../../src/registry/define.ts";
 import { type Journal, createJournal } from "../../../src/core/request/journal.ts";
 import type { RequestIn } from "../../../src/core/request/stored-request.ts";
-import { type Source, deliveryWork } from "../../../src/core/deliver/deliver.ts";
+import { type Source, messageWork } from "../../../src/core/deliver/deliver.ts";
 import { createRateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
 import { requestSource } from "../../../src/core/deliver/requests.ts";
 import { textAt } from "../../../src/slack/json.ts";
@@ -325,7 +325,7 @@ describe("the delivery of messages", () => {
     await redis.hset(key("thing", "a"), "revision", "broken");
     const lines: unknown[] = [];
     const log = { ...silentLog(), warn: (...line: unknown[]) => void lines.push(line) };
-    const [work] = deliveryWork([{ outbox, prepareMessages: async () => undefined }], {
+    const [work] = messageWork([{ outbox, prepareMessages: async () => undefined }], {
       web: { call: () => Promise.reject(new Error("Nothing is owed.")) },
       rateLimiter,
       log,

@@ -13,11 +13,11 @@ const messagesAtOnce = 20;
 const lastMessagesMs = 3_000;
 
 /**
- * Adds jobs for pending work: at once for work that this process noted (`onWake`), and through the
- * relay for what stayed on the list. It delivers `messages`; the handlers of the other work are
- * started later.
+ * Starts adding jobs for pending work of all kinds: at once for work that this process noted
+ * (`onWake`), and through the relay for what stayed on the list. Resolves with the worker of the
+ * jobs of messages, which every process has. Those of steps and polls start with a worker process.
  */
-export async function startDelivery(on: {
+export async function startJobs(on: {
   messages: readonly PendingWork[];
   /** Work of workers, which any process wakes. */
   steps: readonly Pending[];
@@ -52,7 +52,7 @@ export async function startDelivery(on: {
       pending.onWake((id) => void addJob(pending.kind, id));
     }
   opened(startRelay({ redis, key, queues, everyMs: sweepMs / 2, log }));
-  const delivering = startPendingWork(messages, {
+  const messageJobs = startPendingWork(messages, {
     queue: queues.messages,
     wake: queues.wake,
     connection: await on.connected("worker"),
@@ -61,6 +61,6 @@ export async function startDelivery(on: {
     heartbeatMs,
     log,
   });
-  opened({ close: () => delivering.close(lastMessagesMs) });
-  return delivering;
+  opened({ close: () => messageJobs.close(lastMessagesMs) });
+  return messageJobs;
 }
