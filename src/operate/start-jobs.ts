@@ -13,9 +13,10 @@ const messagesAtOnce = 20;
 const lastMessagesMs = 3_000;
 
 /**
- * Starts adding jobs for pending work of all kinds: at once for work that this process noted
- * (`onWake`), and through the relay for what stayed on the list. Resolves with the worker of the
- * jobs of messages, which every process has. Those of steps and polls start with a worker process.
+ * Begins pending work of all kinds that this process noted (`onWake`): here where the process
+ * handles its kind itself, otherwise by a job. The relay adds jobs for what stayed on the list.
+ * Resolves with the worker of messages, which every process has. Those of steps and polls start with
+ * a worker process.
  */
 export async function startJobs(on: {
   messages: readonly PendingWork[];
@@ -27,7 +28,7 @@ export async function startJobs(on: {
   redis: RedisClient;
   key: Keys;
   connected(purpose: RedisPurpose): Promise<RedisClient>;
-  /** Failpoints before and after a job is added. */
+  /** Failpoints before and after work that this process noted begins or has its job. */
   at: ((point: string, subject: string) => Promise<void>) | undefined;
   log: Log;
   opened: Opened;
@@ -35,10 +36,10 @@ export async function startJobs(on: {
   const { messages, queues, config, redis, key, at, log, opened } = on;
   const { sweepMs, heartbeatMs } = config.policy.timing;
 
-  async function addJob(kind: string, id: string): Promise<void> {
+  async function note(kind: string, id: string): Promise<void> {
     await at?.(`${kind}:pending`, id);
     // Without Redis, its connection reports the problem, and the relay adds the job later.
-    await queues.wake(kind, id).catch(() => undefined);
+    await queues.note(kind, id).catch(() => undefined);
     await at?.(`${kind}:job`, id);
   }
   const works = [
@@ -49,7 +50,7 @@ export async function startJobs(on: {
   for (const { queue, all } of works)
     for (const pending of all) {
       queues.assign(pending.kind, queue);
-      pending.onWake((id) => void addJob(pending.kind, id));
+      pending.onWake((id) => void note(pending.kind, id));
     }
   opened(startRelay({ redis, key, queues, everyMs: sweepMs / 2, log }));
   const messageJobs = startPendingWork(messages, {
@@ -61,6 +62,7 @@ export async function startJobs(on: {
     heartbeatMs,
     log,
   });
+  for (const { pending } of messages) queues.assignHere(pending.kind, messageJobs.handleHere);
   opened({ close: () => messageJobs.close(lastMessagesMs) });
   return messageJobs;
 }

@@ -127,6 +127,7 @@ export async function startWorker(
   };
   const looks = [pollWork(contextNow), lateLookWork(contextNow, tellOf)];
   const polling = await work(looks, queues.polls, pollsAtOnce);
+  for (const { pending } of looks) queues.assignHere(pending.kind, polling.handleHere);
   opened({ close: () => polling.close(pollsEndMs) });
   on.taking.add(polling);
   async function sweepAll(): Promise<void> {

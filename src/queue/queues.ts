@@ -14,6 +14,9 @@ export interface PendingJob {
 
 export type PendingQueue = Queue<PendingJob>;
 
+/** Begins the work on an ID in this process. Returns false when this process takes nothing now. */
+export type HandleHere = (kind: string, id: string) => boolean;
+
 /** An interaction, as it is stored before or after its acknowledgment. */
 export interface StoredInteraction {
   readonly id: string;
@@ -67,9 +70,22 @@ export function createQueues(
   const schedules = new Queue("schedules", options);
   /** The queue for each kind of pending work. */
   const queueOf = new Map<string, PendingQueue>();
+  const handlersHere = new Map<string, HandleHere>();
   const all = [interactions, requests, messages, polls, schedules];
   // The connection logs its errors already.
   for (const queue of all) queue.on("error", () => undefined);
+
+  /**
+   * Adds a job for pending work. When a job of the same ID is delayed, that job then runs at this
+   * time; when one is active, this job runs after it (`keepLastIfActive`).
+   */
+  async function wake(kind: string, id: string, inMs = 0): Promise<void> {
+    const queue = queueOf.get(kind);
+    // Another release may have kinds that this one doesn't know.
+    if (queue === undefined) return;
+    const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
+    await queue.add(kind, { kind, id }, { deduplication, timestamp: now(), delay: inMs });
+  }
 
   return {
     interactions,
@@ -79,16 +95,12 @@ export function createQueues(
     requests,
     /** From now on, pending work of this kind has its jobs in this queue. */
     assign: (kind: string, queue: PendingQueue) => void queueOf.set(kind, queue),
-    /**
-     * Adds a job for pending work. When a job of the same ID is delayed, that job runs now; when
-     * one is active, this job runs after it (`keepLastIfActive`).
-     */
-    async wake(kind: string, id: string): Promise<void> {
-      const queue = queueOf.get(kind);
-      // Another release may have kinds that this one doesn't know.
-      if (queue === undefined) return;
-      const deduplication = { id: `${kind} ${id}`, keepLastIfActive: true, reschedule: true };
-      await queue.add(kind, { kind, id }, { deduplication, timestamp: now() });
+    /** From now on, this process handles what it notes of this kind itself. */
+    assignHere: (kind: string, handle: HandleHere) => void handlersHere.set(kind, handle),
+    wake,
+    /** Begins the work on an ID that this process has put on the pending list, or adds a job for it. */
+    async note(kind: string, id: string): Promise<void> {
+      if (handlersHere.get(kind)?.(kind, id) !== true) await wake(kind, id);
     },
     ready: (): Promise<unknown> => Promise.all(all.map((queue) => queue.waitUntilReady())),
     /** How many jobs wait, run, and are delayed in each queue. */

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { defineRecord, objectOf } from "./define-record.ts";
 import type { Outbox } from "./outbox.ts";
+import { wakeLua } from "./pending.ts";
 import { type Fields, type RedisClient, defineScript, fieldsNamed, redisTimeLua } from "./redis.ts";
 import { shownIn } from "./shown.ts";
 
@@ -43,11 +44,11 @@ return id
  * KEYS member, pending   ARGV the member's messages on the pending list, board
  * → 1 when it has left, 0 when it wasn't on this board
  */
-const leave = `${redisTimeLua}
+const leave = `${redisTimeLua}${wakeLua}
 if redis.call('HGET', KEYS[1], 'said:card') ~= 'shared ' .. ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], 'said:card', '', 'alone', '1')
 redis.call('HDEL', KEYS[1], 'card')
-redis.call('ZADD', KEYS[2], now, ARGV[1])
+wake(KEYS[2], ARGV[1])
 return 1
 `;
 
@@ -59,12 +60,12 @@ return 1
  * how long it is kept (ms)
  * → 0 when the board is gone
  */
-const touch = `${redisTimeLua}
+const touch = `${redisTimeLua}${wakeLua}
 local board = redis.call('HMGET', KEYS[1], 'place', 'said:card')
 if not board[1] then return 0 end
 redis.call('HINCRBY', KEYS[1], 'revision', 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-if ARGV[2] == '1' and (board[2] or '') ~= '' then redis.call('ZADD', KEYS[2], now, ARGV[1])
+if ARGV[2] == '1' and (board[2] or '') ~= '' then wake(KEYS[2], ARGV[1])
 else redis.call('ZADD', KEYS[2], 'NX', now, ARGV[1]) end
 return 1
 `;

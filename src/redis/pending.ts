@@ -8,43 +8,82 @@ import {
 } from "./redis.ts";
 
 /**
+ * How long a member that is being worked on is left to its process (ms). After that, the process
+ * counts as dead, and another one may begin. One that is slow goes on beside it, which is harmless:
+ * each move of a request is a compare-and-set, and each post has a mark.
+ */
+const inHandMs = 5_000;
+
+/**
+ * Lua code for scripts that have `now`. A score with a fraction marks a member as being worked on
+ * since that time, .5 as it was taken and .75 once it was woken meanwhile; all other scores are whole
+ * numbers. `isInHand` tells whether its process still counts as alive. `wake` makes a member due: the
+ * process that works on it begins again afterwards, so that two never work on it at once.
+ */
+export const wakeLua = `
+local function isInHand(score)
+  return score % 1 ~= 0 and score <= now + ${setBackMs} and now - score < ${inHandMs}
+end
+local function wake(list, member)
+  local score = tonumber(redis.call('ZSCORE', list, member) or '0')
+  local due = now
+  if isInHand(score) then due = string.format('%.2f', math.floor(score) + 0.75) end
+  redis.call('ZADD', list, due, member)
+end
+`;
+
+/**
+ * Makes a member due.
+ *
+ * KEYS pending   ARGV member
+ */
+const wakeScript = `${redisTimeLua}${wakeLua}wake(KEYS[1], ARGV[1])`;
+
+/**
  * Starts work on a member that is due.
  *
  * KEYS pending   ARGV member
- * → {'gone'}, {'later', its score, in (ms)}, or {'taken', its new score}
+ * → {'gone'}, {'busy'}, {'later', its score, in (ms)}, or {'taken', its new score}
  */
-const takeScript = `${redisTimeLua}
-local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
+const takeScript = `${redisTimeLua}${wakeLua}
+local due = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '')
 if not due then return {'gone'} end
--- Two workers may have the same job, after it stalled. They share one mark: with a mark each, each would
--- mistake the other's mark for a wake-up.
-if tonumber(due) % 1 ~= 0 then return {'taken', due} end
-if tonumber(due) > now then return {'later', due, tostring(math.ceil(due - now))} end
--- Half a millisecond marks the member as being worked on: all other scores are whole numbers.
+if isInHand(due) then return {'busy'} end
+if due % 1 == 0 and due > now then return {'later', tostring(due), tostring(math.ceil(due - now))} end
 local taken = string.format('%.1f', now + 0.5)
 redis.call('ZADD', KEYS[1], taken, ARGV[1])
 return {'taken', taken}
 `;
 
 /**
- * Ends the work on a member. A member that was woken meanwhile keeps its new score. A member whose
- * hash has another revision than the one that was read is due at once, because a change to a member
- * that is due anyway may leave its score as it was.
+ * For scripts that end the work on a member: whether `score` is that of the work that began with
+ * `mark`, and whether the member was woken meanwhile.
+ */
+export const endWorkLua = `
+local function isOurs(score, mark) return score % 1 ~= 0 and math.floor(score) == math.floor(mark) end
+local function isWoken(score) return score % 1 == 0.75 end
+`;
+
+/**
+ * Ends the work on a member. One that was woken meanwhile is due at once. So is one whose hash has
+ * another revision than the one that was read, because a change to a member that is due anyway may
+ * leave its score as it was.
  *
  * KEYS pending, hash (for messages)   ARGV member, its score while it was worked on, due in (ms, ''
  * for never), revision as read
  */
-const releaseScript = `${redisTimeLua}
-local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not due or tonumber(due) ~= tonumber(ARGV[2]) then return end
-if KEYS[2] and (redis.call('HGET', KEYS[2], 'revision') or ARGV[4]) ~= ARGV[4] then redis.call('ZADD', KEYS[1], now, ARGV[1])
+const releaseScript = `${redisTimeLua}${endWorkLua}
+local score = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '')
+if not score or not isOurs(score, tonumber(ARGV[2])) then return end
+local isChanged = KEYS[2] and (redis.call('HGET', KEYS[2], 'revision') or ARGV[4]) ~= ARGV[4]
+if isWoken(score) or isChanged then redis.call('ZADD', KEYS[1], now, ARGV[1])
 elseif ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
 else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1]) end
 `;
 
 /**
- * Finds members that are overdue. A member that is being worked on keeps its score: a new score
- * would look like a wake-up.
+ * Finds members that are overdue. A member that is being worked on keeps its score, so that its
+ * process still releases it.
  *
  * KEYS pending   ARGV the most members, overdue by at least (ms)
  * → the members. Each one that isn't being worked on counts as overdue again only after that time.
@@ -81,7 +120,7 @@ return back
  * The sorted set of everything that must be done: `<kind> <id>`, each scored with the time from
  * which on it is due (Redis time in ms). The script that changes a record adds its members here in
  * the same step (the outbox pattern), so a process that dies right after it leaves nothing undone.
- * A queue's job is only a wake-up.
+ * A queue's job is only a wake-up. Scores with a fraction are explained at `wakeLua`.
  */
 export const pendingList = (key: Keys): string => key("pending");
 
@@ -93,6 +132,7 @@ export type Pending = ReturnType<typeof createPending>;
  */
 export function createPending(redis: RedisClient, key: Keys, kind: string) {
   const list = pendingList(key);
+  const runWake = defineScript(redis, "gatehouseWakePending", wakeScript);
   const runTake = defineScript(redis, "gatehouseTakePending", takeScript);
   const runRelease = defineScript(redis, "gatehouseReleasePending", releaseScript);
   const listeners = new Set<(id: string) => void>();
@@ -109,7 +149,8 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
     onWake: (listener: (id: string) => void) => void listeners.add(listener),
 
     async later(id: string, inMs: number): Promise<void> {
-      await redis.zadd(list, Math.ceil((await redisNow(redis)) + inMs), memberOf(id));
+      if (inMs === 0) await runWake([list], [memberOf(id)]);
+      else await redis.zadd(list, Math.ceil((await redisNow(redis)) + inMs), memberOf(id));
       wake(id);
     },
 
@@ -123,14 +164,18 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
     /**
      * Starts work on an ID. Resolves with the score that marks it as being worked on; when it isn't
      * due yet, with the time when it is (Redis time) and how long until then (ms); undefined when
-     * it isn't on the list.
+     * it isn't on the list. Busy while a process that counts as alive works on it, and begins again
+     * where it was woken meanwhile.
      */
     async take(
       id: string,
-    ): Promise<{ mark: string } | { dueAt: number; waitMs: number } | undefined> {
+    ): Promise<
+      { mark: string } | { dueAt: number; waitMs: number } | { isBusy: true } | undefined
+    > {
       const taken = (await runTake([list], [memberOf(id)])) as [string, string?, string?];
       const [state, score = "", waitMs] = taken;
       if (state === "gone") return undefined;
+      if (state === "busy") return { isBusy: true };
       return state === "later" ? { dueAt: Number(score), waitMs: Number(waitMs) } : { mark: score };
     },
 

@@ -1,5 +1,5 @@
 import type { Outbox } from "./outbox.ts";
-import type { Pending } from "./pending.ts";
+import { type Pending, wakeLua } from "./pending.ts";
 import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } from "./redis.ts";
 
 /**
@@ -12,7 +12,7 @@ import { type Keys, type RedisClient, defineScript, redisNow, redisTimeLua } fro
  * ('' for none), ...fields and their values
  * → {revision, now}, empty when the record has changed
  */
-const moveScript = `${redisTimeLua}
+const moveScript = `${redisTimeLua}${wakeLua}
 local was = redis.call('HGET', KEYS[1], 'revision') or ''
 if was ~= ARGV[2] then return {} end
 local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
@@ -21,9 +21,9 @@ if redis.call('HGET', KEYS[1], 'state') ~= ARGV[3] then redis.call('HSET', KEYS[
 redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'seenAt', now)
 for i = 9, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 if ARGV[6] ~= '' then redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[6]) end
-redis.call('ZADD', KEYS[4], now, ARGV[7])
+wake(KEYS[4], ARGV[7])
 if ARGV[8] ~= '' then
-  if ARGV[4] == '1' then redis.call('ZREM', KEYS[4], ARGV[8]) else redis.call('ZADD', KEYS[4], now, ARGV[8]) end
+  if ARGV[4] == '1' then redis.call('ZREM', KEYS[4], ARGV[8]) else wake(KEYS[4], ARGV[8]) end
 end
 if ARGV[4] == '1' then
   redis.call('ZREM', KEYS[2], ARGV[1])

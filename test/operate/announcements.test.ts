@@ -53,6 +53,8 @@ describe("the news of a freeze", () => {
     await journal.thaw({ id: "U0ADA", name: "ada" });
     await expect(takeAndHandle()).rejects.toThrow("Command timed out");
     expect(await pending()).toHaveLength(1);
+    // By then it counts as dead
+    await redis.zincrby(work.pending.list, -5_000, work.pending.memberOf("all"));
     await takeAndHandle();
     const frozen =
       "🧊 vera froze all changes: incident 4711. What was not sent yet won't run; reads still work. ada and amir can allow changes again with /gatehouse thaw.";

@@ -130,7 +130,7 @@ it("a process comes back to what failed, to what nobody added a job for, and to 
   // As a process that died right after its script
   await here.redis.zadd(here.pending.list, Date.now() - 1_000, "notice nobody's");
   await until(() => done).toEqual(["fails", "fails", "nobody's"]);
-  await here.pending.later("removed", 400);
+  await here.pending.later("removed", 2_400);
   await until(() => here.queue.getDelayedCount()).toBe(1);
   for (const job of await here.queue.getDelayed()) await job.remove();
   await until(() => done).toContain("removed");
@@ -152,4 +152,27 @@ it("a process waits for what is in hand when it closes, and takes nothing more",
   hang.resolve();
   await closed;
   expect([begun, ended]).toEqual([["a"], ["a"]]);
+});
+
+it("a process handles what it noted itself and waits for what is due soon, without a job", async () => {
+  const done: string[] = [];
+  await using here = await working(async (id) => {
+    done.push(id);
+    await here.pending.remove(id);
+  });
+  await here.pending.later("now", 0);
+  await here.pending.later("soon", 200);
+  await until(() => done).toEqual(["now", "soon"]);
+  // BullMQ counts the jobs that were ever added
+  expect(await here.redis.get(here.queue.toKey("id"))).toBeNull();
+});
+
+it("a process that closes leaves to others what it waits for", async () => {
+  const done: string[] = [];
+  await using here = await working(async (id) => void done.push(id));
+  await here.pending.later("soon", 1_900);
+  await until(() => here.pending.dueAt("soon")).toBeDefined();
+  await here.close();
+  await until(() => here.redis.get(here.queue.toKey("id"))).toBe("1");
+  expect(done).toEqual([]);
 });

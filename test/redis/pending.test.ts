@@ -56,13 +56,28 @@ it("what is pending is released to a later time or off the list, but not where i
   expect(await dueInMs(here.redis, pending, "a")).toBeUndefined();
 });
 
-it("what two work on has one mark: the first to end releases it", async () => {
+it("what one works on no other takes while it counts as alive, and it takes it again when it was woken", async () => {
   await using here = await testRedis();
   const pending = createPending(here.redis, here.key, "notice");
   await pending.later("a", 0);
   const taken = await pending.take("a");
   if (!taken || !("mark" in taken)) throw new Error("it was due");
-  expect(await pending.take("a")).toEqual(taken);
+  expect(await pending.take("a")).toEqual({ isBusy: true });
+  await pending.later("a", 0);
+  expect(await pending.take("a")).toEqual({ isBusy: true });
+  await pending.release("a", taken.mark, 60_000);
+  expect(await pending.take("a")).toHaveProperty("mark");
+});
+
+it("what one works on that counts as dead another takes, and the first no longer releases it", async () => {
+  await using here = await testRedis();
+  const pending = createPending(here.redis, here.key, "notice");
+  const longAgo = (await redisNow(here.redis)) - 5_000.5;
+  await here.redis.zadd(pending.list, longAgo, "notice a");
+  const taken = await pending.take("a");
+  if (!taken || !("mark" in taken)) throw new Error("it was due");
+  await pending.release("a", `${longAgo}`);
+  expect(await pending.take("a")).toEqual({ isBusy: true });
   await pending.release("a", taken.mark);
   expect(await pending.take("a")).toBeUndefined();
 });

@@ -39,7 +39,7 @@ export function startWork(
     const { wake } = queues;
     for (const { pending } of works) {
       queues.assign(pending.kind, queues[name]);
-      pending.onWake((id) => void wake(pending.kind, id).catch(() => undefined));
+      pending.onWake((id) => void queues.note(pending.kind, id).catch(() => undefined));
     }
     const relay = startRelay({ redis, key, queues: { wake }, everyMs: relayEveryMs, log });
     const work = startPendingWork(works, {
@@ -51,6 +51,7 @@ export function startWork(
       heartbeatMs: 500,
       log,
     });
+    for (const { pending } of works) queues.assignHere(pending.kind, work.handleHere);
     work.take();
     return { work, relay, connection, queues };
   })();

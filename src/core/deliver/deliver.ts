@@ -44,14 +44,15 @@ const mostUnread = 1_000;
 
 /**
  * Posts the messages that Slack lacks. Each source has an outbox of subjects whose messages may be
- * behind, each due at a Redis time. A job of the queue `messages` takes one subject:
+ * behind, each due at a Redis time. The process that made one due, or a job of the queue `messages`,
+ * takes it:
  *
  *     due ──► taken ──► read ──► a message is owed: the first is posted, and all is read again
  *                          └───► nothing is owed: done, or due again if it changed or was woken
  *     due again   later, when Slack limits, an answer was lost, or another process is posting
- *                 or when BullMQ or the relay notices that its process died
+ *                 or when the relay notices that its process died
  *
- * Any process may stop at any step, and a stalled job may run twice. The marks of `createPostOnce`
+ * Any process may stop at any step, and two may have one subject in hand where one is slow. The marks of `createPostOnce`
  * ensure that each message is still posted once.
  */
 export function messageWork(

@@ -10,7 +10,7 @@ import type { VoteOutcome, VoteProblem, Vote } from "../permit/votes.ts";
 import { Trail } from "../../audit/trail.ts";
 import { recordPages } from "../../audit/walk.ts";
 import { parseRecord } from "../../audit/read-audit.ts";
-import { type Pending, pendingList } from "../../redis/pending.ts";
+import { type Pending, pendingList, wakeLua } from "../../redis/pending.ts";
 import { hasNoStep, hasStep, keepStep, owesMessages } from "./scripts.ts";
 import { stepText } from "./history.ts";
 import { auditRecord, keepFinalMs, locksOf } from "./record.ts";
@@ -28,7 +28,7 @@ import { approvalsIn } from "../permit/votes.ts";
  *      step of its history when decided, approvals that it was judged beside, facts of an authorized request
  * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
  */
-const voteScript = `${redisTimeLua}
+const voteScript = `${redisTimeLua}${wakeLua}
 local r = redis.call('HMGET', KEYS[1], 'state', 'digest', 'expiresAt', 'requester', 'required')
 if not r[1] or not r[2] or string.len(ARGV[2]) ~= 16 then return {'refused', 'unknown'} end
 if string.sub(r[2], 1, string.len(ARGV[2])) ~= ARGV[2] then return {'refused', 'unknown'} end
@@ -73,7 +73,7 @@ return {'authorized', approvals}
  *
  * KEYS request, audit, pending   ARGV id, voter, denial, audit record → 1 when it is written down
  */
-const reasonScript = `${redisTimeLua}
+const reasonScript = `${redisTimeLua}${wakeLua}
 local vote = redis.call('HGET', KEYS[1], 'vote:' .. ARGV[2])
 if not vote or not string.find(vote, '"vote":"deny"', 1, true) then return 0 end
 if redis.call('HSETNX', KEYS[1], 'denial', ARGV[3]) == 0 then return 0 end

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type AuditRecord, Trail } from "../../audit/trail.ts";
 import { defineRecord, objectOf } from "../../redis/define-record.ts";
-import { createPending } from "../../redis/pending.ts";
+import { createPending, wakeLua } from "../../redis/pending.ts";
 import {
   type Keys,
   type RedisClient,
@@ -130,7 +130,7 @@ const actKeptMs = 24 * 3600_000;
  *      member; how long the act is known (ms), 0 for none; ...sends that the freeze names
  * → 1, or 0 when another freeze stands
  */
-const swapScript = `${redisTimeLua}
+const swapScript = `${redisTimeLua}${wakeLua}
 if redis.call('EXISTS', KEYS[5]) == 1 then return 1 end
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
@@ -143,7 +143,7 @@ else
 end
 local id = redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[3])
 redis.call('RPUSH', KEYS[4], id .. ' ' .. ARGV[4])
-redis.call('ZADD', KEYS[3], now, ARGV[5])
+wake(KEYS[3], ARGV[5])
 if ARGV[6] ~= '0' then redis.call('SET', KEYS[5], ARGV[1], 'PX', ARGV[6]) end
 return 1
 `;

@@ -1,4 +1,4 @@
-import { createPending } from "../../redis/pending.ts";
+import { createPending, endWorkLua } from "../../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../../redis/redis.ts";
 import type { RequestIn, StoredRequest } from "./stored-request.ts";
 import { type PolledStage, isPolled } from "./stage.ts";
@@ -10,10 +10,12 @@ import { pendingKinds } from "./scripts.ts";
  *
  * KEYS pending, watched   ARGV member, in (ms), the score that marks this poll
  */
-const next = `${redisTimeLua}
-local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
+const next = `${redisTimeLua}${endWorkLua}
+local score = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '')
 if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('ZREM', KEYS[1], ARGV[1])
-elseif due and tonumber(due) == tonumber(ARGV[3]) then redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1]) end
+elseif score and isOurs(score, tonumber(ARGV[3])) then
+  redis.call('ZADD', KEYS[1], isWoken(score) and now or now + ARGV[2], ARGV[1])
+end
 return 1
 `;
 

@@ -1,3 +1,4 @@
+import { wakeLua } from "../../redis/pending.ts";
 import { defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.ts";
 import { keepFinalMs } from "./record.ts";
 
@@ -29,11 +30,9 @@ const stepOf = `'${pendingKinds.step} ' .. `;
 const pollOf = `'${pendingKinds.poll} ' .. `;
 
 /** Makes its messages due now: an edit that waits for its turn must not hold up a message that this move owes. */
-export const owesMessages = (pending: string, id: string) =>
-  `redis.call('ZADD', ${pending}, now, ${messagesOf}${id})`;
+export const owesMessages = (pending: string, id: string) => `wake(${pending}, ${messagesOf}${id})`;
 /** The request has a step to take. */
-export const hasStep = (pending: string, id: string) =>
-  `redis.call('ZADD', ${pending}, now, ${stepOf}${id})`;
+export const hasStep = (pending: string, id: string) => `wake(${pending}, ${stepOf}${id})`;
 export const hasNoStep = (pending: string, id: string) =>
   `redis.call('ZREM', ${pending}, ${stepOf}${id})`;
 
@@ -45,7 +44,7 @@ export const hasNoStep = (pending: string, id: string) =>
  *      many are needed, requester, how long ago an equal one was just done (ms), whether an equal draft doesn't count (0|1)
  * → {id, 1} when created, {id of the older one, 0} otherwise
  */
-export const create = `${redisTimeLua}
+export const create = `${redisTimeLua}${wakeLua}
 if redis.call('EXISTS', KEYS[1]) == 1 then return {ARGV[1], 0} end
 local older = redis.call('GET', KEYS[2])
 if older then return {older, 0} end
@@ -81,7 +80,7 @@ return {ARGV[1], 1}
  * Refuses when the request changed since it was read. It compares the revision and the nonce of the
  * claim, because another worker's claim may have the same revision after a failover that lost writes.
  */
-const compareLua = `${redisTimeLua}
+const compareLua = `${redisTimeLua}${wakeLua}
 local is = redis.call('HMGET', KEYS[1], 'revision', 'attempt')
 if not is[1] then return {'gone'} end
 local nonce = redis.call('HGET', KEYS[1], 'claim:' .. is[2]) or ''
