@@ -19,7 +19,7 @@ import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import type { Follow, News } from "../monitor/news.ts";
 import type { PendingWork } from "../queue/pending-work.ts";
 import type { Schedule } from "../queue/schedules.ts";
-import type { Pending } from "../redis/pending.ts";
+import type { Due, Pending } from "../redis/pending.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
 import type { ChangeCommand, Command } from "../registry/define.ts";
 import type { Provided, Services } from "../registry/service-key.ts";
@@ -155,7 +155,7 @@ export type FeatureHooks = {
 export interface WorkerSteps {
   pending: Pending;
   /** Handles one pending ID under the worker's present policy, as in `PendingWork`. */
-  handle(id: string, mark: string, context: WorkerContext): Promise<unknown>;
+  handle(id: string, mark: string, context: WorkerContext): Promise<Due | undefined>;
   /** IDs that still have steps. Each sweep puts IDs that were lost from the list on it again. */
   openIds(): Promise<readonly string[]>;
 }

@@ -73,7 +73,7 @@ export function freezeNewsWork(on: {
         await on.changed();
         await forget(announcement);
       }
-      await pending.release(all, mark);
+      return pending.release(all, mark);
     },
   };
 }

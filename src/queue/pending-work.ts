@@ -1,7 +1,7 @@
 import { DelayedError } from "bullmq";
 import { within } from "../deadline.ts";
 import type { Log } from "../log/log.ts";
-import type { Pending } from "../redis/pending.ts";
+import type { Due, Pending } from "../redis/pending.ts";
 import { type RedisClient, redisTrouble } from "../redis/redis.ts";
 import type { PendingQueue } from "./queues.ts";
 import { startQueueWorker } from "./queue-worker.ts";
@@ -11,8 +11,9 @@ export interface PendingWork {
   pending: Pending;
   /**
    * When it ends, the ID is off the list or due later. `mark` is the ID's score while this runs.
+   * Resolves with when the ID is due, as `Pending.release` does.
    */
-  handle(id: string, mark: string): Promise<unknown>;
+  handle(id: string, mark: string): Promise<Due | undefined>;
 }
 
 /**
@@ -20,9 +21,6 @@ export interface PendingWork {
  * the relay needs no longer than for an ID that it had in hand.
  */
 const shortWaitMs = 2_000;
-
-/** When an ID is due next. Undefined when it is off the list, or another process has it. */
-type Later = { dueAt: number; waitMs: number } | undefined;
 
 /**
  * Works on the pending list, once `take` was called on the result. The list says when an ID is due.
@@ -47,7 +45,7 @@ export function startPendingWork(
 ) {
   const byKind = new Map<string, PendingWork>(works.map((work) => [work.pending.kind, work]));
   /** The IDs that this process has in hand, or that wait for a free place. */
-  const inHand = new Map<string, Promise<Later>>();
+  const inHand = new Map<string, Promise<Due | undefined>>();
   /** Those of them that were woken since they were last taken. */
   const woken = new Set<string>();
   const waiting = new Map<string, { kind: string; id: string; timer: NodeJS.Timeout }>();
@@ -67,30 +65,40 @@ export function startPendingWork(
     }
   }
 
-  /** Handles the ID for as long as it is due. One that is in hand already is taken once more. */
-  function handleDue(work: PendingWork, id: string): Promise<Later> {
+  /** Begins with the ID. One that is in hand already is taken once more. */
+  function handleDue(work: PendingWork, id: string): Promise<Due | undefined> {
     const member = work.pending.memberOf(id);
     clearTimeout(waiting.get(member)?.timer);
     waiting.delete(member);
     woken.add(member);
-    const ended = inHand.get(member) ?? inTurn(() => handleWhileDue(work, id));
+    const ended = inHand.get(member) ?? handleWhileDue(work, id);
     inHand.set(member, ended);
     return ended;
   }
 
-  async function handleWhileDue({ pending, handle }: PendingWork, id: string): Promise<Later> {
-    const member = pending.memberOf(id);
+  /**
+   * Handles the ID for as long as it is due. Each time it waits for its turn, so that what happened
+   * meanwhile is handled at once, and an ID that many wake doesn't hold up others.
+   */
+  async function handleWhileDue(work: PendingWork, id: string): Promise<Due | undefined> {
+    const member = work.pending.memberOf(id);
     try {
       for (;;) {
-        woken.delete(member);
-        const taken = await pending.take(id);
-        if (taken && "mark" in taken) await handle(id, taken.mark);
+        const due = await inTurn(() => handleOnce(work, id));
+        const isDueNow = due !== undefined && due.waitMs <= 0;
         // A wake-up may have come after Redis had answered.
-        else if (!woken.has(member)) return taken && "waitMs" in taken ? taken : undefined;
+        if (!isDueNow && !woken.has(member)) return due;
       }
     } finally {
       inHand.delete(member);
     }
+  }
+
+  async function handleOnce({ pending, handle }: PendingWork, id: string) {
+    woken.delete(pending.memberOf(id));
+    const taken = await pending.take(id);
+    if (taken === undefined || "isBusy" in taken) return undefined;
+    return "mark" in taken ? handle(id, taken.mark) : taken;
   }
 
   async function handleNoted(work: PendingWork, id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { createPending } from "./pending.ts";
+import { type Due, createPending } from "./pending.ts";
 import { type Fields, type Keys, type RedisClient, defineMark } from "./redis.ts";
 
 /**
@@ -24,7 +24,12 @@ export function createOutbox(
      * Takes the ID off the list, or makes it due again in `inMs` if that isn't 0. It stays due as
      * it is when it was woken again, or its hash left this revision, after `mark` was set.
      */
-    settle: (id: string, mark: string, revision: number | string, inMs: number): Promise<void> =>
+    settle: (
+      id: string,
+      mark: string,
+      revision: number | string,
+      inMs: number,
+    ): Promise<Due | undefined> =>
       pending.release(id, mark, inMs || undefined, { hash: hashOf(id), revision }),
     /**
      * Sets one field if it still has the expected value; '' stands for no value. `others` are set

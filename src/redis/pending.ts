@@ -56,12 +56,21 @@ return {'taken', taken}
 `;
 
 /**
- * For scripts that end the work on a member: whether `score` is that of the work that began with
- * `mark`, and whether the member was woken meanwhile.
+ * For scripts with `now` that end the work on a member: whether `score` is that of the work that
+ * began with `mark`, and whether the member was woken meanwhile. `keepDue` makes it due in `wait`
+ * (ms, '' for never), and returns what the script returns.
  */
 export const endWorkLua = `
 local function isOurs(score, mark) return score % 1 ~= 0 and math.floor(score) == math.floor(mark) end
 local function isWoken(score) return score % 1 == 0.75 end
+local function keepDue(list, member, wait)
+  if wait == '' then
+    redis.call('ZREM', list, member)
+    return {}
+  end
+  redis.call('ZADD', list, now + wait, member)
+  return {tostring(now + wait), tostring(wait)}
+end
 `;
 
 /**
@@ -71,14 +80,15 @@ local function isWoken(score) return score % 1 == 0.75 end
  *
  * KEYS pending, hash (for messages)   ARGV member, its score while it was worked on, due in (ms, ''
  * for never), revision as read
+ * → its score and in how long it is due (ms); empty when it is off the list, or another process has it
  */
 const releaseScript = `${redisTimeLua}${endWorkLua}
 local score = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '')
-if not score or not isOurs(score, tonumber(ARGV[2])) then return end
+if not score or not isOurs(score, tonumber(ARGV[2])) then return {} end
 local isChanged = KEYS[2] and (redis.call('HGET', KEYS[2], 'revision') or ARGV[4]) ~= ARGV[4]
-if isWoken(score) or isChanged then redis.call('ZADD', KEYS[1], now, ARGV[1])
-elseif ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
-else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1]) end
+local wait = ARGV[3]
+if isWoken(score) or isChanged then wait = 0 end
+return keepDue(KEYS[1], ARGV[1], wait)
 `;
 
 /**
@@ -126,6 +136,18 @@ export const pendingList = (key: Keys): string => key("pending");
 
 export type Pending = ReturnType<typeof createPending>;
 
+/** When an ID is due: the Redis time (ms), and how long that is from now (ms). */
+export interface Due {
+  dueAt: number;
+  waitMs: number;
+}
+
+/** Reads what a script returns that ends the work on a member. */
+export function dueOf(answer: unknown): Due | undefined {
+  const [score, waitMs] = answer as readonly string[];
+  return score === undefined ? undefined : { dueAt: Number(score), waitMs: Number(waitMs) };
+}
+
 /**
  * The part of the pending list that belongs to one kind. The kind decides what an ID means and what
  * is done. `later` adds a job at once; a worker that takes it too early delays it until it is due.
@@ -167,11 +189,7 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
      * it isn't on the list. Busy while a process that counts as alive works on it, and begins again
      * where it was woken meanwhile.
      */
-    async take(
-      id: string,
-    ): Promise<
-      { mark: string } | { dueAt: number; waitMs: number } | { isBusy: true } | undefined
-    > {
+    async take(id: string): Promise<{ mark: string } | Due | { isBusy: true } | undefined> {
       const taken = (await runTake([list], [memberOf(id)])) as [string, string?, string?];
       const [state, score = "", waitMs] = taken;
       if (state === "gone") return undefined;
@@ -181,17 +199,17 @@ export function createPending(redis: RedisClient, key: Keys, kind: string) {
 
     /**
      * Takes the ID off the list, or makes it due again in `inMs`. It stays due as it is when it was
-     * woken again, or its hash changed, after it was taken.
+     * woken again, or its hash changed, after it was taken. Resolves with when it is due.
      */
     async release(
       id: string,
       mark: string,
       inMs?: number,
       read?: { hash: string; revision: number | string },
-    ): Promise<void> {
+    ): Promise<Due | undefined> {
       const keys = read ? [list, read.hash] : [list];
       const due = inMs === undefined ? "" : Math.ceil(inMs);
-      await runRelease(keys, [memberOf(id), mark, due, read?.revision ?? ""]);
+      return dueOf(await runRelease(keys, [memberOf(id), mark, due, read?.revision ?? ""]));
     },
 
     /** When the ID is due next (Redis time). Undefined when it isn't on the list. */

@@ -25,6 +25,7 @@ it("a worker whose connections are frozen, and not closed, takes jobs again by i
     async handle(id: string) {
       done.push(id);
       await steps.remove(id);
+      return undefined;
     },
   };
   const workers = startPendingWork([work], {

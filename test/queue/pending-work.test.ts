@@ -24,7 +24,11 @@ async function working(
       return taken;
     },
   };
-  const work = startWork("messages", [{ pending: slow, handle }], place);
+  const ended = async (id: string) => {
+    await handle(id);
+    return undefined;
+  };
+  const work = startWork("messages", [{ pending: slow, handle: ended }], place);
   const queues = createQueues(redis, work.prefix);
   await work.started;
   return {

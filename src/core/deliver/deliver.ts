@@ -1,6 +1,7 @@
 import { type Work, during, workOnRequests } from "../../log/traces.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import type { Outbox } from "../../redis/outbox.ts";
+import type { Due } from "../../redis/pending.ts";
 import type { Fields } from "../../redis/redis.ts";
 import { type AfterAttempt, type Owed, type Subject, createPostOnce, isSaid } from "./post-once.ts";
 
@@ -81,7 +82,7 @@ export function messageWork(
     return Math.min(unreadMs.most, Math.max(unreadMs.first, now - (since ?? now)));
   }
 
-  async function deliver(source: Source, id: string, mark: string): Promise<void> {
+  async function deliver(source: Source, id: string, mark: string): Promise<Due | undefined> {
     const { outbox } = source;
     for (;;) {
       const fields = await outbox.get(id);

@@ -27,7 +27,10 @@ export function lateLookWork(
 ): PendingWork {
   return {
     pending: contextNow().store.lates,
-    handle: (id) => lookLate(id, contextNow(), postNotice),
+    async handle(id) {
+      await lookLate(id, contextNow(), postNotice);
+      return undefined;
+    },
   };
 }
 

@@ -38,7 +38,7 @@ export function stepWork(steps: Pending, contextNow: () => WorkerContext): Pendi
     pending: steps,
     async handle(id, mark) {
       const next = await advance(id, contextNow());
-      await steps.release(id, mark, next.kind === "wait" ? next.ms : undefined);
+      return steps.release(id, mark, next.kind === "wait" ? next.ms : undefined);
     },
   };
 }

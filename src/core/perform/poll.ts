@@ -53,7 +53,7 @@ export function pollWork(contextNow: () => WorkerContext): PendingWork {
       const next = await poll(pollKey, contextNow());
       if (next) restsUntil.set(pollKey, performance.now() + next.restMs);
       else restsUntil.delete(pollKey);
-      await polls.next(pollKey, next?.inMs ?? 0, mark);
+      return polls.next(pollKey, next?.inMs ?? 0, mark);
     },
   };
 }

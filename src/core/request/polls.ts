@@ -1,4 +1,4 @@
-import { createPending, endWorkLua } from "../../redis/pending.ts";
+import { type Due, createPending, dueOf, endWorkLua } from "../../redis/pending.ts";
 import { type Keys, type RedisClient, defineScript, redisTimeLua } from "../../redis/redis.ts";
 import type { RequestIn, StoredRequest } from "./stored-request.ts";
 import { type PolledStage, isPolled } from "./stage.ts";
@@ -12,11 +12,9 @@ import { pendingKinds } from "./scripts.ts";
  */
 const next = `${redisTimeLua}${endWorkLua}
 local score = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '')
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('ZREM', KEYS[1], ARGV[1])
-elseif score and isOurs(score, tonumber(ARGV[3])) then
-  redis.call('ZADD', KEYS[1], isWoken(score) and now or now + ARGV[2], ARGV[1])
-end
-return 1
+if redis.call('EXISTS', KEYS[2]) == 0 then return keepDue(KEYS[1], ARGV[1], '') end
+if not score or not isOurs(score, tonumber(ARGV[3])) then return {} end
+return keepDue(KEYS[1], ARGV[1], isWoken(score) and 0 or ARGV[2])
 `;
 
 /** A request whose outcome reads decide. */
@@ -54,9 +52,9 @@ export function createPolls(
       return open.filter((request): request is Polled => isPolled(request.state));
     },
 
-    async next(pollKey: string, inMs: number, mark: string): Promise<void> {
+    async next(pollKey: string, inMs: number, mark: string): Promise<Due | undefined> {
       const args = [pending.memberOf(pollKey), Math.ceil(inMs), mark];
-      await runNext([pending.list, watched(pollKey)], args);
+      return dueOf(await runNext([pending.list, watched(pollKey)], args));
     },
 
     /** Makes the poll due now. */

@@ -37,7 +37,7 @@ export function rolloutSteps({ rollouts, at }: Omit<RolloutContext, "workerConte
     pending: steps,
     async handle(id, mark, workerContext) {
       const next = await advanceRollout(id, { rollouts, at, workerContext });
-      await steps.release(id, mark, next.kind === "wait" ? next.ms : undefined);
+      return steps.release(id, mark, next.kind === "wait" ? next.ms : undefined);
     },
     openIds,
   };
