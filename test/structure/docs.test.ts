@@ -73,6 +73,23 @@ const linksOf = (document: string) =>
     }),
   );
 
+/** Names that a document says stand in a file: `name` in [its path](src/file.ts). */
+const namesPlaced = (text: string) =>
+  [...text.matchAll(/((?:`\w+`(?:, | and )?)+) in \[[^\]]*\]\((src\/[^)]+\.ts)\)/g)].flatMap(
+    ([, names = "", file = ""]) =>
+      [...names.matchAll(/`(\w+)`/g)].map(([, name = ""]) => ({ name, file })),
+  );
+
+it("a name that a document places in a file of src is declared there", () => {
+  const placed = documents.flatMap((document) => namesPlaced(textOf(document)));
+  expect(placed.length).toBeGreaterThan(10);
+  const isDeclared = ({ name, file }: (typeof placed)[number]) =>
+    new RegExp(`^(?:export )?(?:async )?(?:class|const|function) ${name}\\b`, "m").test(
+      textOf(file),
+    );
+  expect(placed.filter((place) => !isDeclared(place))).toEqual([]);
+});
+
 describe("the documents", () => {
   it("link to files and headings that are there", () => {
     const slug = (heading: string) =>

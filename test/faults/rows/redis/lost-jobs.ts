@@ -157,7 +157,8 @@ export const lostJobRows: Row[] = [
   },
   {
     id: "R26",
-    fault: "Redis is killed and started again while jobs are delayed in every queue that delays some",
+    fault:
+      "Redis is killed and started again while jobs are delayed in every queue that delays some",
     must: "every request ends, each message is told, each schedule goes on",
     unknown: "no trace",
     run: ({ seed }) =>
