@@ -45,6 +45,8 @@ export interface LinesOfKind extends KindOfLine {
 export interface DigestPart {
   /** Name of the part in a digest that couldn't read it. */
   name: string;
+  /** Kinds of facts that its lines tell in words of their own, so that no other line does. */
+  tellsFacts?: readonly string[];
   read(
     about: Sight & {
       /** Changes are reported from here on (ms). */

@@ -108,6 +108,14 @@ export async function startReading(
   const told: string[] = [];
 
   const log = silentLog();
+  const factsAbout = createFactsAbout({
+    appraiser: sandboxAppraiser({ compute, policy, redis, key }),
+    statuses: createStatusRecords(redis, key),
+    commands,
+    sources: () => facts,
+    log,
+    now: Date.now,
+  });
   // What commands answer from: whatever else a feature needs isn't asked for
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- some layers are enough here
   const layers = {
@@ -121,6 +129,8 @@ export async function startReading(
     commands,
     changes: requestable(commands),
     store: journal,
+    factsAbout,
+    projectName: async () => undefined,
     async announce({ channelId, message }: { channelId: string; message: Message }) {
       told.push(`${channelId}: ${message.text}`);
     },
@@ -145,14 +155,7 @@ export async function startReading(
     inventory,
     snapshots,
     journal,
-    factsAbout: createFactsAbout({
-      appraiser: sandboxAppraiser({ compute, policy, redis, key }),
-      statuses: createStatusRecords(redis, key),
-      commands,
-      sources: () => facts,
-      log,
-      now: Date.now,
-    }),
+    factsAbout,
     drift: createDriftRecords(redis, key),
     services: new Map([...services, emergencyWordsOf.providedBy(emergency)]),
     trail: { redis, key, dataDir: path.join(tmpdir(), key("nothing-here")) },

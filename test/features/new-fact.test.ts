@@ -51,6 +51,9 @@ const readers = [
   ["project show", "/project show payments", /payments is /],
 ] as const;
 
+const digestNow = ["/gatehouse digest now", /\d VMs: /] as const;
+const handover = ["/gatehouse digest handover", /\d VMs: /] as const;
+
 async function homeText(person: PersonActions, says: RegExp): Promise<string> {
   await person.opensHome();
   const text = () =>
@@ -97,12 +100,15 @@ it("a new kind of fact is told wherever a VM is, though no reader names it", asy
   expect(await homeText(olivia, /Problems/)).toMatch(
     /💽 The disk of payments\/web-2 is 95% full\.\n\[Show\]/,
   );
+  expect(await answerTo(...digestNow)).toMatch(/💽 The disk of payments\/web-2 is 95% full\./);
+  expect(await answerTo(...handover)).toMatch(/💽 The disk of payments\/web-2 is 95% full\./);
 });
 
 it("a source that can't be read is named wherever a VM is told of", async () => {
   isReadable.disks = false;
   const unread = /❔ Not known, because it can't be read now: how full disks are\./;
   for (const [, typed, starts] of readers) expect(await answerTo(typed, starts)).toMatch(unread);
+  expect(await answerTo(...digestNow)).toMatch(/Could not be read: how full disks are\./);
   const several = await formOf("/vm restart db-1,web-2");
   expect(several.form).toContain("how full disks are");
   expect(several.rehearsal).toContain("how full disks are");

@@ -53,6 +53,7 @@ function firingLine(firing: OnVm<FiringAlert>, now: number): Line {
 /** The lines of digests: alerts that fire. */
 export const alertsInDigests = (alerts: Pick<Alerts, "firing">): DigestPart => ({
   name: "alerts",
+  tellsFacts: ["alert"],
   async read({ now, ...sight }) {
     const shown = await alertsOn(sight, await alerts.firing());
     const many = new Set(shown.flatMap(({ vm }) => (vm ? [vm.id] : []))).size;

@@ -19,6 +19,7 @@ export const driftInDigests = (
   records: Pick<ReturnType<typeof createDriftRecords>, "readRecords">,
 ): DigestPart => ({
   name: "attestation",
+  tellsFacts: ["attestation", "unverified"],
   async read({ vms, now }) {
     const known = [...(await records.readRecords(vms.map(({ id }) => id))).values()];
     return driftPart(

@@ -2,10 +2,11 @@ import { isTransitional } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { messageOf } from "../../errors.ts";
-import type { Inventory, Scope } from "../../fleet/inventory/inventory.ts";
+import type { Inventory, KnownVm, Scope } from "../../fleet/inventory/inventory.ts";
 import type { Log } from "../../log/log.ts";
 import { type Message } from "../../messages/blocks.ts";
 import { type Markdown, listed, md } from "../../messages/markdown.ts";
+import { type Fact, unreadIn } from "../../core/facts/fact.ts";
 import { scopeOfChannel } from "../../core/permit/access.ts";
 import { sightOf } from "../../core/permit/sight.ts";
 import { judgeMemory, readMemory } from "../../redis/check.ts";
@@ -14,7 +15,7 @@ import type { Events } from "../../core/events/read-events.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
 import type { DigestPart, HandoverPart } from "../digest-part.ts";
-import { type DigestFacts, itemsOf } from "./items.ts";
+import { type DigestFacts, itemsOf, troublesIn } from "./items.ts";
 import { type ReadHandover, renderDigest, renderHandover } from "./render-digest.ts";
 import type { OpenRequest, ReadOpenRequests } from "./open-requests.ts";
 import { type Slot, createSchedules, seriesOf } from "./schedules.ts";
@@ -38,6 +39,8 @@ interface DigestsOptions {
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
   openRequests: ReadOpenRequests;
   events: Pick<Events, "since">;
+  /** What is known now of VMs, as far as the scope sees them. */
+  factsOf?(vms: readonly KnownVm[], scope: Scope | undefined): Promise<readonly Fact[]>;
   /** The parts that features contribute. */
   parts?(): readonly DigestPart[];
   /** What features tell whoever takes the shift. */
@@ -111,10 +114,13 @@ export function createDigests(options: DigestsOptions) {
       ({ status }) => status === "ERROR" || isTransitional(status),
     );
     const about = { vms: vms ?? [], seesAll, only: sight.only, since, now: readAt };
-    const [statusSince, ...parts] = await Promise.all([
+    const ofFeatures = options.parts?.() ?? [];
+    const [statusSince, known = [], ...parts] = await Promise.all([
       orUnread("since when VMs are in trouble", statuses.since(troubled)),
-      ...(options.parts?.() ?? []).map((part) => orUnread(part.name, part.read(about))),
+      orUnread("what is known of VMs", Promise.resolve(options.factsOf?.(about.vms, scope))),
+      ...ofFeatures.map((part) => orUnread(part.name, part.read(about))),
     ]);
+    const toldByParts = ofFeatures.flatMap(({ tellsFacts = [] }) => tellsFacts);
     const read = parts.filter((part) => part !== undefined);
     return {
       now: readAt,
@@ -126,6 +132,7 @@ export function createDigests(options: DigestsOptions) {
         ...(happened?.isCut === true ? ["the newest records of what happened"] : []),
         ...read.flatMap((part) => part.cut ?? []),
       ],
+      troubles: troublesIn(known, toldByParts),
       frozen,
       memory: memory && judgeMemory(memory),
       seen: (await seen)?.length,
@@ -136,7 +143,7 @@ export function createDigests(options: DigestsOptions) {
       gaps: state?.gaps,
       open,
       events: happened?.events,
-      unread: [...unread, ...(happened?.unread ?? [])],
+      unread: [...new Set([...unread, ...(happened?.unread ?? []), ...unreadIn(known)])],
       stuckAfterMs: timing.settleDeadlineMs,
     };
   }

@@ -1,3 +1,5 @@
+import { readerWithin } from "../../core/facts/reader-within.ts";
+import { targetOf } from "../../core/submit/resolve-targets.ts";
 import { createAlarms } from "../../monitor/alarms.ts";
 import { placesOf } from "../../core/permit/access.ts";
 import type { Schedule } from "../../queue/schedules.ts";
@@ -33,6 +35,8 @@ export const digests = defineFeature({
     "store",
     "announce",
     "events",
+    "factsAbout",
+    "projectName",
     "schedulesChanged",
     "services",
     "at",
@@ -44,6 +48,12 @@ export const digests = defineFeature({
     const all = createDigests({
       ...on,
       openRequests: openRequestsIn(store),
+      // VMs of several projects stand beside each other, so their names are whole.
+      factsOf: (vms, scope) =>
+        on.factsAbout(
+          vms.map((vm) => ({ ...targetOf(vm), sharesName: true })),
+          { reader: readerWithin(scope, on) },
+        ),
       parts: () => digestPartsOf(on),
       handoverParts: () => handoverPartsOf(on),
       now,

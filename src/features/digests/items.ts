@@ -14,6 +14,7 @@ import {
 } from "../../messages/markdown.ts";
 import { type judgeMemory, memoryMend } from "../../redis/check.ts";
 import type { Event } from "../../core/events/event.ts";
+import { type Fact, isTrouble } from "../../core/facts/fact.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import { showRequest, showVm } from "../../registry/command-buttons.ts";
@@ -37,6 +38,8 @@ export interface DigestFacts {
   vms?: readonly KnownVm[] | undefined;
   /** The parts that features contributed. */
   parts?: readonly ReadPart[] | undefined;
+  /** What else is wrong with VMs now, the most urgent first. */
+  troubles?: readonly Fact[] | undefined;
   /** The present freeze. */
   frozen?: Freeze | undefined;
   /** How full Redis is; only where the digest is about everything. */
@@ -91,6 +94,11 @@ const ownKinds = {
   },
   error: { place: "trouble", words: ["VM in ERROR", "VMs in ERROR"], lines: errorLines },
   stuck: { place: "trouble", words: ["VM stuck", "VMs stuck"], lines: stuckLines },
+  trouble: {
+    place: "trouble",
+    words: ["other trouble of a VM", "other troubles of VMs"],
+    lines: ({ troubles = [] }) => troubles.flatMap(troubleLine),
+  },
   unknown: {
     place: "unknown",
     words: ["unknown outcome", "unknown outcomes"],
@@ -161,6 +169,24 @@ function stuckLines(facts: DigestFacts): Line[] {
     const text = md`🟡 *${vm.name}* in ${vm.projectName} has been ${vm.status} since ${timeNear(since, facts.now)}${lastRead(facts, vm)}.`;
     return [{ key: `${vm.id}:${since}`, text, button: showVm(vm) }];
   });
+}
+
+/** Kinds of facts that every digest tells in words of its own. */
+const ownFacts: readonly string[] = ["status", "outcome"];
+
+/** The facts that a digest tells as they are: troubles that no other line of it is about. */
+export const troublesIn = (
+  facts: readonly Fact[],
+  toldByParts: readonly string[],
+): readonly Fact[] =>
+  facts.filter(
+    (fact) => isTrouble(fact) && !ownFacts.includes(fact.kind) && !toldByParts.includes(fact.kind),
+  );
+
+function troubleLine({ kind, about, sign, text, since = 0 }: Fact): Line[] {
+  if (!about) return [];
+  const button = about.kind === "vm" ? showVm(about) : undefined;
+  return [{ key: `${kind}:${about.id}:${since}`, text: md`${sign} ${text}`, button }];
 }
 
 function oldestFirst({ open = [] }: DigestFacts, state: string): OpenRequest[] {
