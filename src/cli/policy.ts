@@ -173,10 +173,10 @@ async function check(file: PolicyFile, terminal: Terminal): Promise<number> {
     ...secrets,
     ...terminal.judgePolicy(policy),
   ].filter((finding) => finding.severity !== "well");
-  for (const { severity: kind, text: result, mend = "", about } of [...here, ...names])
-    write(kind === "well" ? `${result}\n` : `${lineAbout(about, file)}${result}\n  ${mend}\n`);
+  for (const { severity: kind, text: result, next = "", about } of [...here, ...names])
+    write(kind === "well" ? `${result}\n` : `${lineAbout(about, file)}${result}\n  ${next}\n`);
   // A problem with the folder doesn't fail the check, because another machine may have the folder.
-  return [...secrets, ...names].some((finding) => finding.severity === "ill") ? 1 : 0;
+  return [...secrets, ...names].some((finding) => finding.severity === "alarm") ? 1 : 0;
 }
 
 /** `gatehouse.yml line 4: ` for this place, or for the first place with this ID. */

@@ -1,6 +1,7 @@
 import type { Appraiser } from "../attestation/appraiser.ts";
 import type { Compute } from "../fleet/compute/compute.ts";
 import type { Policy } from "../config/policy-file.ts";
+import type { GatehouseFact } from "../core/facts/gatehouse-fact.ts";
 import type { FactsAbout } from "../core/facts/facts-about.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
@@ -101,7 +102,7 @@ export interface ReadContext extends Surroundings, TargetWords {
   linkTo(message: { channelId: string; ts: string } | undefined): Promise<string | undefined>;
   /** Buttons beside a refusal for lack of this right, as features offer them. */
   offersAtRefusal(lacked: LackedRight): readonly ButtonSpec[];
-  status(): Promise<readonly StatusLine[]>;
+  status(): Promise<readonly GatehouseFact[]>;
   /** The channel that a typed word names: `C02STATUS` or `#status`. */
   findChannel(word: string): Promise<ChannelFound>;
   /** Posts in a channel, or returns why it can't. */
@@ -140,14 +141,4 @@ export interface Rehearsed {
   frozen: Markdown | undefined;
   /** What would stop it, how long it takes, what is lost by then, and what isn't known. */
   lines: readonly Markdown[];
-}
-
-export interface StatusLine {
-  name: string;
-  ok: boolean;
-  detail: string;
-  /** The setting to change, for administrators. */
-  advice?: string | undefined;
-  /** When a problem that still exists began (ms). */
-  since?: number | undefined;
 }

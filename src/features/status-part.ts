@@ -1,15 +1,8 @@
-import type { Finding } from "../messages/finding.ts";
+import type { GatehouseFactSource } from "../core/facts/gatehouse-fact.ts";
 import { defineParts } from "../registry/service-key.ts";
 
-/** A line of `/gatehouse status`. */
-export interface StatusPart {
-  name: string;
-  /** Reads the state of this part. Rejects when it can't be read. */
-  find(): Promise<Finding>;
-}
-
-/** The lines that features add to `/gatehouse status`. */
-export const statusPartsOf = defineParts<StatusPart>("lines of /gatehouse status");
+/** What features know of Gatehouse itself: a line each of `/gatehouse status`. */
+export const gatehouseFactsOf = defineParts<GatehouseFactSource>("facts about Gatehouse itself");
 
 /** A message that no channel shows yet. */
 export interface Untold {

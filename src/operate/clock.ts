@@ -54,8 +54,7 @@ export function createClock(log: Log) {
       compared = { redisMs: answeredAt - offMs, at: performance.now() };
       const isOff = isClockOff(offMs);
       if (isOff === was) return;
-      if (isOff)
-        log.warn("clock.off", { offMs, why: `this machine's clock is ${offInWords(offMs)}` });
+      if (isOff) log.warn("clock.off", { offMs, why: ownClockWords(offMs) });
       else log.info("clock.agrees", { offMs });
       for (const listener of listeners) listener(isOff);
     },
@@ -86,9 +85,13 @@ export function createSlackClock() {
   };
 }
 
+/** Says how far this machine's clock is from another. */
+export const ownClockWords = (offMs: number, whose?: "Slack's"): string =>
+  `this machine's clock is ${offInWords(offMs, whose)}`;
+
 /** Why this process takes no work because of its clock. Undefined when it agrees. */
 export const clockProblem = ({ offMs }: Pick<Clock, "offMs">): string | undefined =>
-  isClockOff(offMs()) ? `this machine's clock is ${offInWords(offMs())}` : undefined;
+  isClockOff(offMs()) ? ownClockWords(offMs()) : undefined;
 
 /** Something that takes jobs, and can be put on hold. */
 interface Holdable {

@@ -55,11 +55,11 @@ export function openAppraiser(on: {
 }
 
 function warnOfFolder({ policy, policyFile }: Config, log: Log): void {
-  for (const { severity: kind, text: result, mend, about = [] } of judgeFolder(
+  for (const { severity: kind, text: result, next, about = [] } of judgeFolder(
     lookAtFolder(policy.attestation),
   )) {
     const why = policyFile.placeOf([about].flat()) + result;
     if (kind !== "well")
-      log[kind === "ill" ? "warn" : "info"]("endorsements.folder", { why, hint: mend });
+      log[kind === "alarm" ? "warn" : "info"]("endorsements.folder", { why, hint: next });
   }
 }

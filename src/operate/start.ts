@@ -9,7 +9,7 @@ import { createTelemetry } from "../log/telemetry.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import type { Gateway } from "./gateway.ts";
-import { type Status, type Unready, createStatus } from "./checks/checks.ts";
+import { type Status, type Probed, type Unready, createStatus } from "./checks/checks.ts";
 import { startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { openApi } from "./open-api.ts";
@@ -83,15 +83,14 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
   };
 
   /** Why this process gets no work, or the API none, which works without Slack. */
-  async function unready(of: "process" | "API" = "process"): Promise<readonly Unready[]> {
+  async function unready(probed: Probed = "process"): Promise<readonly Unready[]> {
     if (wedged !== undefined) return [{ reason: "stuck", problem: wedged }];
     if (open.disposed) return [{ reason: "stopping", problem: "stopping" }];
     if (!status)
       return [{ reason: "starting", problem: "starting: Redis or Slack hasn't answered yet" }];
-    const isApi = of === "API";
-    const problem = isApi ? undefined : gateway?.problem();
+    const problem = probed === "API" ? undefined : gateway?.problem();
     const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
-    const reasons = [...ofSlack, ...(await status.unready(isApi ? ["Slack"] : []))];
+    const reasons = [...ofSlack, ...(await status.unready(probed))];
     return reasons.length > 0 || isStarted
       ? reasons
       : [{ reason: "starting", problem: "starting" }];
@@ -128,7 +127,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
       warnOfPolicy(config, log);
     });
     measure = createMeasure(on);
-    const { lines } = (status = createStatus(on));
+    const { facts } = (status = createStatus(on));
     // A worker continues with existing requests at once; only what needs Slack waits.
     if (config.role !== "gateway") await startWorker(on);
     if (config.role === "worker")
@@ -146,7 +145,7 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
           contributed: on.features.contributed,
           identity,
           receive,
-          status: lines,
+          status: facts,
           standstill: on.policyKeeper.standstill,
         }),
       );

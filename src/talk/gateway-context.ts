@@ -1,7 +1,8 @@
 import type { SeenTarget } from "../core/permit/sight.ts";
 import type { AfterNote } from "../attestation/render-attestation.ts";
-import type { StatusLine, Surroundings } from "../commands/context.ts";
+import type { Surroundings } from "../commands/context.ts";
 import { UserError } from "../errors.ts";
+import type { GatehouseFact } from "../core/facts/gatehouse-fact.ts";
 import type { FactReader, FactsAfter } from "../core/facts/facts-about.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import type { Log } from "../log/log.ts";
@@ -52,8 +53,8 @@ export interface GatewayContext extends Surroundings {
   sees(targets: readonly SeenTarget[]): Promise<boolean>;
   /** Whether the acting person sees every VM and project. */
   seesAll(): Promise<boolean>;
-  /** Status lines that count the VMs of this inventory; all VMs by default. */
-  status(inventory?: Inventory): Promise<readonly StatusLine[]>;
+  /** Facts about Gatehouse itself that count the VMs of this inventory; all VMs by default. */
+  status(inventory?: Inventory): Promise<readonly GatehouseFact[]>;
   announce: Announce;
   answerNotices: AnswerNotices;
   /**

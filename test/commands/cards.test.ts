@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { commands } from "../../src/features/index.ts";
-import type { Fact, Severity } from "../../src/core/facts/fact.ts";
+import type { Fact } from "../../src/core/facts/fact.ts";
+import { ill, well } from "../../src/messages/finding.ts";
+import type { Severity } from "../../src/messages/severity.ts";
 import { md } from "../../src/messages/markdown.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
 import { person, vm as target } from "../core/permit/sample.ts";
@@ -228,18 +230,15 @@ describe("/gatehouse jobs", () => {
 
 describe("/gatehouse status", () => {
   it("says in one line whether all is well, and in one for each part why not", async () => {
-    const slack = { name: "Slack", ok: true, detail: "answers" };
-    await using well = await startReading({ status: async () => [slack] });
-    expect(shownText(await well.reads("gatehouse status"))).toBe(
+    const slack = { ...well("answers"), kind: "Slack" };
+    await using healthy = await startReading({ status: async () => [slack] });
+    expect(shownText(await healthy.reads("gatehouse status"))).toBe(
       "*Everything works.*\n✅ *Slack*: answers",
     );
-    const redis = {
-      name: "Redis",
-      ok: false,
-      detail: "ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.",
-    };
-    await using ill = await startReading({ status: async () => [slack, redis] });
-    const shown = await ill.reads("gatehouse status");
+    const next = "Nothing can be changed until it is back; see `REDIS_URL`.";
+    const redis = { ...ill("ECONNREFUSED", next), kind: "Redis" };
+    await using broken = await startReading({ status: async () => [slack, redis] });
+    const shown = await broken.reads("gatehouse status");
     expect(shownText(shown)).toBe(
       "*1 of 2 needs attention.*\n⚠️ *Redis*: ECONNREFUSED. Nothing can be changed until it is back; see `REDIS_URL`.\n✅ *Slack*: answers",
     );
@@ -248,7 +247,7 @@ describe("/gatehouse status", () => {
 
   it("teaches no configuration but to administrators", async () => {
     const advice = "`appendfsync` is everysec: set it to `always`";
-    const redis = { name: "Redis", ok: true, detail: "answers, writes to disk", advice };
+    const redis = { ...well("answers, writes to disk"), kind: "Redis", advice };
     const status = async () => [redis];
     await using usual = await startReading({ status, person: person("U0VERA") });
     expect(shownText(await usual.reads("gatehouse status"))).toMatch(/writes to disk$/);

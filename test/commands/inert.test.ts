@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { trouble } from "../../src/messages/finding.ts";
 import { commands } from "../../src/features/index.ts";
 import { vmCard } from "../../src/commands/vm/show.ts";
 import type { Message } from "../../src/messages/blocks.ts";
@@ -65,7 +66,7 @@ function expectInert(message: Message) {
 const requests: StoredRequest[] = [];
 let [checked, at]: [string, Reading | undefined] = ["", undefined];
 beforeAll(async () => {
-  const status = async () => [{ name: checked, ok: false, detail: checked }];
+  const status = async () => [{ ...trouble(checked), kind: checked }];
   at = await startReading({ world: "empty", requests, status });
   for (const [n, [, name]] of payloads.entries()) {
     const project = at.service.edit.addProject({ id: `prj-${n}`, name, region: name });

@@ -40,8 +40,8 @@ describe("a process's clock", () => {
   it("is looked at by doctor, too", () => {
     expect(clockFinding(1_999).severity).toBe("well");
     expect(clockFinding(-3 * hour)).toMatchObject({
-      severity: "ill",
-      text: "clock: this machine's is 3 h behind Redis's",
+      severity: "alarm",
+      text: "this machine's clock is 3 h behind Redis's",
     });
   });
 

@@ -46,7 +46,7 @@ it.each(["/proc", "/proc/gatehouse", "/proc/self/a/b", "/sys", "/sys/kernel/gate
       `${problem}: name a directory on a disk; in a container, give it a volume`,
     ]);
     expect(judgeDirectory(lookAtDirectory(place))).toMatchObject([
-      { severity: "ill", text: expect.stringMatching(/it shows the kernel, and keeps no files/) },
+      { severity: "alarm", text: expect.stringMatching(/it shows the kernel, and keeps no files/) },
     ]);
   },
 );
@@ -90,7 +90,11 @@ it("a full disk, and one that is mounted read-only, are told with their own way 
     `DATA_DIR: ${dir.path} can't be written (ENOSPC): ${full[0]?.toLowerCase()}${full.slice(1)}`,
   ]);
   expect(judgeDirectory(lookAtDirectory(dir.path))).toMatchObject([
-    { severity: "ill", text: `DATA_DIR: ${dir.path} can't be written (ENOSPC)`, mend: `${full}.` },
+    {
+      severity: "alarm",
+      text: `DATA_DIR: ${dir.path} can't be written (ENOSPC)`,
+      next: `${full}.`,
+    },
   ]);
   expect(await readdir(dir.path)).toEqual(["filler"]);
   await rm(filler);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { version } from "../../src/config/version.ts";
-import { checks, shared } from "../../src/operate/checks/checks.ts";
+import { checks, shared, unreadyBy } from "../../src/operate/checks/checks.ts";
 import { whyOf } from "../../src/core/request/stage.ts";
 import { hears, wordsOf } from "../stories/words.ts";
 import { startWorld, type TestWorld } from "../support/start-world.ts";
@@ -46,6 +46,7 @@ it("an answer is shared by all who ask until it comes, and for a while after", a
 it("whatever makes a process unready is also shown to people and checked by the doctor", () => {
   const needed = checks.filter(({ forReadiness }) => forReadiness);
   expect(needed.map(({ name }) => name)).toEqual(["Slack", "Redis", "Policy", "Clocks"]);
+  expect(Object.keys(unreadyBy)).toEqual(needed.map(({ name }) => name));
   expect(needed.filter(({ forPeople, fromOutside }) => !forPeople || !fromOutside)).toEqual([]);
 });
 

@@ -252,7 +252,7 @@ describe("a policy without versions, in processes with files of their own", () =
     await writeFile(other, restartsNeedOne);
     await worker.reload();
     await until(() => readiness(world, 0)).toMatch(
-      /^503 .*policy: version \w+ of the policy replaced \w+, and this process doesn't have it: its policy file isn't that one/,
+      /^503 .*policy: nothing changes here: version \w+ of the policy replaced \w+, and this process doesn't have it: its policy file isn't that one/,
     );
     expect(await readiness(world, 1)).toMatch(/^200/);
     await world.olivia.types("ops", "/vm restart web-2");
@@ -280,7 +280,7 @@ describe("a policy without versions, in processes with files of their own", () =
     await world.startProcess("worker", { GATEHOUSE_CONFIG: old });
     await isTold(world, /The policy changed[^]*approvals: removed \(operations vm/);
     await until(() => readiness(world, 0)).toMatch(
-      /^503 .*policy: version \w+ of the policy replaced \w+/,
+      /^503 .*policy: nothing changes here: version \w+ of the policy replaced \w+/,
     );
     // A running process takes nothing back by itself: one start, one change
     expect(await readiness(world, 2)).toMatch(/^200/);
@@ -313,7 +313,7 @@ describe("a policy file with a version", () => {
     await world.vera.types("ops", "/gatehouse status");
     await hears(world.vera, "ops", /Policy: version 2 \(\w{12}\)/);
     await until(() => readiness(world, 1)).toMatch(
-      /^503 .*policy: version 2 \(\w{12}\) of the policy replaced 1 \(\w{12}\), and this process doesn't have it: its policy file isn't that one/,
+      /^503 .*policy: nothing changes here: version 2 \(\w{12}\) of the policy replaced 1 \(\w{12}\), and this process doesn't have it: its policy file isn't that one/,
     );
     await writeFile(other, numbered(2, restartsNeedOne));
     await until(() => readiness(world, 1)).toMatch(/^200/);
@@ -325,12 +325,12 @@ describe("a policy file with a version", () => {
     await writeFile(other, numbered(1, testPolicy));
     await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     expect(await readiness(world, 2)).toMatch(
-      /^503 .*policy: \S*other.yml has version 1 and needs one above 2, which is in force/,
+      /^503 .*policy: nothing changes here: \S*other.yml has version 1 and needs one above 2, which is in force/,
     );
     await writeFile(other, testPolicy);
     await world.startProcess("worker", { GATEHOUSE_CONFIG: other });
     expect(await readiness(world, 3)).toMatch(
-      /^503 .*policy: \S*other.yml has no version and needs one above 2, which is in force/,
+      /^503 .*policy: nothing changes here: \S*other.yml has no version and needs one above 2, which is in force/,
     );
     expect(await readiness(world, 0)).toMatch(/^200/);
     await world.olivia.types("ops", "/vm restart web-2");
@@ -485,7 +485,7 @@ describe("services that are replaced in the policy file", () => {
     await writeFile(other, testPolicy);
     await worker.reload();
     await until(() => readiness(world, 0)).toMatch(
-      /^503 .*policy: the services in gatehouse.yml were replaced, and this process doesn't have the new ones: its policy file isn't that one/,
+      /^503 .*policy: nothing changes here: the services in gatehouse.yml were replaced, and this process doesn't have the new ones: its policy file isn't that one/,
     );
     expect(await readsAsService(world)).toBe(503);
     await writeFile(file(world), testPolicy);

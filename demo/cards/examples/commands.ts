@@ -1,4 +1,5 @@
 import { renderHelp } from "../../../src/registry/help.ts";
+import { trouble, well } from "../../../src/messages/finding.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import { approvals } from "../../../src/commands/gatehouse/approvals.ts";
 import { canI } from "../../../src/commands/gatehouse/can-i.ts";
@@ -53,12 +54,11 @@ const withheld = commands
   }));
 
 const parts = [
-  { name: "Slack", ok: true, detail: "connected for 3 d" },
-  { name: "Redis", ok: true, detail: "12 MB of 512 MB" },
+  { ...well("connected for 3 d"), kind: "Slack" },
+  { ...well("12 MB of 512 MB"), kind: "Redis" },
   {
-    name: "Compute service",
-    ok: false,
-    detail: "can't be reached",
+    ...trouble("can't be reached"),
+    kind: "Compute service",
     advice: "Check `COMPUTE_API_URL`.",
     since: at - 240_000,
   },

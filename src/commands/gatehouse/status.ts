@@ -5,10 +5,13 @@ import { card } from "../../messages/card.ts";
 import { firstFew, hintOf, type Markdown, md, name, plain, when } from "../../messages/markdown.ts";
 import { unmatchedIn } from "../../core/permit/access.ts";
 import { isListed } from "../../core/permit/permit.ts";
+import type { GatehouseFact } from "../../core/facts/gatehouse-fact.ts";
 import { defineCommand } from "../../registry/define.ts";
 import type { ReadContext } from "../context.ts";
 
 const maxLines = 15;
+
+const isAlarm = ({ severity }: GatehouseFact): boolean => severity === "alarm";
 
 export const status = defineCommand({
   name: "gatehouse status",
@@ -17,20 +20,24 @@ export const status = defineCommand({
   class: "read",
   args: z.object({}),
   async answer(_args, context: ReadContext) {
-    // A line that is bad comes first, wherever it stands otherwise.
-    const rows = (await context.status()).toSorted((a, b) => Number(a.ok) - Number(b.ok));
+    // An alarm comes first, wherever it stands otherwise.
+    const facts = (await context.status()).toSorted(
+      (a, b) => Number(isAlarm(b)) - Number(isAlarm(a)),
+    );
     const isAdministrator = isListed(context.person, "administer", context);
     const unmatched = isAdministrator ? await unmatchedWords(context) : [];
-    const bad = rows.filter(({ ok }) => !ok).length;
+    const bad = facts.filter(isAlarm).length;
     const title =
       bad === 0
         ? md`*Everything works.*`
-        : md`*${bad} of ${rows.length} ${bad === 1 ? "needs" : "need"} attention.*`;
-    const shown = rows.slice(0, maxLines).map(({ name: part, ok, detail, advice, since }) => {
+        : md`*${bad} of ${facts.length} ${bad === 1 ? "needs" : "need"} attention.*`;
+    const shown = facts.slice(0, maxLines).map((fact) => {
+      const { kind, text, next, advice, since } = fact;
+      const detail = next === undefined ? text : `${text}. ${next}`;
       const joined = `${detail}${detail.endsWith(".") ? " " : "; "}${advice}`;
       const words = isAdministrator && advice ? joined : detail;
       const began = since === undefined ? "" : md` (since ${when(since)})`;
-      return md`${ok ? "✅" : "⚠️"} *${plain(part, 60)}*: ${hintOf(plain(words, 400))}${began}`;
+      return md`${isAlarm(fact) ? "⚠️" : "✅"} *${plain(kind, 60)}*: ${hintOf(plain(words, 400))}${began}`;
     });
     return card({ title, lines: [...shown, ...unmatched] });
   },

@@ -1,16 +1,10 @@
 import type { Markdown } from "../../messages/markdown.ts";
 import type { ButtonSpec } from "../../messages/buttons.ts";
+import { type Severity, severities } from "../../messages/severity.ts";
 import type { ChangeCommand, Command, DialogFacts, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import type { SeenTarget } from "../permit/sight.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
-
-/**
- * `alarm`: somebody must act. `warning`: somebody should look. `notice`: this isn't how it usually
- * is. `info`: it matters only to who changes the target. `well`: it was checked, and is as it should be.
- */
-export const severities = ["alarm", "warning", "notice", "info", "well"] as const;
-export type Severity = (typeof severities)[number];
 
 /** Kinds of equal severity in the order in which people read them. Others follow. */
 const kindOrder = [

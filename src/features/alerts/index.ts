@@ -6,7 +6,7 @@ import { alertPartOf, isRemedy, remedyPartOf } from "../alert-part.ts";
 import { defineFeature } from "../define-feature.ts";
 import { digestPartsOf } from "../digest-part.ts";
 import { homePartsOf } from "../home-part.ts";
-import { type Untold, statusPartsOf, untoldOf } from "../status-part.ts";
+import { type Untold, gatehouseFactsOf, untoldOf } from "../status-part.ts";
 import { alertSource, heldAlerts } from "./alert-source.ts";
 import { alertPart } from "./tell-features.ts";
 import { createAlerts } from "./alerts.ts";
@@ -90,7 +90,7 @@ export const alerts = defineFeature({
         alertPartOf.providedBy(part),
         homePartsOf.providedBy(alertsAtHome(groups)),
         digestPartsOf.providedBy(alertsInDigests(groups)),
-        statusPartsOf.providedBy({ name: "Alerts", find: refusals.find }),
+        gatehouseFactsOf.providedBy({ kind: "Alerts", read: refusals.find }),
         untoldOf.providedBy(untoldGroups),
       ],
       presses: { alert: pressAlert(groups) },

@@ -1,5 +1,5 @@
 import { defineFeature } from "../define-feature.ts";
-import { statusPartsOf } from "../status-part.ts";
+import { gatehouseFactsOf } from "../status-part.ts";
 import { judgeOutages } from "./judge-outages.ts";
 import { createOutageStore } from "./outages.ts";
 import { recapWork, reportEveryMs } from "./post-recaps.ts";
@@ -35,9 +35,9 @@ export const outages = defineFeature({
         inProcesses: [recapWork({ ...on, commands: on.changes, outages: store, outageMs })],
       },
       provides: [
-        statusPartsOf.providedBy({
-          name: "Outages",
-          find: () => judgeOutages({ outages: store, now: on.store.now, watch, redisProblem }),
+        gatehouseFactsOf.providedBy({
+          kind: "Outages",
+          read: () => judgeOutages({ outages: store, now: on.store.now, watch, redisProblem }),
         }),
       ],
     };

@@ -1,4 +1,3 @@
-import type { StatusLine } from "../../commands/context.ts";
 import { ComputeError } from "../../fleet/compute/compute.ts";
 import type { Config } from "../../config/config.ts";
 import { version } from "../../config/version.ts";
@@ -10,9 +9,9 @@ import { counted, duration, firstFew, plain } from "../../messages/markdown.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
 import { judgeMemory, memoryMend, readMemory } from "../../redis/check.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
-import { clockProblem, isClockOff, isOffSlack, offInWords } from "../clock.ts";
+import { isClockOff, isOffSlack, offInWords } from "../clock.ts";
 import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
-import { judgeClock } from "./clock.ts";
+import { clockFinding, judgeClock } from "./clock.ts";
 import { type Finding, ill, trouble, well } from "../../messages/finding.ts";
 import { judgeDirectory, judgeFolder, lookAtDirectory, lookAtFolder } from "./folders.ts";
 import { judgePolicy, judgeRules, lookAtPolicy } from "./policy.ts";
@@ -25,7 +24,12 @@ import { judgeSlack, lookAtSlack } from "./slack.ts";
 import { policyName } from "../adopt-policy.ts";
 import { withPlaceAlone } from "../policy-standing.ts";
 import { type Called, type KnownProcess, sumTallies } from "../presence.ts";
-import { statusPartsOf, untoldOf } from "../../features/status-part.ts";
+import { gatehouseFactsOf, untoldOf } from "../../features/status-part.ts";
+import {
+  type GatehouseFact,
+  type GatehouseFactSource,
+  readGatehouseFacts,
+} from "../../core/facts/gatehouse-fact.ts";
 import type { Services } from "../services.ts";
 
 /**
@@ -50,8 +54,8 @@ interface Check {
    * when there is nothing to say.
    */
   forPeople?(on: Checked): Promise<Finding | undefined>;
-  /** Why this process isn't ready (`/readyz`). Undefined when it is. */
-  forReadiness?(on: Checked): Promise<string | undefined>;
+  /** What keeps this process from work (`/readyz`). Undefined when nothing does. */
+  forReadiness?(on: Checked): Promise<Finding | undefined>;
 }
 
 type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "services";
@@ -178,6 +182,28 @@ function judgeLogs(known: readonly KnownProcess[]): Finding | undefined {
   };
 }
 
+/** Says that Slack doesn't answer this process. */
+async function slackSilence(on: Pick<Checked, "slackProblem">): Promise<Finding | undefined> {
+  const problem = await on.slackProblem();
+  return problem === undefined ? undefined : trouble(problem);
+}
+
+/** Says that Redis takes no writes of this process. */
+async function redisRefusal(on: Pick<Checked, "redis" | "key">): Promise<Finding | undefined> {
+  const problem = await redisProblem(on.redis, on.key);
+  return problem === undefined
+    ? undefined
+    : ill(problem, "Nothing can be changed until it is back.");
+}
+
+/** Says that this process may change nothing, because its policy isn't the one in force. */
+async function policyStandstill({
+  policyKeeper,
+}: Pick<Checked, "policyKeeper">): Promise<Finding | undefined> {
+  const still = policyKeeper.standstill();
+  return still === undefined ? undefined : trouble(`nothing changes here: ${still}`);
+}
+
 /**
  * The checks in the order in which people see them; those of features and the version come after
  * them. `doctor`, `/gatehouse status`, and `/readyz` all use this list.
@@ -187,17 +213,19 @@ export const checks: readonly Check[] = [
     name: "Slack",
     fromOutside: async (config, now) => judgeSlack(await lookAtSlack(config, now)),
     async forPeople(on) {
-      const problem = (await on.slackProblem()) ?? (await callsProblem("slack", on));
+      const silence = await slackSilence(on);
+      if (silence) return silence;
+      const problem = await callsProblem("slack", on);
       return problem === undefined ? well("answers") : trouble(problem);
     },
-    forReadiness: (on) => on.slackProblem(),
+    forReadiness: slackSilence,
   },
   {
     name: "Redis",
     fromOutside: async (config, now) => judgeRedis(await lookAtRedis(config, now)),
     async forPeople(on) {
-      const problem = await redisProblem(on.redis, on.key);
-      if (problem !== undefined) return ill(problem, "Nothing can be changed until it is back.");
+      const refusal = await redisRefusal(on);
+      if (refusal) return refusal;
       const kept = await on.redisCheckNow();
       if (kept.kind !== "ok") {
         const doubt =
@@ -222,10 +250,7 @@ export const checks: readonly Check[] = [
       const advice = [...sayings, ...(isNearlyFull ? [memoryMend] : [])].join(". ");
       return advice === "" ? finding : { ...finding, advice };
     },
-    async forReadiness(on) {
-      const problem = await redisProblem(on.redis, on.key);
-      return problem;
-    },
+    forReadiness: redisRefusal,
   },
   {
     name: "Compute service",
@@ -281,8 +306,8 @@ export const checks: readonly Check[] = [
      * process.
      */
     async forPeople({ config, policyKeeper }) {
-      const still = policyKeeper.standstill();
-      if (still !== undefined) return trouble(`nothing changes here: ${still}`);
+      const standstill = await policyStandstill({ policyKeeper });
+      if (standstill) return standstill;
       const { problems, missingAt } = config.policyFile;
       if (missingAt !== undefined)
         return trouble(
@@ -293,10 +318,7 @@ export const checks: readonly Check[] = [
         ? well(`version ${policyName(config.policyVersion, config.policy.version)}`)
         : trouble(`${withPlaceAlone(problem)}; the former policy still applies`);
     },
-    async forReadiness({ policyKeeper }) {
-      const still = policyKeeper.standstill();
-      return still && `policy: ${still}`;
-    },
+    forReadiness: policyStandstill,
   },
   {
     name: "API",
@@ -366,7 +388,7 @@ export const checks: readonly Check[] = [
     fromOutside: judgeClock,
     forPeople: async ({ presence }) => judgeClocks(await presence.known()),
     async forReadiness({ clock }) {
-      return clockProblem(clock);
+      return clockFinding(clock.offMs());
     },
   },
 ];
@@ -395,7 +417,10 @@ export function shared<T>(ask: () => Promise<T>, forMs = 0): () => Promise<T> {
   return () => (last ??= ask().finally(later));
 }
 
-/** Why a process isn't ready, for machines and in words. */
+/** What isn't ready: a process, for its supervisor, or the API that it serves, for its callers. */
+export type Probed = "process" | "API";
+
+/** Why it isn't ready, for machines and in words. */
 export interface Unready {
   reason: UnreadyReason;
   problem: string;
@@ -405,10 +430,37 @@ export interface Unready {
 const checkWithinMs = 1_900;
 const tooSlow = "the check took longer than 2 s";
 
-function reasonOf(check: string, problem: string): UnreadyReason {
-  if (check === "Redis") return whyNoWrites(problem.replace(/^Redis: /, "")) ?? "redis";
-  if (check === "Clocks") return "clock";
-  return check === "Slack" ? "slack" : "policy";
+/**
+ * The kinds of facts of which an alarm makes a process unready. `about` stands before a sentence that
+ * doesn't name its subject, because a probe shows no kind.
+ */
+export const unreadyBy: Readonly<
+  Record<string, { reason(text: string): UnreadyReason; about?: string; isFor: readonly Probed[] }>
+> = {
+  // The API takes calls while Slack is away.
+  Slack: { reason: () => "slack", isFor: ["process"] },
+  Redis: { reason: (text) => whyNoWrites(text) ?? "redis", isFor: ["process", "API"] },
+  Policy: { reason: () => "policy", about: "policy: ", isFor: ["process", "API"] },
+  Clocks: { reason: () => "clock", isFor: ["process", "API"] },
+};
+
+/**
+ * Lists the kinds that can't be read without Redis on the fact about Redis, because each would say
+ * the same.
+ */
+function withoutRepeats(facts: readonly GatehouseFact[]): readonly GatehouseFact[] {
+  const isRepeat = ({ kind, unread }: GatehouseFact) =>
+    kind !== "Redis" && unread !== undefined && redisTrouble(unread) !== undefined;
+  const unread = facts.filter(isRepeat).map(({ kind }) => kind);
+  if (unread.length === 0) return facts;
+  const rest = `Until then these can't be read: ${unread.join(", ")}.`;
+  return facts
+    .filter((fact) => !isRepeat(fact))
+    .map((fact) =>
+      fact.kind === "Redis"
+        ? { ...fact, next: fact.next === undefined ? rest : `${fact.next} ${rest}` }
+        : fact,
+    );
 }
 
 export type Status = ReturnType<typeof createStatus>;
@@ -440,49 +492,38 @@ export function createStatus(on: Running) {
   };
   return {
     /**
-     * The lines of `/gatehouse status`, with counts of VMs and projects from this inventory, which
-     * is restricted to what the asker may see.
+     * The facts of `/gatehouse status`, one of each kind, with counts of VMs and projects from this
+     * inventory, which is restricted to what the asker may see.
      */
-    async lines(inventory: Inventory = on.inventory): Promise<readonly StatusLine[]> {
-      const unknown: string[] = [];
-      const ofFeatures = statusPartsOf(on).map(({ name, find }): Check => ({
-        name,
-        forPeople: find,
-      }));
-      const answers = [...checks, ...ofFeatures, ofVersion].map(async ({ name, forPeople }) => {
-        const finding = await forPeople?.({ ...checked, inventory }).catch((error: unknown) => {
-          if (redisTrouble(error) === undefined) return trouble(messageOf(error));
-          unknown.push(name);
-          return undefined;
-        });
-        return finding && { name, finding };
-      });
-      const lines = (await Promise.all(answers)).filter((line) => line !== undefined);
-      return lines.map(
-        ({ name, finding: { severity: kind, text: result, mend, advice, since } }) => {
-          const isOfRedis = name === "Redis" && unknown.length > 0;
-          // Checks that need Redis would each report the same problem, so they are only listed here.
-          const rest = isOfRedis ? ` Until then these can't be read: ${unknown.join(", ")}.` : "";
-          const detail = (mend === undefined ? result : `${result}. ${mend}`) + rest;
-          return { name, ok: kind !== "ill", detail, advice, since };
-        },
+    async facts(inventory: Inventory = on.inventory): Promise<readonly GatehouseFact[]> {
+      const sourcesOf = (some: readonly Check[]) =>
+        some.flatMap(({ name: kind, forPeople }): GatehouseFactSource[] =>
+          forPeople ? [{ kind, read: () => forPeople({ ...checked, inventory }) }] : [],
+        );
+      return withoutRepeats(
+        await readGatehouseFacts([
+          ...sourcesOf(checks),
+          ...gatehouseFactsOf(on),
+          ...sourcesOf([ofVersion]),
+        ]),
       );
     },
     redisProblem: () => redisProblem(on.redis, on.key),
     /**
-     * Why this process isn't ready now. Empty when it is. `without` names checks that don't count.
+     * Why this process or its API isn't ready now. Empty when it is.
      */
-    async unready(without: readonly string[] = []): Promise<readonly Unready[]> {
-      const all = checks.map(async ({ name, forReadiness }) => {
-        if (!forReadiness || without.includes(name)) return [];
-        const problem = await within(
-          deadlineMs(checkWithinMs),
-          forReadiness(checked).catch(messageOf),
-          () => tooSlow,
-        );
-        return problem === undefined ? [] : [{ reason: reasonOf(name, problem), problem }];
+    async unready(probed: Probed): Promise<readonly Unready[]> {
+      const sources = checks.flatMap(({ name: kind, forReadiness }): GatehouseFactSource[] => {
+        if (!forReadiness || unreadyBy[kind]?.isFor.includes(probed) !== true) return [];
+        const late = () => trouble(tooSlow);
+        const read = () => within(deadlineMs(checkWithinMs), forReadiness(checked), late);
+        return [{ kind, read }];
       });
-      return (await Promise.all(all)).flat();
+      return (await readGatehouseFacts(sources)).flatMap(({ kind, severity, text }) => {
+        const how = unreadyBy[kind];
+        if (!how || severity !== "alarm") return [];
+        return [{ reason: how.reason(text), problem: `${how.about ?? ""}${text}` }];
+      });
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { silentLog } from "../../log/log.ts";
 import { redisNow, withRedis } from "../../redis/redis.ts";
-import { createClock, isClockOff, offInWords } from "../clock.ts";
+import { createClock, isClockOff, ownClockWords } from "../clock.ts";
 import { type Finding, ill, well } from "../../messages/finding.ts";
 
 /**
@@ -22,7 +22,7 @@ export async function judgeClock(config: Config): Promise<readonly Finding[] | u
 export const clockFinding = (offMs: number): Finding =>
   isClockOff(offMs)
     ? ill(
-        `clock: this machine's is ${offInWords(offMs)}`,
+        ownClockWords(offMs),
         "Let NTP set the clocks of both machines: until they agree, no process takes work here.",
       )
     : well("clock: within 2 s of Redis's");

@@ -5,7 +5,7 @@ import { silentLog } from "../../log/log.ts";
 import { textAt, textsAt } from "../../slack/json.ts";
 import { type WebAnswer, whyOf } from "../../slack/web-answer.ts";
 import { createWeb } from "../../slack/web.ts";
-import { isOffSlack } from "../clock.ts";
+import { isOffSlack, ownClockWords } from "../clock.ts";
 import { judgeCertificate, lookAtCertificate } from "./certificate.ts";
 import { type Finding, ill, note, proxyFinding, well } from "../../messages/finding.ts";
 
@@ -127,10 +127,10 @@ export function judgeSlack(facts: SlackFacts): readonly Finding[] {
     const { certificate, hasAuthorities, now } = facts;
     if (certificate?.flaw !== undefined) {
       const variables = { address: "SLACK_API_URL", hasAuthorities };
-      const { text: problem, mend = "" } = judgeCertificate(certificate, variables, now, "");
+      const { text: problem, next = "" } = judgeCertificate(certificate, variables, now, "");
       const inspected = certificate.isOfProxy
-        ? mend
-        : `${mend} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;
+        ? next
+        : `${next} A proxy that inspects shows a certificate of its own for ${certificate.host}.`;
       return [ill(`Slack can't be reached: ${problem}`, inspected)];
     }
     const mend =
@@ -194,6 +194,5 @@ function clockFinding({ date, now }: SlackFacts): readonly Finding[] {
   if (Number.isNaN(date)) return [];
   const offMs = now - date;
   if (!isOffSlack(offMs)) return [well("clock: within a minute of this machine's")];
-  const problem = `clock: this machine's is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs > 0 ? "ahead" : "behind"}`;
-  return [ill(problem, "Let NTP set the clock of this machine.")];
+  return [ill(ownClockWords(offMs, "Slack's"), "Let NTP set the clock of this machine.")];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Fact, FactSource, Severity } from "../../../src/core/facts/fact.ts";
+import type { Fact, FactSource } from "../../../src/core/facts/fact.ts";
+import type { Severity } from "../../../src/messages/severity.ts";
 import { type FactReader, createFactsAbout } from "../../../src/core/facts/facts-about.ts";
 import { commands } from "../../../src/features/index.ts";
 import { silentLog } from "../../../src/log/log.ts";

@@ -186,8 +186,18 @@ const faults: [mark: "✗" | "!", findings: readonly Finding[], what: string, me
     "HTTP: the first delivery shows whether SLACK_SIGNING_SECRET is right",
     "gatehouse_refused_deliveries_total",
   ],
-  ["✗", judged.slack({ now: now + 300_000 }), "clock: this machine's is 300 s ahead", "NTP"],
-  ["✗", judged.slack({ now: now - 90_000 }), "clock: this machine's is 90 s behind", "NTP"],
+  [
+    "✗",
+    judged.slack({ now: now + 300_000 }),
+    "this machine's clock is 5 min ahead of Slack's",
+    "NTP",
+  ],
+  [
+    "✗",
+    judged.slack({ now: now - 90_000 }),
+    "this machine's clock is 1 min 30 s behind Slack's",
+    "NTP",
+  ],
   ["✗", judged.redis({ version: "5.0.14" }), "Redis 5.0.14", "6.2"],
   ["!", judged.redis({ roundTripMs: 80 }), "round trip: 80.0 ms", "closer"],
   [
@@ -454,7 +464,7 @@ describe("the doctor", () => {
       const text = render([{ name: "Part", findings }]);
       expect(text).toContain(`  ${mark} `);
       expect(wrong[0]?.text).toContain(what);
-      expect(wrong[0]?.mend).toContain(mend);
+      expect(wrong[0]?.next).toContain(mend);
       expect(exitCodeOf([{ name: "Part", findings }])).toBe(mark === "✗" ? 1 : 0);
     },
   );

@@ -252,7 +252,7 @@ describe("doctor", () => {
     expect(ills).toEqual([`DATA_DIR: ${file} can't be written (ENOTDIR)`]);
     const facts = { folder: "/data", owner: 0, user: 1000, freeBytes: 2 ** 40, problem: undefined };
     const [finding] = judgeDirectory({ ...facts, isHidden: false, ledgerProblem: "EACCES" });
-    expect(finding?.mend).toBe(
+    expect(finding?.next).toBe(
       "Another user ran Gatehouse there: give it all to user 1000 (chown -R 1000 /data).",
     );
     const [hidden] = judgeDirectory({ ...facts, isHidden: true, ledgerProblem: undefined });
