@@ -198,16 +198,17 @@ export function memoryIn(info: ReadonlyMap<string, string>): RedisMemory | undef
 const nearlyFullAt = 0.8;
 const mib = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
 
-/** `memory: 12 MiB of 512 MiB used`, and whether people should act. */
+/** `memory: 12 MiB of 512 MiB used`, whether people should act, and how. */
 export function judgeMemory({ usedBytes, mostBytes }: RedisMemory) {
   const limit = mostBytes > 0 ? `of ${mib(mostBytes)} used` : "used, no limit";
   return {
     words: `memory: ${mib(usedBytes)} ${limit}`,
     isNearlyFull: mostBytes > 0 && usedBytes >= nearlyFullAt * mostBytes,
+    mend: memoryMend,
   };
 }
 
-export const memoryMend =
+const memoryMend =
   "Raise maxmemory, or archive old audit records (audit archive): a full Redis takes no requests.";
 
 /** The lines of INFO, by name. */

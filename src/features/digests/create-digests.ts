@@ -9,18 +9,15 @@ import { type Markdown, listed, md } from "../../messages/markdown.ts";
 import { type Fact, unreadIn } from "../../core/facts/fact.ts";
 import { scopeOfChannel } from "../../core/permit/access.ts";
 import { sightOf } from "../../core/permit/sight.ts";
-import { judgeMemory, readMemory } from "../../redis/check.ts";
-import type { Keys, RedisClient } from "../../redis/redis.ts";
 import type { Events } from "../../core/events/read-events.ts";
-import type { Journal } from "../../core/request/journal.ts";
+import type { Freeze } from "../../core/request/freeze.ts";
 import { dayMs } from "../../monitor/drift-records.ts";
 import type { DigestPart, HandoverPart } from "../digest-part.ts";
-import { type DigestFacts, itemsOf, troublesIn } from "./items.ts";
+import type { DigestStore } from "./digest-store.ts";
+import { type DigestFacts, type MemoryUse, itemsOf, troublesIn } from "./items.ts";
 import { type ReadHandover, renderDigest, renderHandover } from "./render-digest.ts";
 import type { OpenRequest, ReadOpenRequests } from "./open-requests.ts";
-import { type Slot, createSchedules, seriesOf } from "./schedules.ts";
-import { createSnoozes } from "./snoozes.ts";
-import { createStatusRecords } from "../../monitor/status-records.ts";
+import type { Slot } from "./schedules.ts";
 import { defineService } from "../../registry/service-key.ts";
 import { lineOf } from "./line-buttons.ts";
 import type { ViewLimit } from "../../commands/view-limit.ts";
@@ -32,8 +29,7 @@ export type Digests = ReturnType<typeof createDigests>;
 export const digestsOf = defineService<Digests>("digests");
 
 interface DigestsOptions {
-  redis: RedisClient;
-  key: Keys;
+  store: DigestStore;
   config: Pick<Config, "policy">;
   /** The full inventory, not limited to a view. */
   inventory: Pick<Inventory, "vms" | "projects" | "state" | "upToDate" | "seenIn">;
@@ -45,10 +41,12 @@ interface DigestsOptions {
   parts?(): readonly DigestPart[];
   /** What features tell whoever takes the shift. */
   handoverParts?(): readonly HandoverPart[];
-  /** The freeze that stands. */
-  store?: Pick<Journal, "freezeState">;
-  /** Called when people turn a digest on or off. */
-  schedulesChanged?: () => Promise<unknown>;
+  /** Reads the freeze that stands. */
+  freeze?(): Promise<Freeze | undefined>;
+  /** Reads since when VMs have been in their status (ms), by ID, where that is known. */
+  statusSince(vms: readonly KnownVm[]): Promise<ReadonlyMap<string, number>>;
+  /** Reads how full Redis is; undefined when it doesn't say. */
+  memory(): Promise<MemoryUse | undefined>;
   log: Log;
   now(): number;
 }
@@ -64,12 +62,8 @@ const refreshMs = 15_000;
 const onTimeMs = 5 * 60_000;
 
 export function createDigests(options: DigestsOptions) {
-  const { redis, key, config, inventory, openRequests, log, now } = options;
-  const schedules = createSchedules(redis, key, config, options.schedulesChanged);
-  const snoozes = createSnoozes(redis, key);
-  /** For each series, the time up to which its last digest reported changes (ms). */
-  const toldUntil = key("digest-told");
-  const statuses = createStatusRecords(redis, key);
+  const { store, config, inventory, openRequests, log, now } = options;
+  const { schedules, snoozes } = store;
 
   /**
    * Reads the facts of a digest. A part that can't be read is named in the digest; the others are
@@ -83,8 +77,7 @@ export function createDigests(options: DigestsOptions) {
     const { timing } = config.policy;
     // Nobody waits for a scheduled digest, so it may wait until even a large fleet is read.
     await inventory.upToDate(isScheduled ? refreshMs : undefined);
-    const last = await redis.hget(toldUntil, seriesOf({ channel, targets }));
-    const since = Number(last ?? now() - dayMs);
+    const since = (await store.reportedUntil({ channel, targets })) ?? now() - dayMs;
     const readAt = now();
     const sight = sightOf(inventory, scope, targets);
     const unread: string[] = [];
@@ -107,8 +100,8 @@ export function createDigests(options: DigestsOptions) {
       orUnread("VMs", sight.vms()),
       orUnread("open requests", sight.only(openRequests(onCut), aboutTarget)),
       orUnread("what happened", options.events.since(since, scope, targets)),
-      orUnread("whether changes are frozen", Promise.resolve(options.store?.freezeState())),
-      seesAll ? orUnread("how full Redis is", readMemory(redis)) : undefined,
+      orUnread("whether changes are frozen", Promise.resolve(options.freeze?.())),
+      seesAll ? orUnread("how full Redis is", options.memory()) : undefined,
     ]);
     const troubled = (vms ?? []).filter(
       ({ status }) => status === "ERROR" || isTransitional(status),
@@ -116,7 +109,7 @@ export function createDigests(options: DigestsOptions) {
     const about = { vms: vms ?? [], seesAll, only: sight.only, since, now: readAt };
     const ofFeatures = options.parts?.() ?? [];
     const [statusSince, known = [], ...parts] = await Promise.all([
-      orUnread("since when VMs are in trouble", statuses.since(troubled)),
+      orUnread("since when VMs are in trouble", options.statusSince(troubled)),
       orUnread("what is known of VMs", Promise.resolve(options.factsOf?.(about.vms, scope))),
       ...ofFeatures.map((part) => orUnread(part.name, part.read(about))),
     ]);
@@ -134,7 +127,7 @@ export function createDigests(options: DigestsOptions) {
       ],
       troubles: troublesIn(known, toldByParts),
       frozen,
-      memory: memory && judgeMemory(memory),
+      memory,
       seen: (await seen)?.length,
       statusSince: statusSince ?? new Map(),
       refreshedAt: state?.refreshedAt,
@@ -151,9 +144,7 @@ export function createDigests(options: DigestsOptions) {
   return {
     schedules,
     snoozes,
-    /** Notes that the last digest of a series reported changes up to `until` (ms). */
-    noteReported: (rule: Parameters<typeof seriesOf>[0], until: number) =>
-      redis.hset(toldUntil, seriesOf(rule), until),
+    noteReported: store.noteReported,
     /**
      * Builds a digest of what the channel may see. Without a slot it is a digest on request, about
      * the targets of the channel's own digests.

@@ -5,7 +5,10 @@ import { placesOf } from "../../core/permit/access.ts";
 import type { Schedule } from "../../queue/schedules.ts";
 import { digestPartsOf, handoverPartsOf } from "../digest-part.ts";
 import { defineFeature } from "../define-feature.ts";
+import { createStatusRecords } from "../../monitor/status-records.ts";
+import { judgeMemory, readMemory } from "../../redis/check.ts";
 import { createDigests, digestsOf } from "./create-digests.ts";
+import { createDigestStore } from "./digest-store.ts";
 import { digest } from "./digest.ts";
 import { digestsSection } from "./digests-section.ts";
 import { createPostDue } from "./post-due.ts";
@@ -45,8 +48,16 @@ export const digests = defineFeature({
   start(on) {
     const { config, store, now } = on;
     const { timing } = config.policy;
+    const statuses = createStatusRecords(on.redis, on.key);
     const all = createDigests({
       ...on,
+      store: createDigestStore(on),
+      freeze: () => store.freezeState(),
+      statusSince: statuses.since,
+      async memory() {
+        const memory = await readMemory(on.redis);
+        return memory && judgeMemory(memory);
+      },
       openRequests: openRequestsIn(store),
       // VMs of several projects stand beside each other, so their names are whole.
       factsOf: (vms, scope) =>

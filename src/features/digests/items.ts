@@ -12,7 +12,6 @@ import {
   withFullStop,
   atTime,
 } from "../../messages/markdown.ts";
-import { type judgeMemory, memoryMend } from "../../redis/check.ts";
 import type { Event } from "../../core/events/event.ts";
 import { type Fact, isTrouble } from "../../core/facts/fact.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
@@ -43,7 +42,7 @@ export interface DigestFacts {
   /** The present freeze. */
   frozen?: Freeze | undefined;
   /** How full Redis is; only where the digest is about everything. */
-  memory?: ReturnType<typeof judgeMemory> | undefined;
+  memory?: MemoryUse | undefined;
   /** What happened, in order. */
   events?: readonly Event[] | undefined;
   /** How many the channel sees, where this is about some of them. */
@@ -61,6 +60,14 @@ export interface DigestFacts {
   cut?: readonly string[] | undefined;
   /** A VM that is in a transition for longer is stuck (ms). */
   stuckAfterMs: number;
+}
+
+/** How full Redis is. */
+export interface MemoryUse {
+  words: string;
+  isNearlyFull: boolean;
+  /** What to do about it, in sentences. */
+  mend: string;
 }
 
 interface OwnKind extends KindOfLine {
@@ -86,7 +93,7 @@ const ownKinds = {
         ? [
             {
               key: "memory",
-              text: md`🟠 Redis is nearly full (${memory.words}). ${memoryMend}`,
+              text: md`🟠 Redis is nearly full (${memory.words}). ${memory.mend}`,
               button: undefined,
             },
           ]

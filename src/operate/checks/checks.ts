@@ -7,7 +7,7 @@ import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import type { UnreadyReason } from "../../log/telemetry.ts";
 import { counted, duration, firstFew, plain } from "../../messages/markdown.ts";
 import { countWorkers } from "../../queue/heartbeat.ts";
-import { judgeMemory, memoryMend, readMemory } from "../../redis/check.ts";
+import { judgeMemory, readMemory } from "../../redis/check.ts";
 import { redisTrouble, whyNoWrites } from "../../redis/redis.ts";
 import { isClockOff, isOffSlack, offInWords } from "../clock.ts";
 import { type JudgePolicy, callsInWords, judgeApi, offFinding } from "./api.ts";
@@ -247,7 +247,7 @@ export const checks: readonly Check[] = [
       const summary = ["answers, writes to disk", ...stopping, ...full].join("; ");
       const finding = stopping.length > 0 || isNearlyFull ? trouble(summary) : well(summary);
       const sayings = others.length === 0 ? [] : [others.join("; ")];
-      const advice = [...sayings, ...(isNearlyFull ? [memoryMend] : [])].join(". ");
+      const advice = [...sayings, ...(isNearlyFull ? [memory.mend] : [])].join(". ");
       return advice === "" ? finding : { ...finding, advice };
     },
     forReadiness: redisRefusal,

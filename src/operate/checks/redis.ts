@@ -7,7 +7,6 @@ import {
   type RedisCheck,
   judgeMemory,
   memoryIn,
-  memoryMend,
   parseInfo,
   storageOf,
   storageProblems,
@@ -231,10 +230,10 @@ function ownerFinding({
 
 /** A Redis that is full already says so by refusing to write. */
 const memoryFinding = (
-  { words, isNearlyFull }: ReturnType<typeof judgeMemory>,
+  { words, isNearlyFull, mend }: ReturnType<typeof judgeMemory>,
   writeProblem: unknown,
 ): Finding =>
-  isNearlyFull && writeRefusal(writeProblem) !== "full" ? ill(words, memoryMend) : well(words);
+  isNearlyFull && writeRefusal(writeProblem) !== "full" ? ill(words, mend) : well(words);
 
 /** Judges whether Redis keeps its data. */
 function keptFinding(check: RedisCheck): Finding {

@@ -1,4 +1,7 @@
 import { inject } from "vitest";
+import { createDigestStore } from "../../../src/features/digests/digest-store.ts";
+import { createStatusRecords } from "../../../src/monitor/status-records.ts";
+import { judgeMemory, readMemory } from "../../../src/redis/check.ts";
 import { createDigests, type Digests } from "../../../src/features/digests/create-digests.ts";
 import type { DigestPart, HandoverPart } from "../../../src/features/digest-part.ts";
 import type { Events } from "../../../src/core/events/read-events.ts";
@@ -146,10 +149,15 @@ export async function startScene(scene: Partial<Scene> = {}) {
     });
     const delivery = level.deliver([notices.source], undefined, own);
     const now = () => set.now;
+    const config = { policy: withDigests(set.policy, set.rules) };
     const digests = createDigests({
-      redis: own,
-      key,
-      config: { policy: withDigests(set.policy, set.rules) },
+      store: createDigestStore({ redis: own, key, config }),
+      config,
+      statusSince: createStatusRecords(own, key).since,
+      async memory() {
+        const memory = await readMemory(own);
+        return memory && judgeMemory(memory);
+      },
       inventory: inventoryOf(set),
       openRequests: () => set.openRequests(),
       events: { since: (...about) => set.events.since(...about) },
