@@ -1,5 +1,6 @@
 import type { Scope } from "../fleet/inventory/inventory.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
+import type { SeenTarget } from "../core/permit/sight.ts";
 import { defineService } from "../registry/service-key.ts";
 import { type ChangeCommand, canChangeStatus } from "../registry/define.ts";
 
@@ -44,9 +45,10 @@ export interface AlertOnVm {
 export interface AlertPart {
   /**
    * IDs of the groups that name this VM and fired by a time (ms by Redis), if they still do; the
-   * oldest first.
+   * oldest first. Of a VM that was moved to another team since, only those who heard of an alert
+   * know it, so what the VM's new people do is no attempt to end it.
    */
-  firingOn(vmId: string, at: number): Promise<readonly string[]>;
+  firingOn(vm: SeenTarget, at: number): Promise<readonly string[]>;
   /** Undefined when the group is gone or never named this VM. */
   find(alertId: string, vmId: string): Promise<AlertsOnVm | undefined>;
   /** Draws the group's messages again, because a feature now says something else on them. */

@@ -28,7 +28,7 @@ let world: TestWorld;
 beforeAll(async () => {
   world = await startAlertWorld({
     policy,
-    pace: { inventoryRefreshMs: 300 },
+    pace: { inventoryRefreshMs: 300, remedyMs: 3_000 },
     prepare: ({ edit }) => seedLedger(edit),
   });
 });
@@ -131,5 +131,30 @@ describe("a VM that moved to another team's project", () => {
     expect(await answerTo(amir, "status", "/gatehouse why ledger-3", /amir restarted/)).not.toMatch(
       past,
     );
+  });
+
+  it("tells the former team nothing of what the new team does, also where its alert goes on", async () => {
+    const { olivia, amir } = world;
+    const vm = world.compute.edit.findVm("ledger-1");
+    const about = { source: "by-team", groupKey: "l" };
+    const startsAt = new Date(Date.now() - 60_000).toISOString();
+    await fire(world, [{ vm: "ledger-1", name: "Lagging", startsAt }], about);
+    await hears(olivia, "ops", /Lagging on ledger-1/);
+    world.compute.edit.moveVm({ vm: vm.id, project: "ml" });
+    await until(() => answerTo(amir, "status", "/vm show ledger-1", /ledger-1/)).toMatch(
+      /ledger-1 is RUNNING/,
+    );
+    await amir.types("status", "/vm restart ledger-1");
+    await hears(amir, "status", /<@U0AMIR>[^]*ledger-1[^]*RUNNING/);
+    // What olivia does later is judged later
+    await fire(world, [{ vm: "ledger-4", name: "Lagging", startsAt }], {
+      ...about,
+      groupKey: "later than l",
+    });
+    await hears(olivia, "ops", /Lagging on ledger-4/);
+    await olivia.types("ops", "/vm restart ledger-4");
+    await hears(olivia, "ops", /Lagging on ledger-4 still fires, /);
+    const told = olivia.seesChannel("ops").messages.map((message) => JSON.stringify(message));
+    expect(told.filter((words) => words.includes("Lagging")).join("\n")).not.toMatch(/amir/i);
   });
 });

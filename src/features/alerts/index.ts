@@ -82,7 +82,7 @@ export const alerts = defineFeature({
       // A change of a VM that an alert names is an attempt to end it, wherever it was asked for.
       const change = on.commands.find(({ name }) => name === command);
       if (!change || !isChange(change) || !isRemedy(change)) return;
-      for (const alert of await part.firingOn(target.id, createdAt)) await groups.note(alert, id);
+      for (const alert of await part.firingOn(target, createdAt)) await groups.note(alert, id);
     }
 
     return {

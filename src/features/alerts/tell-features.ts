@@ -1,9 +1,11 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { scopeOfChannel } from "../../core/permit/access.ts";
+import { type SeenTarget, seenWith } from "../../core/permit/sight.ts";
 import { targetOf } from "../../core/submit/resolve-targets.ts";
 import type { Inventory } from "../../fleet/inventory/inventory.ts";
 import { calledName } from "../../registry/define.ts";
 import type { AlertOnVm, AlertPart } from "../alert-part.ts";
+import type { LabeledVm } from "./alert-record.ts";
 import { type Alerts, detailsOf, isFiring, type StoredAlert } from "./alerts.ts";
 import { linksOf } from "./render-alert.ts";
 
@@ -24,10 +26,20 @@ export function alertPart(on: {
     return isIt ? calledName(targetOf(match.record)) : label;
   }
 
+  /** Whether a VM's people are those of the project in which an alert found it. */
+  const isOfThesePeople = (vm: SeenTarget, then: LabeledVm["project"]): boolean =>
+    then === undefined ||
+    then.id === vm.projectId ||
+    seenWith(vm, on.config.policy)([{ ...vm, projectId: then.id, projectName: then.name }]);
+
   return {
-    async firingOn(vmId, at) {
-      const open = await alerts.openOn(vmId);
-      return open.flatMap(({ id, createdAt }) => (createdAt <= at ? [id] : []));
+    async firingOn(vm, at) {
+      const open = await alerts.openOn(vm.id);
+      const heardOf = open.filter(({ createdAt, record }) => {
+        const labeled = record.vms.filter(({ id }) => id === vm.id);
+        return createdAt <= at && labeled.some(({ project }) => isOfThesePeople(vm, project));
+      });
+      return heardOf.map(({ id }) => id);
     },
     async find(alertId, vmId) {
       const onVm = (await alerts.getWithLater(alertId)).flatMap((alert) => {

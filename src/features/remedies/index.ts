@@ -28,9 +28,7 @@ export const remedies = defineFeature({
       if (!change || !isRemedy(change)) return;
       // A change that was asked for elsewhere is an attempt to end what fired on its VM first.
       const alert =
-        origin.kind === "alert"
-          ? origin.alert
-          : (await alerts()?.firingOn(target.id, createdAt))?.[0];
+        origin.kind === "alert" ? origin.alert : (await alerts()?.firingOn(target, createdAt))?.[0];
       if (alert === undefined) return;
       const alertsOnVm = await alerts()?.find(alert, target.id);
       const fired = alertsOnVm?.alerts.filter(({ state }) => state === "firing") ?? [];
