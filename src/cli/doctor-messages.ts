@@ -1,9 +1,10 @@
 import type { Config } from "../config/config.ts";
 import { countChart, usageCharts } from "../fleet/charts/chart.ts";
-import { context, divider, fields, header, section } from "../messages/blocks.ts";
-import { buttons, type ButtonSpec, menu } from "../messages/buttons.ts";
+import { section } from "../messages/blocks.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 import { type Part, card } from "../messages/card.ts";
 import { md } from "../messages/markdown.ts";
+import { headingOf, menuRow, pairsOf, paragraph, rule, small, waysRow } from "../messages/parts.ts";
 import { table } from "../messages/table.ts";
 import type { Command } from "../registry/define.ts";
 import { renderHelp } from "../registry/help.ts";
@@ -28,13 +29,13 @@ export function kindsOfMessages(
   const posted = (...body: readonly Part[]) => ({ message: { blocks: card({ body }).blocks } });
   const usage = { cpuUsage: samples, memoryUsage: samples, diskUsage: 1 };
   return [
-    ["texts", posted(header("Digest"), section(text), fields([["CPU", text]]), context(text))],
+    ["texts", posted(headingOf("Digest"), paragraph(text), pairsOf([["CPU", text]]), small(text))],
     ["help", { message: { blocks: renderHelp(commands, "all").blocks } }],
-    ["buttons", posted(section(text, button("a")), buttons([button("b", { confirm })]), divider)],
-    ["menus", posted(section(text, [button("a"), button("b")]), menu(chosen))],
+    ["buttons", posted(paragraph(text, button("a")), waysRow([button("b", { confirm })]), rule)],
+    ["menus", posted(paragraph(text, [button("a"), button("b")]), menuRow(chosen))],
     [
       "tables",
-      posted(table("VMs", ["Name", "CPU", "Seen"], [["web-2", "4", { at: Date.now() }]]).block),
+      posted(table("VMs", ["Name", "CPU", "Seen"], [["web-2", "4", { at: Date.now() }]]).part),
     ],
     ["charts of lines", posted(usageCharts(usage, "CPU and memory of web-2"))],
     ["charts of bars", posted(countChart("VMs by status", "VMs", ["RUNNING", "STOPPED"]))],

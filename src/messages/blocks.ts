@@ -1,7 +1,10 @@
 import type { KnownBlock } from "@slack/types";
-import { type ButtonSpec, button, menuOf } from "./buttons.ts";
+import { button, buttons, menu, menuOf } from "./button-elements.ts";
+import type { ButtonSpec } from "./buttons.ts";
+import { type ChartBlock, chartBlock, tableBlock } from "./drawn-blocks.ts";
 import { limits } from "./limits.ts";
 import { Markdown, escape, lines } from "./markdown.ts";
+import type { Pair, SaidPart } from "./parts.ts";
 import { mrkdwn, plainText } from "./text-objects.ts";
 
 /**
@@ -15,22 +18,6 @@ export interface Message {
 }
 
 export type Block = KnownBlock | ChartBlock;
-
-/**
- * A chart that Slack draws
- * (https://docs.slack.dev/reference/block-kit/blocks/data-visualization-block). @slack/types 3.2.0
- * lacks its type.
- */
-export interface ChartBlock {
-  type: "data_visualization";
-  title: string;
-  chart: {
-    type: "line" | "bar";
-    /** Each series has a value for each category, in the same order. */
-    series: { name: string; data: { label: string; value: number }[] }[];
-    axis_config: { categories: string[]; x_label?: string; y_label?: string };
-  };
-}
 
 /** A section with one button next to its text, or a menu of several. */
 export function section(text: Markdown, beside?: ButtonSpec | readonly ButtonSpec[]): KnownBlock {
@@ -51,9 +38,7 @@ export function sections(rows: readonly Markdown[]): KnownBlock[] {
 }
 
 /** Pairs of label and value in two columns. Only the first 10 are shown. */
-export function fields(
-  pairs: readonly (readonly [label: string, value: Markdown] | undefined)[],
-): KnownBlock {
+export function fields(pairs: readonly (Pair | undefined)[]): KnownBlock {
   const shown = pairs.filter((pair) => pair !== undefined).slice(0, 10);
   return {
     type: "section",
@@ -75,3 +60,31 @@ export function context(...texts: readonly Markdown[]): KnownBlock {
 }
 
 export const divider: KnownBlock = { type: "divider" };
+
+/** Makes blocks of a part: the renderer of messages, forms, and the Home tab. */
+export function blocksOfPart(part: SaidPart): readonly Block[] {
+  switch (part.kind) {
+    case "heading":
+      return [header(part.text)];
+    case "paragraph":
+      return [section(part.text, part.beside)];
+    case "lines":
+      return sections(part.rows);
+    case "small":
+      return [context(...part.texts)];
+    case "pairs":
+      return [fields(part.pairs)];
+    case "ways":
+      return buttons(part.ways);
+    case "menu":
+      return menu(part);
+    case "table":
+      return [tableBlock(part)];
+    case "chart":
+      return [chartBlock(part)];
+    case "rule":
+      return [divider];
+    default:
+      return part satisfies never;
+  }
+}

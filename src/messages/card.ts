@@ -1,10 +1,18 @@
-import { type Block, type Message, context, header, section, sections } from "./blocks.ts";
-import { type ButtonSpec, buttons } from "./buttons.ts";
+import { type Block, type Message, blocksOfPart, context, section } from "./blocks.ts";
+import type { ButtonSpec } from "./buttons.ts";
 import { addedWeight, blockWeight, cut, limits, weightOf } from "./limits.ts";
 import { Markdown, type Rows, lines, md, readable } from "./markdown.ts";
-import { type SaidPart, blocksOfPart, isSaidPart } from "./parts.ts";
+import {
+  type SaidPart,
+  type TablePart,
+  headingOf,
+  isSaidPart,
+  linesOf,
+  paragraph,
+  small,
+  waysRow,
+} from "./parts.ts";
 import { soundingApart } from "./sounding-apart.ts";
-import { table } from "./table.ts";
 
 /**
  * How many characters one more block may have next to these parts, with space left for later
@@ -46,7 +54,7 @@ export function answered(
     return [section(words), ...(elements.length > 0 ? [{ ...block, elements }] : [])];
   });
   if (shown.every((block, index) => block === blocks[index])) return undefined;
-  return message(new Markdown(text), ...shown);
+  return message(new Markdown(text), { blocks: shown.flat() });
 }
 
 /** The buttons of a message that run one of these actions, as `answered` names them. */
@@ -78,7 +86,8 @@ export class List {
   }
 }
 
-export type Part = SaidPart | Block | readonly Part[] | List | undefined;
+/** What a message may consist of. A message as a part of another is shown there as it is. */
+export type Part = SaidPart | Pick<Message, "blocks"> | readonly Part[] | List | undefined;
 type Parts = readonly Part[];
 
 /**
@@ -86,19 +95,19 @@ type Parts = readonly Part[];
  * rows that aren't shown, plus `beyond` others.
  */
 export function list(
-  rows: readonly (SaidPart | Block | readonly (SaidPart | Block)[])[],
+  rows: readonly (SaidPart | readonly SaidPart[])[],
   {
     beyond = 0,
     rest = moreWords,
   }: {
     beyond?: number;
-    rest?: (left: number, shown: number) => SaidPart | Block | Markdown | undefined;
+    rest?: (left: number, shown: number) => SaidPart | Markdown | undefined;
   } = {},
 ): List {
   return new List(rows.length, (shown) => {
     const left = rows.length - shown + beyond;
     const more = left > 0 ? rest(left, shown) : undefined;
-    return [...rows.slice(0, shown), more instanceof Markdown ? context(more) : more];
+    return [...rows.slice(0, shown), more instanceof Markdown ? small(more) : more];
   });
 }
 
@@ -114,7 +123,7 @@ export function lineList(
 ): List {
   return new List(rows.length, (shown) => {
     const left = rows.length - shown + beyond;
-    return [sections(rows.slice(0, shown)), left > 0 ? context(rest(left)) : undefined];
+    return [linesOf(rows.slice(0, shown)), left > 0 ? small(rest(left)) : undefined];
   });
 }
 
@@ -127,7 +136,7 @@ const blocksIn = (parts: Parts, shown: ReadonlyMap<List, number> = new Map()): B
     if (part === undefined) return [];
     if (part instanceof List) return part.blocksOf(shown.get(part) ?? 0);
     if (isPartList(part)) return blocksIn(part, shown);
-    return isSaidPart(part) ? blocksOfPart(part) : [part];
+    return isSaidPart(part) ? blocksOfPart(part) : part.blocks;
   });
 
 const isPartList = (part: Part): part is readonly Part[] => Array.isArray(part);
@@ -172,23 +181,23 @@ interface Card {
 /** Makes a message of what it says. */
 export function card({ above, heading, sign, title, push, ...more }: Card): Message {
   const { lines: below = [], body = [], meta = [], ways = [] } = more;
-  const first = title && (sign === undefined ? title : md`${sign} ${title}`);
-  const paragraph = lines(first, ...below);
+  const signed = title && (sign === undefined ? title : md`${sign} ${title}`);
+  const first = lines(signed, ...below);
   const rows = ways.every((way) => "label" in way) ? [ways] : ways;
   return message(
-    readable(push ?? first ?? md`${heading ?? ""}`),
-    above && above.value !== "" ? section(above) : undefined,
-    heading === undefined ? undefined : header(heading),
-    paragraph.value === "" ? undefined : section(paragraph),
+    readable(push ?? signed ?? md`${heading ?? ""}`),
+    above && above.value !== "" ? paragraph(above) : undefined,
+    heading === undefined ? undefined : headingOf(heading),
+    first.value === "" ? undefined : paragraph(first),
     ...body,
-    ...meta.flatMap((text) => (text && text.value !== "" ? [context(text)] : [])),
-    ...rows.map((row) => buttons(row)),
+    ...meta.flatMap((text) => (text && text.value !== "" ? [small(text)] : [])),
+    ...rows.map((row) => waysRow(row)),
   );
 }
 
 /** The message with more parts below it. */
-export const withParts = ({ text, blocks }: Message, ...below: Parts): Message =>
-  message(new Markdown(text), blocks, ...below);
+export const withParts = (above: Message, ...below: Parts): Message =>
+  message(new Markdown(above.text), above, ...below);
 
 /** The message as it is posted: its text is what a locked phone shows. */
 export function asPost(posted: Message): Message {
@@ -254,17 +263,17 @@ export function rowsOverTable(
   head: Markdown,
   all: number,
   rows: readonly (readonly Part[])[],
-  tableFrom: (from: number, room: number) => ReturnType<typeof table>,
+  tableFrom: (from: number, room: number) => { part: TablePart | undefined; shown: number },
 ): Message {
   const body = new List(rows.length, (many) => {
     const shown = rows.slice(0, many);
-    const room = Math.max(leastForTable, roomBeside(section(head), shown));
-    const rest = many < all ? tableFrom(many, room) : { block: undefined, shown: 0 };
+    const room = Math.max(leastForTable, roomBeside(paragraph(head), shown));
+    const rest = many < all ? tableFrom(many, room) : { part: undefined, shown: 0 };
     const shownCount = many + rest.shown;
     const cutHead = new Markdown(
       `${head.value.replace(/\.$/, "")}. The first ${shownCount} are shown.`,
     );
-    return [section(shownCount < all ? cutHead : head), shown, rest.block];
+    return [paragraph(shownCount < all ? cutHead : head), shown, rest.part];
   });
   return card({ push: head, body: [body] });
 }

@@ -1,5 +1,5 @@
-import { menu } from "../messages/buttons.ts";
 import { shortened } from "../messages/markdown.ts";
+import { menuRow } from "../messages/parts.ts";
 import { runButton } from "./define.ts";
 
 // Buttons for messages that aren't the answer to a command. Each runs a command as if it had been
@@ -14,7 +14,7 @@ export const whyVm = ({ id, name }: { id: string; name: string }) =>
 
 /** A menu that opens one VM of a list. */
 export const showOneOf = (vms: readonly { id: string; name: string; projectName?: string }[]) =>
-  menu({
+  menuRow({
     label: "Show a VM…",
     action: "run:vm.show",
     options: vms.map(({ id, name: called, projectName }) => [

@@ -1,8 +1,9 @@
 import { fold } from "../text/fold.ts";
-import { type Block, divider, type Message, section } from "../messages/blocks.ts";
-import { buttons, type ButtonSpec } from "../messages/buttons.ts";
+import type { Message } from "../messages/blocks.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 import { lineList, type List, sentence, card } from "../messages/card.ts";
 import { lines, Markdown, md, name } from "../messages/markdown.ts";
+import { waysRow, type SaidPart, paragraph, rule } from "../messages/parts.ts";
 import { nearest } from "../text/nearest.ts";
 import { commandsWithRole, commandWithRole } from "./command-roles.ts";
 import {
@@ -77,24 +78,24 @@ export function renderHelp(
     push: md`What you can run with Gatehouse`,
     body: [
       ...(isFirst ? everyday(commands, help, exampleOf) : inFull(shown, help)),
-      section(lines(namingLine(commands, exampleOf), inEmergency)),
+      paragraph(lines(namingLine(commands, exampleOf), inEmergency)),
     ],
   });
 }
 
 /** The most common commands as examples rather than usages, because examples work as they are. */
-function everyday(commands: readonly Command[], help: Command, exampleOf: ExampleOf): Block[] {
+function everyday(commands: readonly Command[], help: Command, exampleOf: ExampleOf): SaidPart[] {
   const usual = new Set([...commandsWithRole(commands, "everyday"), ...commands]);
   const chosen = new Set([...usual].slice(0, everydayCount));
   const rows = commands
     .filter((command) => chosen.has(command))
     .map((command) => described(exampleOf(command), command));
   const more = helpButton(help, `All ${commands.length} commands`, all);
-  return [section(lines(...rows)), ...buttons([more])];
+  return [paragraph(lines(...rows)), waysRow([more])];
 }
 
 /** All commands grouped by their first words, with a button for each whose usage doesn't fit. */
-function inFull(shown: readonly Command[], help: Command | undefined): (List | Block)[] {
+function inFull(shown: readonly Command[], help: Command | undefined): (List | SaidPart)[] {
   const byRoot = rootsOf(shown).map((root) => {
     const ofRoot = shown.filter((command) => command.name.startsWith(`${root} `));
     const rows = ofRoot.map((command) => described(shortUsage(command), command));
@@ -108,7 +109,7 @@ function inFull(shown: readonly Command[], help: Command | undefined): (List | B
     .flatMap((command, index) =>
       help ? helpButton(help, `/${command.name} …`, command.name, index) : [],
     );
-  return [...byRoot, ...buttons(more), divider];
+  return [...byRoot, waysRow(more), rule];
 }
 
 type ExampleOf = (command: Command) => string;
@@ -146,12 +147,12 @@ function whatOthersRun(withheld: readonly Withheld[]): Message {
 }
 
 function renderWithheld(
-  { command, who, rule, isForEmergencies }: Withheld,
+  { command, who, rule: policyRule, isForEmergencies }: Withheld,
   exampleOf: ExampleOf,
   inEmergency: Markdown | undefined,
 ): Message {
   const explained = renderOne(command, exampleOf(command), isForEmergencies && inEmergency);
-  return card({ title: who, body: explained.blocks, meta: [rule] });
+  return card({ title: who, body: [explained], meta: [policyRule] });
 }
 
 function noSuchTopic(

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import { ComputeError, unreachableWords } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { type Message, context } from "../messages/blocks.ts";
-import { type ButtonSpec, buttons } from "../messages/buttons.ts";
+import type { Message } from "../messages/blocks.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 import { sentence } from "../messages/card.ts";
 import { hintOf, lines, md, Markdown, name } from "../messages/markdown.ts";
+import { waysRow, small } from "../messages/parts.ts";
 import { redisTrouble } from "../redis/redis.ts";
 
 /**
@@ -40,7 +41,7 @@ export function sayNo(
   how: { smallPrint?: string | undefined; offers?: readonly ButtonSpec[] },
 ): Message {
   const smallPrint = hintOf(how.smallPrint);
-  return sentence(text, buttons(how.offers ?? []), smallPrint && context(smallPrint));
+  return sentence(text, waysRow(how.offers ?? []), smallPrint && small(smallPrint));
 }
 
 /** A refusal or an answer in one sentence, with the next step below it. */

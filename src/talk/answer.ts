@@ -1,10 +1,10 @@
 import { findChannel } from "../slack/find-channel.ts";
 import type { ReadContext } from "../commands/context.ts";
-import { type Message, context } from "../messages/blocks.ts";
-import { buttons } from "../messages/buttons.ts";
+import type { Message } from "../messages/blocks.ts";
 import { buttonsOf, withParts } from "../messages/card.ts";
 import { howToOpen } from "../messages/channel-errors.ts";
 import { Markdown, md, name } from "../messages/markdown.ts";
+import { waysRow, small } from "../messages/parts.ts";
 import { type Asking, type ServiceAsking, mayRun } from "../core/permit/permit.ts";
 import { type Answer, dottedName } from "../registry/define.ts";
 import type { ReadInvocation } from "../registry/invocation.ts";
@@ -36,14 +36,14 @@ export async function answer(
   const { message: own, file, isSharable } = await answerOf(invocation, asking, act, { isShared });
   if (file && !(await sendFile(file, act))) await reply.privately(unsent(file));
   if (isShared)
-    return postToChannel(withParts(own, context(md`Shared by ${asking.person.name}`)), act);
+    return postToChannel(withParts(own, small(md`Shared by ${asking.person.name}`)), act);
   if (command.audience === "channel" || isDirect(interaction)) return postToChannel(own, act);
   const mayShare =
     isSharable === true || (command.class === "read" && command.audience !== "asker");
   if (interaction.channelId === "" || !mayShare) return reply.privately(own);
   const value = JSON.stringify({ command: dottedName(command), input });
   const sharing = { label: "Share in channel", action: "share", value };
-  await reply.privately(withParts(own, buttons([sharing])));
+  await reply.privately(withParts(own, waysRow([sharing])));
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import * as z from "zod";
 import { section } from "../messages/blocks.ts";
-import { type ButtonSpec, buttons } from "../messages/buttons.ts";
+import { buttons } from "../messages/button-elements.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 import { Markdown, atTime, lines, md, when } from "../messages/markdown.ts";
 import { plainText } from "../messages/text-objects.ts";
 import {

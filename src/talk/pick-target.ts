@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { section } from "../messages/blocks.ts";
-import { buttons } from "../messages/buttons.ts";
 import { sentence } from "../messages/card.ts";
 import { lines, md } from "../messages/markdown.ts";
 import { plainText } from "../messages/text-objects.ts";
+import { waysRow } from "../messages/parts.ts";
 import {
   type Argument,
   dottedName,
@@ -43,7 +43,7 @@ export async function chooseTarget(lacks: Pick<LacksTarget, "message" | "named">
   if ((await openPicker(lacks.named, act)) !== undefined) return;
   const label = `Choose a ${kindOf(targetArgument(command)).label}`;
   const choose = runButton(label, dottedName(command), input);
-  await reply.privately(sentence(md`${lacks.message}`, buttons([choose])));
+  await reply.privately(sentence(md`${lacks.message}`, waysRow([choose])));
 }
 
 /**

@@ -1,8 +1,9 @@
 import { type Message } from "../messages/blocks.ts";
-import { type ButtonSpec, buttons } from "../messages/buttons.ts";
+import type { ButtonSpec } from "../messages/buttons.ts";
 import { sentence, card } from "../messages/card.ts";
 import { limits } from "../messages/limits.ts";
 import { lines, md, name } from "../messages/markdown.ts";
+import { waysRow } from "../messages/parts.ts";
 import { targetButton } from "../core/cards/target-button.ts";
 import { vmOf } from "../core/submit/resolve-targets.ts";
 import {
@@ -52,7 +53,7 @@ export function pressToGoOn(
   const refused = command.on === "vm" ? command.effect.notNow?.(vmOf(target)) : undefined;
   const instead = commands.find((candidate) => dottedName(candidate) === refused?.instead?.command);
   if (refused && instead)
-    return sentence(md`${refused.text}`, buttons([targetButton(instead, {}, target)]));
+    return sentence(md`${refused.text}`, waysRow([targetButton(instead, {}, target)]));
   const targetWords = target.name === "" ? md`a new project` : md`${name(calledName(target))}`;
   const ask = md`${command.say.verb} ${targetWords}? Press the button: a message alone changes nothing.`;
   const text = lines(ask, ...(command.risk?.({ target, input, vms: [] }) ?? []));
@@ -60,7 +61,7 @@ export function pressToGoOn(
   const once = hasForm(command)
     ? button
     : { ...button, action: `${button.action}${confirmedSuffix}` };
-  return sentence(text, buttons([once]));
+  return sentence(text, waysRow([once]));
 }
 
 /**
@@ -70,7 +71,7 @@ export function pressToGoOn(
 export function pressToRun(command: Command, input: Input): Message {
   const label = `Run /${calledAs(command, input)}`;
   const text = md`${label}? Press the button: a message alone only reads.`;
-  return sentence(text, buttons([runButton(label, dottedName(command), input)]));
+  return sentence(text, waysRow([runButton(label, dottedName(command), input)]));
 }
 
 /** Where an alias is the choice of the first argument, the alias alone: `gatehouse handover`. */

@@ -1,7 +1,7 @@
 import { UserError } from "../errors.ts";
-import { buttons } from "../messages/buttons.ts";
 import { withParts } from "../messages/card.ts";
 import { hintOf, md, name } from "../messages/markdown.ts";
+import { waysRow } from "../messages/parts.ts";
 import { type Asking, breakGlassBasis, forChange, specify } from "../core/permit/permit.ts";
 import { isToConfirm } from "../core/permit/refusal.ts";
 import { type ChangeCommand, confirmedSuffix, calledName, isPin } from "../registry/define.ts";
@@ -64,7 +64,7 @@ async function refuseWords(refusal: WordsRefusal, act: Act): Promise<void> {
   const refusalMessage = say(md`${text}`, hintOf(hint));
   const guesses = near.flatMap((guess, index) => guessButton(guess, index));
   const [direct, asking] = [false, true].map((asks) =>
-    buttons(guesses.filter(({ confirm }) => (confirm !== undefined) === asks)),
+    waysRow(guesses.filter(({ confirm }) => (confirm !== undefined) === asks)),
   );
   await act.reply.privately(withParts(refusalMessage, direct, asking));
 }

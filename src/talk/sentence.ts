@@ -1,9 +1,9 @@
 import type { Policy } from "../config/policy-file.ts";
 import { fold } from "../text/fold.ts";
 import { type Message } from "../messages/blocks.ts";
-import { buttons } from "../messages/buttons.ts";
 import { sentence } from "../messages/card.ts";
 import { Markdown, md, name as code } from "../messages/markdown.ts";
+import { waysRow } from "../messages/parts.ts";
 import { isRunIn } from "../core/permit/refusal.ts";
 import { mayRun } from "../core/permit/permit.ts";
 import { PickOne, targetOf } from "../core/submit/resolve-targets.ts";
@@ -119,7 +119,7 @@ export function whatItIsFor(
   const list = new Intl.ListFormat("en-US", { type: "disjunction" }).format(labels.map(String));
   return sentence(
     md`Gatehouse operates VMs: try ${new Markdown(list)}.`,
-    buttons(start.map(startButton)),
+    waysRow(start.map(startButton)),
   );
 }
 

@@ -42,7 +42,7 @@ export function vmTable(vms: readonly KnownVm[]): Message {
     .slice(0, maxShown)
     .map((vm) => [`${statusSign(vm.status)} ${vm.name}`, vm.status, vm.projectName, vm.id]);
   const title = `${vms.length === 1 ? "One VM is" : `${vms.length} VMs are`} named in that message`;
-  const { block, shown } = table("VMs", ["VM", "Status", "Project", "ID"], rows);
+  const { part, shown } = table("VMs", ["VM", "Status", "Project", "ID"], rows);
   const first = shown < vms.length ? `, the first ${shown} of them here` : "";
-  return card({ title: md`${title}${first}:`, body: [block] });
+  return card({ title: md`${title}${first}:`, body: [part] });
 }

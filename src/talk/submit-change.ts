@@ -1,8 +1,8 @@
 import { attestationInWords } from "../attestation/appraiser.ts";
 import { UserError } from "../errors.ts";
-import { buttons } from "../messages/buttons.ts";
 import { sentence } from "../messages/card.ts";
 import { duration, md, name } from "../messages/markdown.ts";
+import { waysRow } from "../messages/parts.ts";
 import { type Permit, specify } from "../core/permit/permit.ts";
 import { type Command, type DialogFacts, type Target, calledName } from "../registry/define.ts";
 import type { Person } from "../registry/invocation.ts";
@@ -96,7 +96,7 @@ async function notRepeated(id: string, gateway: GatewayContext) {
   const value = JSON.stringify({ request: id });
   const about = calledName(request.record.target);
   const again = { label: `${verb} again`, about, action: "request:again", value };
-  return sentence(text, buttons([again]));
+  return sentence(text, waysRow([again]));
 }
 
 /** The channel and thread that messages about a request go to. */

@@ -1,8 +1,9 @@
 import { ComputeError } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
-import { type Message, context } from "../messages/blocks.ts";
+import type { Message } from "../messages/blocks.ts";
 import { withParts } from "../messages/card.ts";
 import { md, name } from "../messages/markdown.ts";
+import { small } from "../messages/parts.ts";
 import type { DependencyProbe } from "../monitor/dependency-probe.ts";
 import { mayAsk } from "../core/permit/permit.ts";
 import { type ReadInvocation, asksForChange } from "../registry/invocation.ts";
@@ -23,7 +24,7 @@ async function answerWithoutRedis(invocation: ReadInvocation, act: Act): Promise
   const { command, input } = invocation;
   const { channelId } = interaction;
   const note = md`⚠️ Redis is unavailable: this answer was read without Redis. Requests in progress aren't shown, and changes don't work until it is back.`;
-  const privately = (message: Message) => reply.privately(withParts(message, context(note)));
+  const privately = (message: Message) => reply.privately(withParts(message, small(note)));
   try {
     const person = await personOf(act);
     const { asking, refused } = mayAsk({ command, input, person, channelId }, gateway);

@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  context,
-  divider,
-  fields,
-  header,
-  type Message,
-  section,
-} from "../../src/messages/blocks.ts";
-import { button, buttons, confirmation, fitsMenu } from "../../src/messages/buttons.ts";
+import type { Message } from "../../src/messages/blocks.ts";
+import { button, confirmation } from "../../src/messages/button-elements.ts";
+import { fitsMenu } from "../../src/messages/buttons.ts";
 import {
   asPost,
   fitting,
@@ -28,6 +22,8 @@ import {
   name,
   when,
 } from "../../src/messages/markdown.ts";
+import { headingOf, pairsOf, paragraph, rule, small, waysRow } from "../../src/messages/parts.ts";
+import { tableBlock } from "../../src/messages/drawn-blocks.ts";
 import { table } from "../../src/messages/table.ts";
 import { plainText } from "../../src/messages/text-objects.ts";
 import { complaintsOf } from "../commands/shown-text.ts";
@@ -41,21 +37,21 @@ function everything(text: string): Message {
   return card({
     push: md`${text}`,
     body: [
-      header(text),
-      section(md`${text} ${name(text)}`),
-      fields([
+      headingOf(text),
+      paragraph(md`${text} ${name(text)}`),
+      pairsOf([
         [text, md`${text}`],
         [text, name(text)],
       ]),
-      context(md`${text}`),
-      divider,
-      table(text, [text, text], [[text, text], [text]]).block,
-      buttons([
+      small(md`${text}`),
+      rule,
+      table(text, [text, text], [[text, text], [text]]).part,
+      waysRow([
         spec,
         { ...spec, action: "run:vm.start", confirm: { title: text, text, confirm: text } },
         { ...spec, action: "run:vm.stop" },
       ]),
-      sentence(md`${text}`).blocks,
+      sentence(md`${text}`),
     ],
   });
 }
@@ -82,7 +78,7 @@ describe("a message", () => {
   );
 
   it("keeps Slack's limits, and says that something was left out", () => {
-    const many = Array.from({ length: 80 }, (_, n) => section(md`${n}`));
+    const many = Array.from({ length: 80 }, (_, n) => paragraph(md`${n}`));
     const made = card({ push: md`many`, body: [many] });
     expect(made.blocks).toHaveLength(limits.blocks);
     expect(JSON.stringify(made.blocks.at(-1))).toContain("31 more not shown");
@@ -92,7 +88,7 @@ describe("a message", () => {
       Array.from({ length: 20 }, (_, n) => `column ${n}`),
       Array.from({ length: 400 }, () => Array.from({ length: 20 }, () => "y".repeat(100))),
     );
-    expect(complaintsOf(card({ push: md`wide`, body: [wide.block] }))).toEqual([]);
+    expect(complaintsOf(card({ push: md`wide`, body: [wide.part] }))).toEqual([]);
     expect(
       complaintsOf(
         card({
@@ -102,7 +98,7 @@ describe("a message", () => {
               "rows",
               ["a"],
               Array.from({ length: 500 }, () => ["b"]),
-            ).block,
+            ).part,
           ],
         }),
       ),
@@ -110,12 +106,12 @@ describe("a message", () => {
   });
 
   it("weighs no more than Slack takes: a list is cut to the room the rest leaves, and counts what is left", () => {
-    const rows = Array.from({ length: 30 }, (_, n) => section(md`row ${n} ${"x".repeat(900)}`));
+    const rows = Array.from({ length: 30 }, (_, n) => paragraph(md`row ${n} ${"x".repeat(900)}`));
     const shownIn = (made: Message) =>
       made.blocks.filter((block) => JSON.stringify(block).includes("row ")).length;
     const made = card({
       push: md`many`,
-      body: [section(md`head`), list(rows, { beyond: 12 }), buttons([again])],
+      body: [paragraph(md`head`), list(rows, { beyond: 12 }), waysRow([again])],
     });
     expect(complaintsOf(made)).toEqual([]);
     const shown = shownIn(made);
@@ -123,9 +119,9 @@ describe("a message", () => {
     expect(JSON.stringify(made.blocks.at(-2))).toContain(`… ${42 - shown} more`);
     expect(made.blocks.at(-1)?.type).toBe("actions");
     // What is longer beside it leaves it less, and a note added later fits too
-    const less = card({ push: md`many`, body: [section(md`${"y".repeat(2900)}`), list(rows)] });
+    const less = card({ push: md`many`, body: [paragraph(md`${"y".repeat(2900)}`), list(rows)] });
     expect(shownIn(less)).toBeLessThan(shown);
-    const noted = card({ push: md`noted`, body: [made.blocks, context(md`${"z".repeat(500)}`)] });
+    const noted = card({ push: md`noted`, body: [made, small(md`${"z".repeat(500)}`)] });
     expect(noted.blocks).toHaveLength(made.blocks.length + 1);
     // Lines and a table below rows
     const lines = card({
@@ -147,7 +143,7 @@ describe("a message", () => {
 
   it("shows as many rows of a list as Slack takes blocks, not one less, and all where they fit", () => {
     for (const count of [1, limits.blocks - 1, limits.blocks, limits.blocks + 1, 60, 97, 1_000]) {
-      const rows = Array.from({ length: count }, (_, n) => section(md`row ${n}`));
+      const rows = Array.from({ length: count }, (_, n) => paragraph(md`row ${n}`));
       const made = card({ push: md`rows`, body: [list(rows)] });
       expect(made.blocks).toHaveLength(Math.min(count, limits.blocks));
       const isCut = JSON.stringify(made.blocks.at(-1)).includes("more");
@@ -156,8 +152,8 @@ describe("a message", () => {
   });
 
   it("weighs no more than Slack takes where no list was cut, and keeps the buttons at its end", () => {
-    const heavy = Array.from({ length: 9 }, () => section(md`${"x".repeat(2000)}`));
-    const made = card({ push: md`heavy`, body: [heavy, buttons([again])] });
+    const heavy = Array.from({ length: 9 }, () => paragraph(md`${"x".repeat(2000)}`));
+    const made = card({ push: md`heavy`, body: [heavy, waysRow([again])] });
     expect(complaintsOf(made)).toEqual([]);
     expect(JSON.stringify(made.blocks.at(-2))).toMatch(/… \d more not shown/);
     expect(made.blocks.at(-1)?.type).toBe("actions");
@@ -173,8 +169,8 @@ describe("a message", () => {
   });
 
   it("has no table without rows, and sorts a column by number where all of it are numbers", () => {
-    expect(table("none", ["a"], [])).toEqual({ block: undefined, shown: 0 });
-    const { block, shown } = table(
+    expect(table("none", ["a"], [])).toEqual({ part: undefined, shown: 0 });
+    const { part, shown } = table(
       "VMs",
       ["Name", "CPU"],
       [
@@ -183,7 +179,7 @@ describe("a message", () => {
       ],
     );
     expect(shown).toBe(2);
-    expect(block?.rows.map((row) => row.map(({ type }) => type))).toEqual([
+    expect(part && tableBlock(part).rows.map((row) => row.map(({ type }) => type))).toEqual([
       ["raw_text", "raw_text"],
       ["raw_text", "raw_number"],
       ["raw_text", "raw_number"],
@@ -192,9 +188,9 @@ describe("a message", () => {
 
   it("has a table whose times everyone reads in their own zone, and in UTC where Slack can't", () => {
     const at = Date.UTC(2026, 10, 30, 22, 31);
-    const { block } = table("Pins", ["VM", "Since"], [["web-2", { at }]]);
-    expect(complaintsOf(card({ push: md`Pins`, body: [block] }))).toEqual([]);
-    expect(block?.rows[1]?.[1]).toMatchObject({
+    const { part } = table("Pins", ["VM", "Since"], [["web-2", { at }]]);
+    expect(complaintsOf(card({ push: md`Pins`, body: [part] }))).toEqual([]);
+    expect(part && tableBlock(part).rows[1]?.[1]).toMatchObject({
       elements: [
         {
           elements: [
@@ -215,9 +211,7 @@ describe("a message", () => {
         "VMs",
         ["VM", "Status"],
         all.map((one) => [one, "RUNNING"]),
-      )
-        .block?.rows.slice(1)
-        .map(([cell]) => (cell && "text" in cell ? cell.text : undefined));
+      ).part?.rows.map(([cell]) => cell);
     const long = (end: string, middle = "") =>
       `🔴 payments-eu-west-${middle}${"x".repeat(40)}-worker-${end}`;
     expect(names("🟢 web-2", long("1"), long("2"))).toEqual([
@@ -267,7 +261,7 @@ describe("a button", () => {
         card({
           push: md`m`,
           body: [
-            buttons([
+            waysRow([
               {
                 label: "a",
                 action: "b",
@@ -306,7 +300,7 @@ describe("a button", () => {
       }) as const;
     const { blocks } = card({
       push: md`m`,
-      body: [buttons([details("1")]), buttons([details("2"), again]), buttons([details("2")])],
+      body: [waysRow([details("1")]), waysRow([details("2"), again]), waysRow([details("2")])],
     });
     const labels = JSON.stringify(blocks).match(/(?<="accessibility_label":")[^"]*/g);
     expect(labels).toEqual([
@@ -317,11 +311,13 @@ describe("a button", () => {
   });
 
   it("shows what it is about in a menu, which takes no label for screen readers", () => {
-    const menu = section(md`x`, [
+    const menu = paragraph(md`x`, [
       { ...again, about: "web-1" },
       { ...again, label: "Snooze" },
     ]);
-    expect(JSON.stringify(menu)).toMatch(/"text":"Again web-1".*"text":"Snooze"/);
+    expect(JSON.stringify(card({ body: [menu] }).blocks)).toMatch(
+      /"text":"Again web-1".*"text":"Snooze"/,
+    );
   });
 
   it("stands in no menu when it asks: Slack asks for all of its options or for none", () => {
@@ -332,7 +328,7 @@ describe("a button", () => {
   });
 
   it("rows are left out when there are none", () => {
-    expect(buttons([])).toEqual([]);
+    expect(card({ body: [waysRow([])] }).blocks).toEqual([]);
     expect(plainText("").text).toBe(" ");
     expect(new Markdown("x").toString()).toBe("x");
   });

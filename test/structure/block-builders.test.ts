@@ -3,7 +3,7 @@ import { importsOf, readSources } from "./sources.ts";
 
 const sources = readSources(["src"]);
 
-/** Forms, Home, help, and answers of a press have blocks beside a card, or none of a card. */
+/** Forms, Home, and what stands for what Slack refused have blocks beside a card, or none of a card. */
 const buildBlocks = [
   "src/cli/doctor-messages.ts",
   "src/features/ask/ask.ts",
@@ -13,16 +13,13 @@ const buildBlocks = [
   "src/features/proposals/press-proposal.ts",
   "src/features/rollouts/form-of-many.ts",
   "src/fleet/charts/in-words.ts",
-  "src/registry/help.ts",
-  "src/slack/error-reply.ts",
+  "src/slack/receive/deliveries.ts",
   "src/slack/receive/form-refusal.ts",
-  "src/talk/answer.ts",
   "src/talk/form-view.ts",
   "src/talk/form.ts",
   "src/talk/open-rehearsal.ts",
   "src/talk/pick-target.ts",
   "src/talk/vote.ts",
-  "src/talk/without-redis.ts",
 ];
 
 /** Tell what is known and what happened, of which the sources of facts and events alone read. */
@@ -40,9 +37,10 @@ const telling = [
   "src/features/subscriptions/tell-elsewhere.ts",
 ];
 
-const importOfBlocks = /^import \{([^}]*)\} from "[./]*messages\/blocks\.ts";/gm;
+const importOfBlocks =
+  /^import \{([^}]*)\} from "[./]*messages\/(?:blocks|button-elements|drawn-blocks|text-objects)\.ts";/gm;
 
-/** Whether a file imports more of the blocks than their types. */
+/** Whether a file imports more of blocks and their elements than their types. */
 const buildsBlocks = (text: string): boolean =>
   [...text.matchAll(importOfBlocks)].some(([, names = ""]) =>
     names.split(",").some((name) => name.trim() !== "" && !name.trim().startsWith("type ")),

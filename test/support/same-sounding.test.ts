@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { section } from "../../src/messages/blocks.ts";
-import { buttons } from "../../src/messages/buttons.ts";
+import { buttons } from "../../src/messages/button-elements.ts";
 import { md } from "../../src/messages/markdown.ts";
 import { sameSounding } from "./same-sounding.ts";
 

@@ -8,9 +8,9 @@ import { type AuditFilter, peopleInTrail } from "../../audit/read-audit.ts";
 import { isStreamId } from "../../audit/seal.ts";
 import { verifyAudit } from "../../audit/verify.ts";
 import { type Message } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
 import { sentence } from "../../messages/card.ts";
 import { counted, md, name } from "../../messages/markdown.ts";
+import { waysRow } from "../../messages/parts.ts";
 import { batches } from "../../redis/batches.ts";
 import { type Answer, defineCommand, rest, runButton } from "../../registry/define.ts";
 import { fold, plainForm } from "../../text/fold.ts";
@@ -156,6 +156,6 @@ function whichOne(wanted: string, meant: readonly Meant[]): Message {
     );
   return sentence(
     md`${name(wanted)} can be ${meant.length} things in the audit trail. Which one?`,
-    buttons(choices),
+    waysRow(choices),
   );
 }

@@ -46,7 +46,7 @@ export const list = defineCommand({
       return sentence(nothing, small(age));
     }
     if (page.page > page.pages) return noSuchPage(page, "project list");
-    const { block, shown } = table(
+    const { part, shown } = table(
       "Projects",
       ["Project", "Status", "Type", "Region", "ID"],
       page.rows.map((project) => [
@@ -62,7 +62,7 @@ export const list = defineCommand({
     const fewer = shown < projects.length && md`${name("--status ERROR")} shows fewer.`;
     return sentence(
       head,
-      block,
+      part,
       small(lines(fewer, age)),
       waysRow(pageButtons(page, { command: "project.list", input: { type, status } })),
     );

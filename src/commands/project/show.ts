@@ -64,9 +64,9 @@ export const show = defineCommand({
       vm.ipAddress ?? "",
     ]);
     const vmList = new List(rows.length, (many) => {
-      const { block, shown } = table(`VMs of ${project.name}`, columns, rows.slice(0, many));
+      const { part, shown } = table(`VMs of ${project.name}`, columns, rows.slice(0, many));
       return [
-        block,
+        part,
         whyNotGreen(some.slice(0, shown), attested, facts),
         showOneOf(some.slice(0, shown)),
         small(

@@ -119,13 +119,13 @@ export const list = defineCommand({
     const input = { project, status, sort };
     const whole = runButton("All as a file", "vm.list:csv", { csv: true, ...input });
     const body = new List(rows.length, (many) => {
-      const { block, shown } = table("VMs", ["VM", ...columns.slice(1)], rows.slice(0, many));
+      const { part, shown } = table("VMs", ["VM", ...columns.slice(1)], rows.slice(0, many));
       const isPart = shown < vms.length;
       const head = md`*${rowsOf(page, shown, ["VM", "VMs"])}*${where}${only}: ${countByStatus(vms, failing)}`;
       const narrower = md`${name("/vm list <project>")} or ${name("--status ERROR")} shows fewer.`;
       return [
         paragraph(head),
-        block,
+        part,
         whyNotGreen(page.rows.slice(0, shown), { failing, unverifiable }, facts),
         showOneOf(page.rows.slice(0, shown)),
         small(lines(isPart && narrower, age)),

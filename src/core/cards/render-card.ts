@@ -1,8 +1,8 @@
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import type { Policy } from "../../config/policy-file.ts";
 import { type Message } from "../../messages/blocks.ts";
-import { paragraph, small } from "../../messages/parts.ts";
-import { type ButtonSpec, menu } from "../../messages/buttons.ts";
+import { paragraph, small, menuRow } from "../../messages/parts.ts";
+import type { ButtonSpec } from "../../messages/buttons.ts";
 import { blockWeight, cut, limits } from "../../messages/limits.ts";
 import { lineList, roomBeside, sentence, card, withParts } from "../../messages/card.ts";
 import { howToOpen } from "../../messages/channel-errors.ts";
@@ -458,7 +458,7 @@ export function renderSharedCard(
     JSON.stringify({ request: request.record.id }),
   ]);
   const noted = notes.length > 0 ? paragraph(lines(...notes)) : undefined;
-  const choose = menu({ label: "Details of one…", action: "request:show", options: choices });
+  const choose = menuRow({ label: "Details of one…", action: "request:show", options: choices });
   const room = roomBeside(paragraph(title(true)), noted, choose);
   return card({
     title: title(true),

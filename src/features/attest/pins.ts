@@ -43,9 +43,9 @@ export const pins = defineCommand({
       return sentence(
         md`${within ? `No VM${within} is pinned` : "Nothing is pinned"}. ${name("/gatehouse pins propose")} pins a VM's current measurements once others approve them.`,
       );
-    const { block, shown } = table("Pins", ["VM", "Values", "By", "Since"], rows);
+    const { part, shown } = table("Pins", ["VM", "Values", "By", "Since"], rows);
     const note = small(md`If gatehouse.yml pins a VM, approved pins are ignored.`);
-    return listing(head, rows.length, shown, block, note);
+    return listing(head, rows.length, shown, part, note);
   },
 });
 

@@ -188,7 +188,7 @@ export function renderFleet(
       cells.slice(many),
       Math.max(leastForTable, roomBeside(...shown, ...below(true, 0))),
     );
-    return [...shown, rest.block, ...below(rest.block !== undefined, many + rest.shown)];
+    return [...shown, rest.part, ...below(rest.part !== undefined, many + rest.shown)];
   });
   return {
     message: card({ push: head, body: [body] }),

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
 import { type Message } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
 import { sentence } from "../../messages/card.ts";
 import { duration, md } from "../../messages/markdown.ts";
+import { waysRow } from "../../messages/parts.ts";
 import { authorize } from "../../talk/authorize.ts";
 import { type Act, type PressHandler, personOf } from "../../talk/gateway-context.ts";
 import { say } from "../../slack/error-reply.ts";
@@ -31,7 +31,7 @@ export function pressesOfDigests(digests: Digests): Readonly<Record<string, Pres
     const lastsMs = hours * 3_600_000;
     await digests.snoozes.snooze(interaction.channelId, about, gateway.now() + lastsMs);
     const text = md`😴 Snoozed for ${duration(lastsMs)}: digests in this channel omit that line, for everyone. When it is gone and comes back, they show it.`;
-    return sentence(text, buttons([unsnoozeButton(about)]));
+    return sentence(text, waysRow([unsnoozeButton(about)]));
   }
 
   async function unsnooze(

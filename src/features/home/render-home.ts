@@ -8,7 +8,8 @@ import {
   header,
   section,
 } from "../../messages/blocks.ts";
-import { type ButtonSpec, buttons } from "../../messages/buttons.ts";
+import { buttons } from "../../messages/button-elements.ts";
+import type { ButtonSpec } from "../../messages/buttons.ts";
 import {
   type Markdown,
   lines,

@@ -4,7 +4,7 @@ import { countByStatus } from "../../fleet/inventory/status-order.ts";
 import { type Fact, type MatteringFact, mattersTo, unreadIn } from "../../core/facts/fact.ts";
 import { unreadLine } from "../../core/facts/facts-about.ts";
 import { section, sections } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/buttons.ts";
+import { buttons } from "../../messages/button-elements.ts";
 import { Markdown, counted, firstFew, lines, md, name, plain } from "../../messages/markdown.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";

@@ -211,12 +211,12 @@ export function renderRolloutEnd(rollout: StoredRollout, command: ChangeCommand)
     small(md`${all}`),
     waysRow([list]),
   );
-  const { block, shown } = table(deed.value, columns, rows, room);
+  const { part, shown } = table(deed.value, columns, rows, room);
   return card({
     title,
     push: isDone ? undefined : md`${result} ${progressWords(rollout)}`,
     lines: [progress],
-    body: [block, skippedLine],
+    body: [part, skippedLine],
     ...(rows.length > shown ? { meta: [md`${rows.length - shown} more:`], ways: [list] } : {}),
   });
 }

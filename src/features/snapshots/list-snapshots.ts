@@ -55,13 +55,13 @@ export const snapshots = defineCommand({
         sizeWords(snapshot.specs),
         snapshot.measurement ? `${snapshot.measurement.slice(0, 12)}…` : "unknown",
       ]);
-    const { block, shown } = table(
+    const { part, shown } = table(
       `Snapshots of ${vm.name}`,
       ["Name", "ID", "Taken", "By", "Size", "Measurement"],
       rows,
     );
     const head = md`*${counted(all.length, "snapshot")}* of ${name(vm.name)}, newest first`;
-    return listing(head, all.length, shown, block, note);
+    return listing(head, all.length, shown, part, note);
   },
   data: {
     at: "/v1/vms/{vm}/snapshots",

@@ -1,7 +1,7 @@
 import { clockWords, dayWords, momentWords, zoneWords } from "../../text/time-words.ts";
 import type { Metrics } from "../compute/compute.ts";
-import { type ChartBlock } from "../../messages/blocks.ts";
 import { duration, plain } from "../../messages/markdown.ts";
+import type { ChartPart } from "../../messages/parts.ts";
 import { compareNames } from "../../text/compare-names.ts";
 import { parseTime } from "../../text/parse-time.ts";
 
@@ -22,7 +22,7 @@ const mostApart = 8;
  * also requires a value of every line at every point, and a line may have no samples for some of
  * the time. Times are those of `zone`. Empty without samples.
  */
-export function usageCharts(usage: Metrics, title: string, zone = "UTC"): ChartBlock[] {
+export function usageCharts(usage: Metrics, title: string, zone = "UTC"): ChartPart[] {
   const series = seriesOf(usage).filter(({ points }) => points.length > 0);
   if (series.length === 0) return [];
   const { peaks } = peaksOf(series, zone);
@@ -35,32 +35,25 @@ export function usageCharts(usage: Metrics, title: string, zone = "UTC"): ChartB
     : [lineChart(title, series, zone)];
 }
 
-function lineChart(title: string, series: readonly Series[], zone: string): ChartBlock {
+function lineChart(title: string, series: readonly Series[], zone: string): ChartPart {
   const { from, bucketMs, peaks } = peaksOf(series, zone);
   const categories = [...(peaks[0]?.keys() ?? [])].map((bucket) =>
     timeLabel(from + bucket * bucketMs, bucketMs, zone),
   );
-  return titled(title, {
-    type: "line",
+  return {
+    kind: "chart",
+    form: "line",
+    title: titleOf(title),
     series: series.map(({ name }, which) => ({
       name,
-      data: [...(peaks[which]?.values() ?? [])].map((peak, index) => ({
-        label: categories[index] ?? "",
-        value: Number(peak.toPrecision(4)),
-      })),
+      values: [...(peaks[which]?.values() ?? [])].map((peak) => Number(peak.toPrecision(4))),
     })),
-    axis_config: {
-      categories,
-      x_label: `Peak of each ${duration(bucketMs)}, time in ${zoneWords(zone)}`,
-    },
-  });
+    categories,
+    xLabel: `Peak of each ${duration(bucketMs)}, time in ${zoneWords(zone)}`,
+  };
 }
 
-const titled = (title: string, chart: ChartBlock["chart"]): ChartBlock => ({
-  type: "data_visualization",
-  title: plain(title, limits.title) || "Chart",
-  chart,
-});
+const titleOf = (title: string): string => plain(title, limits.title) || "Chart";
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
 /** Round intervals. Labels can't distinguish times less than a second apart. */
@@ -112,14 +105,22 @@ function timeLabel(at: number, bucketMs: number, zone: string): string {
 }
 
 /** A chart of how often each label occurs, the 20 most frequent first. Empty without labels. */
-export function countChart(title: string, name: string, labels: readonly string[]): ChartBlock[] {
+export function countChart(title: string, name: string, labels: readonly string[]): ChartPart[] {
   if (labels.length === 0) return [];
   const data = [...Map.groupBy(labels, (label) => plain(label, limits.label) || "–")]
     .map(([label, same]) => ({ label, value: same.length }))
     .toSorted((a, b) => b.value - a.value || compareNames(a.label, b.label))
     .slice(0, limits.points);
-  const axis = { categories: data.map(({ label }) => label), y_label: name };
-  return [titled(title, { type: "bar", series: [{ name, data }], axis_config: axis })];
+  return [
+    {
+      kind: "chart",
+      form: "bar",
+      title: titleOf(title),
+      series: [{ name, values: data.map(({ value }) => value) }],
+      categories: data.map(({ label }) => label),
+      yLabel: name,
+    },
+  ];
 }
 
 function seriesOf({ cpuUsage, memoryUsage }: Metrics): Series[] {

@@ -1,11 +1,6 @@
 import type { DataTableBlock } from "@slack/types";
-import {
-  type Block,
-  type ChartBlock,
-  type Message,
-  section,
-  sections,
-} from "../../messages/blocks.ts";
+import { type Block, type Message, section, sections } from "../../messages/blocks.ts";
+import type { ChartBlock } from "../../messages/drawn-blocks.ts";
 import { lineList, card } from "../../messages/card.ts";
 import { counted, lines, Markdown, md, plainWords } from "../../messages/markdown.ts";
 import { shortNumber } from "./chart.ts";
@@ -32,8 +27,8 @@ export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
 export function inFewWords({ text, blocks }: Message): Message | undefined {
   if (!blocks.some(isDrawn)) return undefined;
   const body = blocks.map((block) => {
-    if (block.type === "data_visualization") return chartWords(block);
-    return block.type === "data_table" ? lineList(tableRows(block)) : block;
+    if (block.type === "data_table") return lineList(tableRows(block));
+    return { blocks: [block.type === "data_visualization" ? chartWords(block) : block] };
   });
   return { ...card({ body }), text };
 }

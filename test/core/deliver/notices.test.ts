@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startMessaging } from "../../support/start-delivery.ts";
-import { buttons } from "../../../src/messages/buttons.ts";
 import { sentence } from "../../../src/messages/card.ts";
 import { md } from "../../../src/messages/markdown.ts";
+import { waysRow } from "../../../src/messages/parts.ts";
 import { createNotices } from "../../../src/core/deliver/notices.ts";
 import { pendingList } from "../../../src/redis/pending.ts";
 import type { RateLimiter } from "../../../src/core/deliver/rate-limiter.ts";
@@ -18,7 +18,7 @@ const asking = {
   channelId: "C01OPS",
   message: sentence(
     md`Everything was frozen`,
-    buttons([{ ...sign, label: "Show", action: "request:show" }, sign]),
+    waysRow([{ ...sign, label: "Show", action: "request:show" }, sign]),
   ),
 };
 

@@ -127,7 +127,7 @@ it("one that stands there is edited, unless another process edited it or is at i
 });
 
 describe("a message whose chart or table Slack refuses", () => {
-  const rows = card({ push: md`Restarts`, body: [table("Restarts", ["VM"], [["web-1"]]).block] });
+  const rows = card({ push: md`Restarts`, body: [table("Restarts", ["VM"], [["web-1"]]).part] });
   const owed = (mark: string) => post({ key: "end", mark, render: () => rows });
   const refuses = ({ blocks }: Record<string, unknown>) =>
     JSON.stringify(blocks).includes("data_table") ? "invalid_blocks" : undefined;

@@ -8,10 +8,10 @@ import {
   usageWords,
 } from "../../../src/fleet/charts/chart.ts";
 import { asText, inFewWords, inWords, sparkline } from "../../../src/fleet/charts/in-words.ts";
-import { type ChartBlock, section } from "../../../src/messages/blocks.ts";
-import { buttons } from "../../../src/messages/buttons.ts";
 import { card } from "../../../src/messages/card.ts";
 import { md } from "../../../src/messages/markdown.ts";
+import { type ChartBlock, chartBlock } from "../../../src/messages/drawn-blocks.ts";
+import { paragraph, waysRow } from "../../../src/messages/parts.ts";
 import { table } from "../../../src/messages/table.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 
@@ -28,6 +28,10 @@ const anySample = fc.record({
   ),
   value: fc.double(),
 });
+const usageBlocks = (...given: Parameters<typeof usageCharts>) =>
+  usageCharts(...given).map(chartBlock);
+const countBlocks = (...given: Parameters<typeof countChart>) =>
+  countChart(...given).map(chartBlock);
 const valuesOf = (block: ChartBlock | undefined) =>
   block?.chart.series.map(({ data }) => data.map(({ value }) => value));
 
@@ -35,7 +39,7 @@ describe("a chart of metrics", () => {
   it("has at most 20 buckets of time, at round times, each with the peak of it, the same for every line", () => {
     const cpuUsage = Array.from({ length: 60 }, (_, index) => sample(index, index % 7));
     const memoryUsage = Array.from({ length: 60 }, (_, index) => sample(index, index % 10));
-    const charts = usageCharts({ cpuUsage, memoryUsage }, "web-1, last 1h");
+    const charts = usageBlocks({ cpuUsage, memoryUsage }, "web-1, last 1h");
     expect(charts).toHaveLength(1);
     const [block] = charts;
     expect(block?.title).toBe("web-1, last 1h");
@@ -51,14 +55,14 @@ describe("a chart of metrics", () => {
 
   it("keeps a spike visible, however many samples there are", () => {
     const cpuUsage = row([...Array.from({ length: 3000 }, () => 1), 90, 1, 1]);
-    const [block] = usageCharts({ cpuUsage, memoryUsage: [] }, "a");
+    const [block] = usageBlocks({ cpuUsage, memoryUsage: [] }, "a");
     expect(valuesOf(block)?.[0]?.length).toBeLessThanOrEqual(20);
     expect(Math.max(...(valuesOf(block)?.[0] ?? []))).toBe(90);
   });
 
   it("is one for lines of like size, and one each for others", () => {
     const titles = (cpu: number[], memory: number[]) =>
-      usageCharts({ cpuUsage: row(cpu), memoryUsage: row(memory) }, "a").map(({ title }) => title);
+      usageBlocks({ cpuUsage: row(cpu), memoryUsage: row(memory) }, "a").map(({ title }) => title);
     expect(titles([1, 10], [2, 60])).toEqual(["a"]);
     expect(titles([1, 10], [2, 90])).toEqual(["CPU of a", "Memory of a"]);
     expect(titles([0, 0], [2, 90])).toEqual(["a"]);
@@ -67,7 +71,7 @@ describe("a chart of metrics", () => {
 
   it("is one each where only one has samples for some of the time, which no line leaves out", () => {
     const cpuUsage = row(Array.from({ length: 60 }, (_, index) => 20 + index));
-    const charts = usageCharts({ cpuUsage, memoryUsage: cpuUsage.slice(30) }, "a");
+    const charts = usageBlocks({ cpuUsage, memoryUsage: cpuUsage.slice(30) }, "a");
     expect(charts.map(({ title }) => title)).toEqual(["CPU of a", "Memory of a"]);
     expect(charts.map((one) => one.chart.axis_config.categories[0])).toEqual([
       "10:00 AM",
@@ -78,14 +82,14 @@ describe("a chart of metrics", () => {
 
   it("leaves out the time in which nothing was measured", () => {
     const cpuUsage = [...row([1, 2, 3]), sample(60, 4), sample(61, 5)];
-    const [block] = usageCharts({ cpuUsage, memoryUsage: [] }, "a");
+    const [block] = usageBlocks({ cpuUsage, memoryUsage: [] }, "a");
     expect(block?.chart.axis_config.categories).toEqual(["10:00 AM", "11:00 AM"]);
     expect(valuesOf(block)).toEqual([[3, 5]]);
   });
 
   it("isn't there when there is nothing it could show", () => {
-    expect(usageCharts({ cpuUsage: [], memoryUsage: [] }, "a")).toEqual([]);
-    const [alone] = usageCharts({ cpuUsage: [sample(0, 5)], memoryUsage: [] }, "a");
+    expect(usageBlocks({ cpuUsage: [], memoryUsage: [] }, "a")).toEqual([]);
+    const [alone] = usageBlocks({ cpuUsage: [sample(0, 5)], memoryUsage: [] }, "a");
     expect(alone?.chart.series).toEqual([
       { name: "CPU", data: [{ label: "10:00:00 AM", value: 5 }] },
     ]);
@@ -104,7 +108,7 @@ describe("a chart of metrics", () => {
 
   it("tells moments apart however near or far they are", () => {
     const labelsOver = (stepMs: number) =>
-      usageCharts(
+      usageBlocks(
         {
           cpuUsage: Array.from({ length: 40 }, (_, index) => ({
             timestamp: new Date(at + index * stepMs).toISOString(),
@@ -124,7 +128,7 @@ describe("a chart of metrics", () => {
   it("has the times and the days of the reader's zone", () => {
     const axisIn = (zone: string, stepMs: number) => {
       const cpuUsage = Array.from({ length: 20 }, (_, n) => sample((n * stepMs) / 60_000, n));
-      return usageCharts({ cpuUsage, memoryUsage: [] }, "a", zone)[0]?.chart.axis_config;
+      return usageBlocks({ cpuUsage, memoryUsage: [] }, "a", zone)[0]?.chart.axis_config;
     };
     // Half an hour beside the full ones: its hours don't begin with those of UTC.
     const inIndia = axisIn("Asia/Kolkata", 3_600_000);
@@ -137,7 +141,7 @@ describe("a chart of metrics", () => {
 
 describe("a chart of counts", () => {
   it("is a bar each, the most frequent first, of at most 20 kinds", () => {
-    const [block] = countChart("VMs by status", "VMs", ["ERROR", "RUNNING", "RUNNING", "FROZEN"]);
+    const [block] = countBlocks("VMs by status", "VMs", ["ERROR", "RUNNING", "RUNNING", "FROZEN"]);
     expect(block?.chart).toEqual({
       type: "bar",
       series: [
@@ -153,8 +157,8 @@ describe("a chart of counts", () => {
       axis_config: { categories: ["RUNNING", "ERROR", "FROZEN"], y_label: "VMs" },
     });
     const kinds = Array.from({ length: 60 }, (_, index) => `STATE-${index}`);
-    expect(countChart("VMs", "VMs", kinds)[0]?.chart.series[0]?.data).toHaveLength(20);
-    expect(countChart("VMs", "VMs", [])).toEqual([]);
+    expect(countBlocks("VMs", "VMs", kinds)[0]?.chart.series[0]?.data).toHaveLength(20);
+    expect(countBlocks("VMs", "VMs", [])).toEqual([]);
   });
 
   it("keeps Slack's limits whatever comes", () => {
@@ -188,7 +192,7 @@ describe("a chart or a table in words", () => {
     const made = card({
       push: md`Metrics`,
       body: [
-        section(md`Metrics of web-1`),
+        paragraph(md`Metrics of web-1`),
         usageCharts({ ...usage, memoryUsage: row([5, 5, 5, 5, 5, 5, 5, 5]) }, "web-1"),
         countChart("VMs by status", "VMs", ["RUNNING", "RUNNING", "ERROR"]),
         table(
@@ -198,7 +202,7 @@ describe("a chart or a table in words", () => {
             ["web-1", "RUNNING"],
             ["<!channel>", ""],
           ],
-        ).block,
+        ).part,
       ],
     });
     const said = inWords(made);
@@ -216,7 +220,7 @@ describe("a chart or a table in words", () => {
       ].join("\n"),
     );
     expect(said?.text).toBe(made.text);
-    expect(inWords(card({ push: md`m`, body: [section(md`no chart`)] }))).toBeUndefined();
+    expect(inWords(card({ push: md`m`, body: [paragraph(md`no chart`)] }))).toBeUndefined();
   });
 
   it("has every row of the longest table that fits", () => {
@@ -227,10 +231,10 @@ describe("a chart or a table in words", () => {
       names.map((one) => [one]),
     );
     expect(made.shown).toBe(100);
-    const said = inWords(card({ push: md`m`, body: [made.block] }));
+    const said = inWords(card({ push: md`m`, body: [made.part] }));
     for (const one of ["vm-0-", "vm-57-", "vm-99-"]) expect(said && shownText(said)).toContain(one);
     // In one message that Slack takes, those that have no room are counted
-    const few = inFewWords(card({ push: md`m`, body: [made.block] }));
+    const few = inFewWords(card({ push: md`m`, body: [made.part] }));
     expect(few && complaintsOf(few)).toEqual([]);
     const rows = few ? shownText(few).split("\n") : [];
     const shown = rows.filter((line) => line.startsWith("vm-")).length;
@@ -240,9 +244,9 @@ describe("a chart or a table in words", () => {
 
   it("is text alone, within 3,900 bytes, where Slack takes no blocks: its lines, and how many are left out", () => {
     const names = Array.from({ length: 100 }, (_, n) => [`vm-${n}-${"ü".repeat(70)}`]);
-    const pressed = buttons([{ label: "Show", action: "run:vm.show", value: "{}" }]);
+    const pressed = waysRow([{ label: "Show", action: "run:vm.show", value: "{}" }]);
     const { text, blocks } = asText(
-      card({ push: md`m`, body: [table("VMs", ["Name"], names).block, pressed] }),
+      card({ push: md`m`, body: [table("VMs", ["Name"], names).part, pressed] }),
     );
     expect(blocks).toEqual([]);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(3_900);

@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
-import * as blocksOf from "../../../src/messages/blocks.ts";
-import { buttons } from "../../../src/messages/buttons.ts";
 import { card } from "../../../src/messages/card.ts";
+import * as parts from "../../../src/messages/parts.ts";
 import { table } from "../../../src/messages/table.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import type { SandboxSlack } from "../../../sandbox/slack/sandbox-slack.ts";
 import { startSlack } from "./start-slack.ts";
 import { callApi } from "./call-api.ts";
 
-const build = { ...blocksOf, buttons, card, table };
+const build = { ...parts, card, table };
 const post = "chat.postMessage";
 const plain = (text: string) => ({ type: "plain_text", text });
 const button = (more = {}) => ({ type: "button", text: plain("Go"), action_id: "go", ...more });
@@ -293,16 +292,16 @@ describe("blocks in a message", () => {
     const message = build.card({
       push: md`${long}`,
       body: [
-        build.header(long),
-        build.section(md`${long}`),
-        build.fields(many(12, ["Label", md`${long}`])),
-        build.context(...many(12, md`${long}`)),
-        build.buttons([
+        build.headingOf(long),
+        build.paragraph(md`${long}`),
+        build.pairsOf(many(12, ["Label", md`${long}`])),
+        build.small(...many(12, md`${long}`)),
+        build.waysRow([
           { label: long, action: "a", value: long, confirm },
           { label: long, action: "b", value: "1" },
         ]),
-        build.table(long, [long, "b"], many(200, [long, ""])).block,
-        many(60, build.divider),
+        build.table(long, [long, "b"], many(200, [long, ""])).part,
+        many(60, build.rule),
       ],
     });
     expect(await answerTo(slack, message.blocks)).toMatchObject({ ok: true });
