@@ -1,6 +1,5 @@
 import type { Config } from "../config/config.ts";
 import { countChart, usageCharts } from "../fleet/charts/chart.ts";
-import { section } from "../messages/blocks.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
 import { type Part, card } from "../messages/card.ts";
 import { md } from "../messages/markdown.ts";
@@ -8,7 +7,9 @@ import { headingOf, menuRow, pairsOf, paragraph, rule, small, waysRow } from "..
 import { table } from "../messages/table.ts";
 import type { Command } from "../registry/define.ts";
 import { renderHelp } from "../registry/help.ts";
-import { modal, reasonInput, textInput } from "../talk/form-view.ts";
+import { textInput } from "../messages/inputs.ts";
+import { modal } from "../messages/views.ts";
+import { reasonInput } from "../talk/form-view.ts";
 import { type Rendered, validateBlocks } from "../slack/validate-blocks.ts";
 import { type Finding, ill, note, well } from "../messages/finding.ts";
 
@@ -44,7 +45,7 @@ export function kindsOfMessages(
       {
         view: modal(
           "Restore web-2",
-          [section(text), textInput("name", "Name", { max_length: 100 }), reasonInput("Why?")],
+          [paragraph(text), textInput("name", "Name", { most: 100 }), reasonInput("Why?")],
           {
             callback: "example",
             metadata: {},

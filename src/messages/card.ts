@@ -131,7 +131,7 @@ export function lineList(
  * The blocks of all parts. A list is as short as possible unless `shown` says how many of its items
  * are shown.
  */
-const blocksIn = (parts: Parts, shown: ReadonlyMap<List, number> = new Map()): Block[] =>
+export const blocksIn = (parts: Parts, shown: ReadonlyMap<List, number> = new Map()): Block[] =>
   parts.flatMap((part): readonly Block[] => {
     if (part === undefined) return [];
     if (part instanceof List) return part.blocksOf(shown.get(part) ?? 0);

@@ -8,6 +8,8 @@ export const limits = {
   buttonValue: 2000,
   menu: 5,
   menuValue: 75,
+  option: 75,
+  suggestedValue: 75,
   text: 4000,
   weight: 12_000,
 } as const;

@@ -1,10 +1,10 @@
-import type { Checkboxes, InputBlock, KnownBlock, ModalView, PlainTextInput } from "@slack/types";
+import type { ModalView } from "@slack/types";
 import * as z from "zod";
-import { section } from "../messages/blocks.ts";
-import { buttons } from "../messages/button-elements.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
+import { type Entry, type InputPart, textInput } from "../messages/inputs.ts";
 import { Markdown, atTime, lines, md, when } from "../messages/markdown.ts";
-import { plainText } from "../messages/text-objects.ts";
+import { paragraph, waysRow } from "../messages/parts.ts";
+import { modal } from "../messages/views.ts";
 import {
   type Argument,
   type ChangeCommand,
@@ -88,15 +88,15 @@ export function formOfOne(form: {
     ...(command.risk?.({ target, input, vms: facts.vms }) ?? []),
     ...(command.dialog?.warn?.(facts) ?? []),
   );
-  const blocks = [
-    ...(warnings.value === "" ? [] : [section(warnings)]),
-    ...shown.map((argument) => inputBlock(argument, command, filled, labels)),
+  const parts = [
+    warnings.value === "" ? undefined : paragraph(warnings),
+    ...shown.map((argument) => argumentInput(argument, command, filled, labels)),
     ...(asksName ? nameInputs(target.name, emergency, meta.breakGlass ?? meta.reason) : []),
-    ...(approvals ? [section(approvals)] : []),
-    ...(form.isRehearsed ? buttons([rehearseButton(rehearseAction)]) : []),
+    approvals && paragraph(approvals),
+    form.isRehearsed ? waysRow([rehearseButton(rehearseAction)]) : undefined,
   ];
   const title = undone ? `Undo the ${nounOf(command)}` : titleOf(command);
-  return modal(emergency ? `Break-glass: ${verb}` : title, blocks, {
+  return modal(emergency ? `Break-glass: ${verb}` : title, parts, {
     callback: dialogCallback,
     metadata: { ...meta, values: hidden(command, input, shown) },
     submit: approvals ? "Request approval" : verb,
@@ -112,24 +112,6 @@ export const rehearseButton = (action: string, value: object = {}): ButtonSpec =
   action,
   value: JSON.stringify(value),
 });
-
-export function modal(
-  title: string,
-  blocks: KnownBlock[],
-  form?: { callback: string; metadata: object; submit: string; close?: string },
-): ModalView {
-  return {
-    type: "modal",
-    title: plainText(title, 24),
-    close: plainText(form ? (form.close ?? "Cancel") : "Close", 24),
-    ...(form && {
-      callback_id: form.callback,
-      private_metadata: JSON.stringify(form.metadata),
-      submit: plainText(form.submit, 24),
-    }),
-    blocks,
-  };
-}
 
 export function titleOf(command: ChangeCommand): string {
   return `${command.say.verb} ${command.on === "vm" ? "a VM" : "a project"}`;
@@ -165,108 +147,69 @@ function hidden(command: ChangeCommand, input: Input, shown: readonly Argument[]
   );
 }
 
-export function inputBlock(
+/** The input of an argument, with what was given for it. */
+export function argumentInput(
   argument: Argument,
   command: ChangeCommand,
   input: Input,
   labels: Labels = {},
-): KnownBlock {
+): InputPart {
   const { key, label, description, isSwitch } = argument;
   const { showWhen = {}, watches = [] } = command.dialog ?? {};
-  const steers = watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
-  return field(`arg:${key}`, label, elementFor(argument, input[key], steers, labels[key]), {
+  const isWatched =
+    watches.includes(key) || Object.values(showWhen).some(([other]) => other === key);
+  return {
+    kind: "input",
+    id: `arg:${key}`,
+    label,
+    entry: entryOf(argument, input[key], labels[key]),
     hint: isSwitch ? undefined : description,
-    optional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
-    dispatch_action: steers,
-  });
+    isOptional: (argument.isOptional && !command.dialog?.needed?.includes(key)) || isSwitch,
+    isWatched,
+    action: actionOf(argument, isWatched),
+  };
 }
 
-/** An input of a form. Its value comes back in the submission under `id`. */
-export function field(
-  id: string,
-  label: string,
-  element: InputBlock["element"],
-  how: { hint?: string | undefined; optional?: boolean; dispatch_action?: boolean } = {},
-): InputBlock {
-  const { hint, ...more } = how;
-  const block = { type: "input" as const, block_id: id, label: plainText(label), element, ...more };
-  return hint ? { ...block, hint: plainText(hint) } : block;
+/** What Slack names when it asks for options, or reports that a choice changed. */
+function actionOf({ key, choices, isSwitch, picker }: Argument, isWatched: boolean): string {
+  if (choices && !isSwitch) return isWatched ? "dialog:refresh" : `arg:${key}`;
+  if (picker && !isSwitch) return `pick:${picker}${isWatched ? ":refresh" : ""}`;
+  return `arg:${key}`;
 }
 
-function elementFor(
-  { key, label, choices, description, isSwitch, picker, placeholder }: Argument,
+/** How an argument is answered: by a tick, a choice, a search, or as text. */
+function entryOf(
+  { label, choices, description, isSwitch, picker, placeholder }: Argument,
   value: unknown,
-  steers: boolean,
   called: string | undefined,
-): InputBlock["element"] {
+): Entry {
   const text = typeof value === "string" ? value : undefined;
-  if (isSwitch) return checkbox(`arg:${key}`, description ?? label, value === true);
-  if (choices) {
-    const options = choices.map((choice) => ({ text: plainText(choice, 75), value: choice }));
-    const chosen = options.find((option) => option.value === text);
-    return {
-      type: "static_select",
-      action_id: steers ? "dialog:refresh" : `arg:${key}`,
-      options,
-      ...(chosen ? { initial_option: chosen } : {}),
-    };
-  }
+  if (isSwitch) return { kind: "tick", label: description ?? label, isTicked: value === true };
+  if (choices) return { kind: "choice", options: choices, chosen: text };
   if (picker) {
     return {
-      type: "external_select",
-      action_id: `pick:${picker}${steers ? ":refresh" : ""}`,
-      min_query_length: 0,
-      placeholder: plainText(placeholder ?? "Type to search"),
-      ...(text === undefined
-        ? {}
-        : // Show the name of the snapshot if it is known, not its ID
-          { initial_option: { text: plainText(called || text, 75), value: text.slice(0, 75) } }),
+      kind: "search",
+      placeholder: placeholder ?? "Type to search",
+      // Show the name of the snapshot if it is known, not its ID
+      chosen: text === undefined ? undefined : { label: called || text, value: text },
     };
   }
-  return {
-    type: "plain_text_input",
-    action_id: `arg:${key}`,
-    max_length: 300,
-    ...(placeholder ? { placeholder: plainText(placeholder) } : {}),
-    ...(text === undefined ? {} : { initial_value: text.slice(0, 300) }),
-  };
+  return { kind: "text", most: 300, placeholder, initial: text };
 }
 
-export function checkbox(id: string, label: string, isTicked: boolean): Checkboxes {
-  const option = { text: plainText(label, 75), value: "true" };
-  return {
-    type: "checkboxes",
-    action_id: id,
-    options: [option],
-    ...(isTicked ? { initial_options: [option] } : {}),
-  };
-}
-
-export function textInput(
-  id: string,
-  label: string,
-  { hint, ...limits }: Omit<PlainTextInput, "type" | "action_id"> & { hint?: string },
-): InputBlock {
-  return field(id, label, { type: "plain_text_input", action_id: id, ...limits }, { hint });
-}
-
-export function reasonInput(
+export const reasonInput = (
   hint: string,
   { label = "Reason", initial }: { label?: string; initial?: string | undefined } = {},
-): KnownBlock {
-  const given = initial === undefined ? {} : { initial_value: initial };
-  const limits = { multiline: true, min_length: 3, max_length: 500 };
-  return textInput("reason", label, { hint, ...limits, ...given });
-}
+): InputPart => textInput("reason", label, { hint, isLong: true, least: 3, most: 500, initial });
 
 /** Asks what a person looked at before they record an outcome or sign a review. */
-export const checkedInput = (): KnownBlock =>
+export const checkedInput = (): InputPart =>
   reasonInput("Recorded in the audit trail, with your name.", { label: "What did you check?" });
 
-function nameInputs(called: string, emergency?: EmergencyWords, why?: string): KnownBlock[] {
+function nameInputs(called: string, emergency?: EmergencyWords, why?: string): InputPart[] {
   const hint = emergency?.reasonHint ?? "Shown to approvers and recorded in the audit trail.";
   return [
-    textInput("confirm", `Type ${called} to confirm`, { max_length: 300 }),
+    textInput("confirm", `Type ${called} to confirm`, { most: 300 }),
     reasonInput(hint, { initial: why }),
   ];
 }

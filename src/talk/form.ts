@@ -2,8 +2,9 @@ import type { Journal } from "../core/request/journal.ts";
 import { plainForm } from "../text/fold.ts";
 import type { ModalView } from "@slack/types";
 import { UserError } from "../errors.ts";
-import { section } from "../messages/blocks.ts";
 import { hintOf, lines, md, plain } from "../messages/markdown.ts";
+import { paragraph } from "../messages/parts.ts";
+import { modal } from "../messages/views.ts";
 import { type Asking, type Permit, breakGlassBasis, specify } from "../core/permit/permit.ts";
 import {
   type Argument,
@@ -24,7 +25,7 @@ import type { Press, ViewSubmission, SubmissionResult } from "../slack/receive/i
 import { parseJson } from "../text/parse-json.ts";
 import { Refused, authorize, authorizeTargets, frozenLine } from "./authorize.ts";
 import { gatherFacts, notNow } from "./dialog-facts.ts";
-import { type FormMeta, formMeta, formOfOne, modal, titleOf, dialogCallback } from "./form-view.ts";
+import { type FormMeta, formMeta, formOfOne, titleOf, dialogCallback } from "./form-view.ts";
 import {
   type Act,
   type BeforeAck,
@@ -68,13 +69,13 @@ export async function openView(
   make: () => Promise<ModalView>,
   { reply, gateway }: Act,
 ): Promise<boolean> {
-  const viewId = await reply.open(modal(title, [section(md`Loading the current state…`)]));
+  const viewId = await reply.open(modal(title, [paragraph(md`Loading the current state…`)]));
   if (viewId === undefined) return false;
   try {
     await reply.update(viewId, await make());
   } catch (error) {
     const { text } = errorReply(error, gateway.log);
-    await reply.update(viewId, modal(title, [section(md`${text}`)]));
+    await reply.update(viewId, modal(title, [paragraph(md`${text}`)]));
   }
   return true;
 }
@@ -92,7 +93,7 @@ async function viewOfOne(
   const approvers = await approversOf(permit, meta.origin, gateway);
   const refused = notNow(command, facts) ?? approvers.refused;
   if (refused)
-    return modal(titleOf(command), [section(lines(md`${refused.text}`, hintOf(refused.hint)))]);
+    return modal(titleOf(command), [paragraph(lines(md`${refused.text}`, hintOf(refused.hint)))]);
   const words = approvalWords(permit, approvers, gateway);
   const approvals = words === undefined ? undefined : md`${words}`;
   const frozen = await frozenLine(gateway);

@@ -1,10 +1,10 @@
 import type { ModalView } from "@slack/types";
 import type { Rehearsed } from "../commands/context.ts";
-import { context, section } from "../messages/blocks.ts";
 import { lines, md, when } from "../messages/markdown.ts";
+import { paragraph, small } from "../messages/parts.ts";
+import { modal } from "../messages/views.ts";
 import type { Press } from "../slack/receive/interaction.ts";
 import { openView } from "./form.ts";
-import { modal } from "./form-view.ts";
 import { type Act, outdated } from "./gateway-context.ts";
 import { type Rehearsing, rehearsalOf } from "./service-keys.ts";
 import { tooSlow } from "./reply-with-error.ts";
@@ -28,8 +28,8 @@ export function rehearsalView(
   now: number,
 ): ModalView {
   return modal(title, [
-    section(lines(md`*${deed}*`, frozen, approval, ...rehearsedLines)),
-    context(
+    paragraph(lines(md`*${deed}*`, frozen, approval, ...rehearsedLines)),
+    small(
       md`Known at ${when(now, "{time}")}. Nothing was requested, sent, or counted against a limit.`,
     ),
   ]);

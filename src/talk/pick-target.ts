@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { section } from "../messages/blocks.ts";
 import { sentence } from "../messages/card.ts";
+import type { InputPart } from "../messages/inputs.ts";
 import { lines, md } from "../messages/markdown.ts";
-import { plainText } from "../messages/text-objects.ts";
-import { waysRow } from "../messages/parts.ts";
+import { paragraph, waysRow } from "../messages/parts.ts";
+import { modal } from "../messages/views.ts";
 import {
   type Argument,
   dottedName,
@@ -14,7 +14,7 @@ import {
 import type { LacksTarget, NamedCommand } from "../registry/parse.ts";
 import { mayRun } from "../core/permit/permit.ts";
 import { authorize, frozenLine } from "./authorize.ts";
-import { field, formMeta, modal, titleOf } from "./form-view.ts";
+import { formMeta, titleOf } from "./form-view.ts";
 import { type Act, personOf } from "./gateway-context.ts";
 import { placeOf } from "./submit-change.ts";
 
@@ -61,24 +61,30 @@ export async function openPicker(
   const interrupts =
     command.class === "disrupt" ? md`This interrupts what runs on the ${label}.` : undefined;
   const explanation = lines(frozen, md`${command.summary}.`, interrupts);
-  const picker = field(kind, label === "VM" ? label : "Project", {
-    type: "external_select",
-    action_id: `pick:${kind}`,
-    min_query_length: 0,
-    placeholder: plainText("Type a name"),
-  });
+  const picker: InputPart = {
+    kind: "input",
+    id: kind,
+    label: label === "VM" ? label : "Project",
+    entry: { kind: "search", placeholder: "Type a name" },
+    action: `pick:${kind}`,
+  };
   const submit = isChange(command) ? command.say.verb : "Show";
   const title = isChange(command) ? titleOf(command) : `Choose a ${label}`;
-  const blocks = [section(explanation), picker, ...(place.channelId === "" ? [channelPicker] : [])];
-  return reply.open(modal(title, blocks, { callback: pickCallback, metadata, submit }));
+  const parts = [
+    paragraph(explanation),
+    picker,
+    place.channelId === "" ? channelPicker : undefined,
+  ];
+  return reply.open(modal(title, parts, { callback: pickCallback, metadata, submit }));
 }
 
-const channelPicker = field("channel", "Channel for the result", {
-  type: "conversations_select",
-  action_id: "pick:channel",
-  default_to_current_conversation: true,
-  filter: { include: ["public", "private"], exclude_bot_users: true },
-});
+const channelPicker: InputPart = {
+  kind: "input",
+  id: "channel",
+  label: "Channel for the result",
+  entry: { kind: "channel" },
+  action: "pick:channel",
+};
 
 export function kindOf(target: Argument | undefined) {
   return target?.target === "project"

@@ -4,8 +4,10 @@ import type { ModalView } from "@slack/types";
 import { type VoteOutcome, voteProblemTexts } from "../core/permit/votes.ts";
 import { type Project, checkSnapshotId } from "../fleet/compute/compute.ts";
 import { UserError } from "../errors.ts";
-import { section } from "../messages/blocks.ts";
+import { textInput } from "../messages/inputs.ts";
 import { md, name, plain } from "../messages/markdown.ts";
+import { paragraph } from "../messages/parts.ts";
+import { modal } from "../messages/views.ts";
 import { scopeOfPerson } from "../core/permit/access.ts";
 import { askerOf } from "../core/request/origin.ts";
 import { meets, needsOf, voteRefusal, voteRefusalText } from "../core/permit/approval-rule.ts";
@@ -24,7 +26,7 @@ import { at, textAt } from "../slack/json.ts";
 import { type Press, type ViewSubmission, isDirect } from "../slack/receive/interaction.ts";
 import { parseJson } from "../text/parse-json.ts";
 import { authorizeRecording, refuseUnderOldPolicy } from "./authorize.ts";
-import { checkedInput, modal, textInput } from "./form-view.ts";
+import { checkedInput } from "./form-view.ts";
 import {
   type Act,
   type BeforeAck,
@@ -114,10 +116,10 @@ export function denialModal({ record }: StoredRequest, command: ChangeCommand): 
   const { requester, id } = record;
   const sentence = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
   const label = `Why? ${requester.name} reads it in the thread.`;
-  const reason = textInput("reason", label, { multiline: true, max_length: 500 });
+  const reason = textInput("reason", label, { isLong: true, most: 500, isOptional: true });
   const labels = { submit: "Give the reason", close: "No reason" };
   const form = { callback: denialCallback, metadata: { request: id }, ...labels };
-  return modal("Denied", [section(sentence), { ...reason, optional: true }], form);
+  return modal("Denied", [paragraph(sentence), reason], form);
 }
 
 /**
@@ -203,13 +205,13 @@ export function idModal(
   const question = claimed
     ? md`${claimed.by} says that ${of} has this ID. Check in the compute service's own console that it is of this VM: whoever restores it gets what stands under it.`
     : md`Which ID has ${of}? The compute service's own console shows it.`;
-  const initial = claimed ? { initial_value: claimed.id } : {};
-  const hint = seesAll ? {} : { hint: confirmedLater };
-  const made = textInput("made", "ID of the snapshot", { max_length: 200, ...initial, ...hint });
-  const blocks = [section(question), made, checkedInput()];
+  const hint = seesAll ? undefined : confirmedLater;
+  const answer = { hint, most: 200, initial: claimed?.id };
+  const made = textInput("made", "ID of the snapshot", answer);
+  const parts = [paragraph(question), made, checkedInput()];
   const form = { callback: outcomeCallback, metadata: { request: id, happened: true } };
   const title = claimed ? "Confirm its ID" : "Add its ID";
-  return modal(title, blocks, { ...form, submit: "Record it", close: "Back" });
+  return modal(title, parts, { ...form, submit: "Record it", close: "Back" });
 }
 
 /**
@@ -245,11 +247,12 @@ export function reasonModal(
   const reason = checkedInput();
   const needed = "Without it, it can't be restored by its name.";
   const hint = made !== "snapshot" ? "If you see it." : seesAll ? needed : confirmedLater;
-  const madeId = textInput("made", `ID of the ${made}`, { hint, max_length: 200 });
-  const blocks = [section(consequence), ...(made ? [{ ...madeId, optional: true }] : []), reason];
+  const asked = { hint, most: 200, isOptional: true };
+  const madeId = made === undefined ? undefined : textInput("made", `ID of the ${made}`, asked);
+  const parts = [paragraph(consequence), madeId, reason];
   const labels = { submit: "Record it", close: "Back" };
   const form = { callback: outcomeCallback, metadata: { request: id, happened }, ...labels };
-  return modal(happened ? "It happened" : "It did not happen", blocks, form);
+  return modal(happened ? "It happened" : "It did not happen", parts, form);
 }
 
 /**

@@ -11,7 +11,7 @@ const makers = ["card", "sentence", "listing", "rowsOverTable", "modal"];
 
 /** Where a file calls one of them that it imports. */
 function callsIn(text: string): readonly number[] {
-  const imports = [...text.matchAll(/import \{([^}]*)\} from "[^"]*(?:card|form-view)\.ts"/g)];
+  const imports = [...text.matchAll(/import \{([^}]*)\} from "[^"]*(?:card|views)\.ts"/g)];
   const names = imports.flatMap(([, list = ""]) => list.split(",").map((one) => one.trim()));
   const called = makers.filter((maker) => names.includes(maker));
   if (called.length === 0) return [];

@@ -3,23 +3,12 @@ import { importsOf, readSources } from "./sources.ts";
 
 const sources = readSources(["src"]);
 
-/** Forms, Home, and what stands for what Slack refused have blocks beside a card, or none of a card. */
+/** Home, and what stands for what Slack refused have blocks beside a card, or none of a card. */
 const buildBlocks = [
-  "src/cli/doctor-messages.ts",
-  "src/features/ask/ask.ts",
-  "src/features/break-glass/sign-review.ts",
   "src/features/home/home-tab.ts",
   "src/features/home/render-home.ts",
-  "src/features/proposals/press-proposal.ts",
-  "src/features/rollouts/form-of-many.ts",
   "src/fleet/charts/in-words.ts",
   "src/slack/receive/deliveries.ts",
-  "src/slack/receive/form-refusal.ts",
-  "src/talk/form-view.ts",
-  "src/talk/form.ts",
-  "src/talk/open-rehearsal.ts",
-  "src/talk/pick-target.ts",
-  "src/talk/vote.ts",
 ];
 
 /** Tell what is known and what happened, of which the sources of facts and events alone read. */
@@ -38,7 +27,7 @@ const telling = [
 ];
 
 const importOfBlocks =
-  /^import \{([^}]*)\} from "[./]*messages\/(?:blocks|button-elements|drawn-blocks|text-objects)\.ts";/gm;
+  /^import \{([^}]*)\} from "[./]*messages\/(?:blocks|button-elements|drawn-blocks|input-elements|text-objects)\.ts";/gm;
 
 /** Whether a file imports more of blocks and their elements than their types. */
 const buildsBlocks = (text: string): boolean =>

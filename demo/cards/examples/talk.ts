@@ -13,6 +13,7 @@ import { ComputeError } from "../../../src/fleet/compute/compute.ts";
 import { silentLog } from "../../../src/log/log.ts";
 import { name } from "../../../src/messages/markdown.ts";
 import { errorReply, sayNo } from "../../../src/slack/error-reply.ts";
+import { problemIn } from "../../../src/slack/receive/form-refusal.ts";
 import { runButton } from "../../../src/registry/define.ts";
 import type { Act } from "../../../src/talk/gateway-context.ts";
 import { lostReply } from "../../../src/talk/lost-replies.ts";
@@ -206,6 +207,14 @@ export const examples: readonly Example[] = [
       const fails = () =>
         Promise.reject(new UserError("web-2 is gone.", "`/vm list` shows others."));
       return shownBy(about, (act) => openView("Restart a VM", fails, act), "V1");
+    },
+  },
+  {
+    name: "why something was not taken, in place of a form without inputs",
+    make({ vm }) {
+      const { action } = problemIn({ title: { text: "Restart a VM" } }, `${vm} is gone.`);
+      if (action.response_action !== "update") throw new Error("nothing was replaced");
+      return action.view as Shown;
     },
   },
   {

@@ -1,10 +1,11 @@
 import { hash } from "node:crypto";
 import * as z from "zod";
 import { UserError } from "../../errors.ts";
-import { section } from "../../messages/blocks.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { limits } from "../../messages/limits.ts";
 import { channelLink, lines, md, plain } from "../../messages/markdown.ts";
+import { paragraph } from "../../messages/parts.ts";
+import { modal } from "../../messages/views.ts";
 import { namesInWords } from "../../core/permit/access.ts";
 import type { LackedRight } from "../../core/permit/permit.ts";
 import { originKey } from "../../core/request/origin.ts";
@@ -16,7 +17,7 @@ import type { Press, SubmissionResult, ViewSubmission } from "../../slack/receiv
 import { parseJson } from "../../text/parse-json.ts";
 import { originOf } from "../../talk/act-origin.ts";
 import { lackedRight } from "../../talk/authorize.ts";
-import { modal, reasonInput } from "../../talk/form-view.ts";
+import { reasonInput } from "../../talk/form-view.ts";
 import {
   type Act,
   type BeforeAck,
@@ -71,7 +72,7 @@ export async function openAsk(act: Act<Press>, value: Input): Promise<void> {
   );
   const reason = reasonInput("Those you ask read it; recorded in the audit trail.");
   const form = { callback: askCallback, metadata: read.data, submit: "Ask" };
-  await openOr(act, modal("Ask others", [section(summary), reason], form));
+  await openOr(act, modal("Ask others", [paragraph(summary), reason], form));
 }
 
 /** Checks the form before the ack, while errors can still be shown on it. Throws UserError. */

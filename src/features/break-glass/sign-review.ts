@@ -1,15 +1,17 @@
 import type { ModalView } from "@slack/types";
 import { UserError } from "../../errors.ts";
-import { type Message, section } from "../../messages/blocks.ts";
+import type { Message } from "../../messages/blocks.ts";
 import { card } from "../../messages/card.ts";
 import { md, mention, name, plain, dayAndTime, withFullStop } from "../../messages/markdown.ts";
+import { paragraph } from "../../messages/parts.ts";
+import { modal } from "../../messages/views.ts";
 import { isSamePerson } from "../../core/permit/approval-rule.ts";
 import { isListed } from "../../core/permit/permit.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { keepSignature } from "../../core/request/journal.ts";
 import { refuseUnderOldPolicy } from "../../talk/authorize.ts";
-import { checkedInput, modal } from "../../talk/form-view.ts";
+import { checkedInput } from "../../talk/form-view.ts";
 import { type Act, type BeforeAck, personOf } from "../../talk/gateway-context.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
@@ -55,7 +57,7 @@ export async function reviewModal(
   );
   const asked = checkedInput();
   const form = { callback: reviewCallback, metadata: { request }, submit: "Sign" };
-  return modal("Sign review", [section(summary), asked], form);
+  return modal("Sign review", [paragraph(summary), asked], form);
 }
 
 /** Throws UserError. */

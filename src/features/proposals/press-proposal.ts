@@ -1,13 +1,14 @@
 import { UserError } from "../../errors.ts";
-import { section } from "../../messages/blocks.ts";
 import { md, plain } from "../../messages/markdown.ts";
+import { paragraph } from "../../messages/parts.ts";
+import { modal } from "../../messages/views.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
 import { deedOf } from "../../core/cards/asking.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
-import { modal, reasonInput } from "../../talk/form-view.ts";
+import { reasonInput } from "../../talk/form-view.ts";
 import { type Act, type BeforeAck, personOf } from "../../talk/gateway-context.ts";
 import { openOr } from "../../talk/reply-with-error.ts";
 import { run } from "../../talk/run.ts";
@@ -71,7 +72,7 @@ export async function askDismissal(act: Act<Press>, value: Input): Promise<void>
   const reason = reasonInput("The proposer reads it; recorded in the audit trail.");
   const metadata = { proposal: record.id };
   const form = { callback: dismissalCallback, metadata, submit: "Dismiss", close: "Back" };
-  await openOr(act, modal("Dismiss", [section(summary), reason], form));
+  await openOr(act, modal("Dismiss", [paragraph(summary), reason], form));
 }
 
 /** Dismisses a proposal with the reason of the form. Throws UserError. */

@@ -1,23 +1,16 @@
-import type { KnownBlock, ModalView } from "@slack/types";
+import type { ModalView } from "@slack/types";
 import { statusFacts } from "../../fleet/compute/compute.ts";
 import { countByStatus } from "../../fleet/inventory/status-order.ts";
 import { type Fact, type MatteringFact, mattersTo, unreadIn } from "../../core/facts/fact.ts";
 import { unreadLine } from "../../core/facts/facts-about.ts";
-import { section, sections } from "../../messages/blocks.ts";
-import { buttons } from "../../messages/button-elements.ts";
+import { type InputPart, textInput } from "../../messages/inputs.ts";
 import { Markdown, counted, firstFew, lines, md, name, plain } from "../../messages/markdown.ts";
+import { type SaidPart, linesOf, paragraph, waysRow } from "../../messages/parts.ts";
+import { modal } from "../../messages/views.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { vmOf } from "../../core/submit/resolve-targets.ts";
-import {
-  checkbox,
-  field,
-  inputBlock,
-  modal,
-  rehearseButton,
-  shownOf,
-  textInput,
-} from "../../talk/form-view.ts";
+import { argumentInput, rehearseButton, shownOf } from "../../talk/form-view.ts";
 import { type RolloutRecord, type Skipped, nameAt, whereItStops } from "./rollout.ts";
 
 export const rolloutCallback = "roll";
@@ -52,18 +45,18 @@ export function formOfMany(
     interruption(command, targets, record),
     ...warnings(command, targets, input),
   );
-  const blocks = [
-    section(summary),
-    ...knownBlocks(command, record, targets, known),
-    ...(targets.length > maxListed ? countsOf(record, targets, hasFile) : listOf(targets)),
-    ...skippedBlocks(record.leftOut),
-    ...shownOf(command, input).map((argument) => inputBlock(argument, command, input)),
+  const parts = [
+    paragraph(summary),
+    knownParts(command, record, targets, known),
+    targets.length > maxListed ? countsOf(record, targets, hasFile) : listOf(targets),
+    skippedLines(record.leftOut),
+    ...shownOf(command, input).map((argument) => argumentInput(argument, command, input)),
     ...rollingInputs(record),
-    ...(asksNumber(record) ? [numberInput(targets.length)] : []),
-    ...(isRehearsed ? buttons([rehearseButton("roll:rehearse", { roll: record.id })]) : []),
+    asksNumber(record) ? numberInput(targets.length) : undefined,
+    isRehearsed ? waysRow([rehearseButton("roll:rehearse", { roll: record.id })]) : undefined,
   ];
   const form = { callback: rolloutCallback, metadata: { roll: record.id }, submit: verb };
-  return modal(`${verb} ${counted(targets.length, "VM")}`, blocks, form);
+  return modal(`${verb} ${counted(targets.length, "VM")}`, parts, form);
 }
 
 /** Says how many VMs are interrupted, and how many at a time. */
@@ -102,35 +95,31 @@ function warnings(
 /** With more VMs the form shows counts, and the list is sent as a file. */
 const maxListed = 40;
 
-function listOf(targets: readonly Target[]): KnownBlock[] {
+function listOf(targets: readonly Target[]): SaidPart {
   const rows = targets.map(
     ({ name: called, projectName, projectId, status }) =>
       md`• ${name(plain(called, 80))} in ${plain(projectName ?? projectId, 60)}, ${plain(status, 20)}`,
   );
-  return sections(rows);
+  return linesOf(rows);
 }
 
-function countsOf(
-  { id }: RolloutRecord,
-  targets: readonly Target[],
-  hasFile: boolean,
-): readonly KnownBlock[] {
+function countsOf({ id }: RolloutRecord, targets: readonly Target[], hasFile: boolean): SaidPart {
   const projects = new Set(targets.map(({ projectId }) => projectId));
   const where = md`${countByStatus(targets)}, in ${counted(projects.size, "project")}.`;
   const list = { label: "As a file", action: "roll:file", value: JSON.stringify({ roll: id }) };
-  if (!hasFile) return [section(where, list)];
-  return [section(md`${where} The list of them is in your direct messages.`)];
+  if (!hasFile) return paragraph(where, list);
+  return paragraph(md`${where} The list of them is in your direct messages.`);
 }
 
 const mostKnown = 10;
 
 /** What is known of the targets, those that would fail first, and the button that leaves these out. */
-function knownBlocks(
+function knownParts(
   command: ChangeCommand,
   record: RolloutRecord,
   targets: readonly Target[],
   facts: readonly Fact[],
-): readonly KnownBlock[] {
+): readonly SaidPart[] {
   const mattering = mattersTo(command, facts);
   const failing = failingIn(mattering);
   const rows = mattering.slice(0, mostKnown).map(({ text }) => md`• ${text}`);
@@ -153,7 +142,7 @@ function knownBlocks(
   const label = failing.size === 1 ? "Leave it out" : "Leave them out";
   const leave = { label, action: "roll:leave", value };
   const hasOthers = failing.size > 0 && failing.size < targets.length;
-  return [section(knownText), ...(hasOthers ? buttons([leave]) : [])];
+  return [paragraph(knownText), waysRow(hasOthers ? [leave] : [])];
 }
 
 /** The targets that are known to fail, by ID. One that halts a rollout halts it, whatever else. */
@@ -165,14 +154,14 @@ export function failingIn(mattering: readonly MatteringFact[]) {
   return failing;
 }
 
-function skippedBlocks(skipped: readonly Skipped[]): KnownBlock[] {
-  if (skipped.length === 0) return [];
+function skippedLines(skipped: readonly Skipped[]): SaidPart | undefined {
+  if (skipped.length === 0) return undefined;
   const reasons = Map.groupBy(skipped, ({ why }) => why);
   const rows = [...reasons].slice(0, 10).map(([why, those]) => {
     const names = those.map((vm) => vm.name);
     return md`• ${why}: ${firstFew(names, 10)}`;
   });
-  return [section(lines(md`Skipped:`, ...rows))];
+  return paragraph(lines(md`Skipped:`, ...rows));
 }
 
 const maxWithoutNumber = 20;
@@ -182,20 +171,25 @@ export function asksNumber({ total, isEverything }: RolloutRecord): boolean {
   return total > maxWithoutNumber || isEverything === true;
 }
 
-function numberInput(total: number): KnownBlock {
+function numberInput(total: number): InputPart {
   const hint = "The number of VMs that will change.";
-  return textInput("roll:number", `Type ${total} to confirm`, { hint, max_length: 10 });
+  return textInput("roll:number", `Type ${total} to confirm`, { hint, most: 10 });
 }
 
-function rollingInputs({ options }: RolloutRecord): KnownBlock[] {
+function rollingInputs({ options }: RolloutRecord): InputPart[] {
   const hint = "A number, or a percentage like 10%";
-  const most = { hint, max_length: 5, initial_value: String(options.maxUnavailable) };
-  const failures = { max_length: 4, initial_value: String(options.stopOnFailure) };
+  const unavailable = { hint, most: 5, initial: String(options.maxUnavailable) };
+  const failures = { most: 4, initial: String(options.stopOnFailure) };
   const onlyIf = "Start with one VM; continue only if it succeeds";
-  const canary = checkbox("roll:canary", onlyIf, options.canary);
   return [
-    textInput("roll:most", "Max unavailable", most),
-    field("roll:canary", "Canary", canary, { optional: true }),
+    textInput("roll:most", "Max unavailable", unavailable),
+    {
+      kind: "input",
+      id: "roll:canary",
+      label: "Canary",
+      entry: { kind: "tick", label: onlyIf, isTicked: options.canary },
+      isOptional: true,
+    },
     textInput("roll:failures", "Stop after this many failures", failures),
   ];
 }

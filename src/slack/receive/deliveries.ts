@@ -4,7 +4,7 @@ import { deadlineMs, within } from "../../deadline.ts";
 import type { Log } from "../../log/log.ts";
 import { during, workOnInteraction } from "../../log/traces.ts";
 import { md } from "../../messages/markdown.ts";
-import { plainText } from "../../messages/text-objects.ts";
+import { optionOf } from "../../messages/input-elements.ts";
 import { type GivenUp, type Interactions, NotStored } from "../../queue/interactions.ts";
 import type { StoredInteraction } from "../../queue/queues.ts";
 import { patiently } from "../../redis/redis.ts";
@@ -16,7 +16,6 @@ import type {
   Interaction,
   Reply,
   SuggestRequest,
-  Suggestion,
   ViewSubmission,
 } from "./interaction.ts";
 
@@ -269,12 +268,4 @@ const keptKinds = new Set<Interaction["kind"]>(["command", "mention", "button", 
  */
 function kept({ triggerId: _trigger, responseUrl: _url, ...rest }: Interaction): StoredInteraction {
   return rest;
-}
-
-function optionOf({ label, value, description }: Suggestion): Option {
-  return {
-    text: plainText(label, 75),
-    value,
-    ...(description === undefined ? {} : { description: plainText(description, 75) }),
-  };
 }

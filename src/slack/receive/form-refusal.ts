@@ -1,11 +1,11 @@
 import type { ViewResponseAction } from "@slack/bolt";
-import type { View } from "@slack/types";
 import { within } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log/log.ts";
-import { type Message, section } from "../../messages/blocks.ts";
+import type { Message } from "../../messages/blocks.ts";
 import { md } from "../../messages/markdown.ts";
-import { plainText } from "../../messages/text-objects.ts";
+import { paragraph } from "../../messages/parts.ts";
+import { modal } from "../../messages/views.ts";
 import { errorReply } from "../error-reply.ts";
 import { at, listAt, textAt } from "../json.ts";
 import type { SubmissionResult } from "./interaction.ts";
@@ -54,12 +54,7 @@ export function problemIn(view: unknown, text: string): Refusal {
   if (blockId !== "")
     return { text, action: { response_action: "errors", errors: { [blockId]: text } } };
   const title = textAt(at(view, "title"), "text") || "Gatehouse";
-  const replaced: View = {
-    type: "modal",
-    title: plainText(title, 24),
-    close: plainText("Close", 24),
-    blocks: [section(md`${text}`)],
-  };
+  const replaced = modal(title, [paragraph(md`${text}`)]);
   return { text, action: { response_action: "update", view: replaced } };
 }
 
