@@ -1,5 +1,5 @@
 import type { Policy } from "../config/policy-file.ts";
-import { plainTextOf } from "../fleet/charts/in-words.ts";
+import { plainTextOf } from "../messages/plain-text.ts";
 import type { Log } from "../log/log.ts";
 import { mayRun, serviceMayAsk } from "../core/permit/permit.ts";
 import type { Command, ReadCommand } from "../registry/define.ts";

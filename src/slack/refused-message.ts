@@ -1,4 +1,4 @@
-import { asText, inFewWords } from "../fleet/charts/in-words.ts";
+import { asText, inFewWords } from "../messages/plain-text.ts";
 import { type Message } from "../messages/blocks.ts";
 import { sharedOutside, unseenGroup } from "../messages/channel-errors.ts";
 import { type WebAnswer, isBecauseOfUs } from "./web-answer.ts";

@@ -7,7 +7,6 @@ const sources = readSources(["src"]);
 const buildBlocks = [
   "src/features/home/home-tab.ts",
   "src/features/home/render-home.ts",
-  "src/fleet/charts/in-words.ts",
   "src/slack/receive/deliveries.ts",
 ];
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { shortNumber, usageCharts, usageWords, valuesNow } from "../../fleet/charts/chart.ts";
+import { usageCharts, usageWords, valuesNow } from "../../fleet/charts/chart.ts";
+import { shortNumber } from "../../text/short-number.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
 import { card } from "../../messages/card.ts";
 import { dotted, md, name } from "../../messages/markdown.ts";

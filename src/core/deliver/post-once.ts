@@ -1,4 +1,4 @@
-import { asText, inFewWords } from "../../fleet/charts/in-words.ts";
+import { asText, inFewWords } from "../../messages/plain-text.ts";
 import { usualPace } from "../../config/policy-schema.ts";
 import type { Log } from "../../log/log.ts";
 import { type Message } from "../../messages/blocks.ts";

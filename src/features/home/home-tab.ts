@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { blocksInWords } from "../../fleet/charts/in-words.ts";
+import { blocksInWords } from "../../messages/plain-text.ts";
 import { type Block, type Message, section } from "../../messages/blocks.ts";
 import { md } from "../../messages/markdown.ts";
 import { originOf } from "../../talk/act-origin.ts";

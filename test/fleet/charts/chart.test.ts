@@ -1,18 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  countChart,
-  pointsOf,
-  shortNumber,
-  usageCharts,
-  usageWords,
-} from "../../../src/fleet/charts/chart.ts";
-import { asText, inFewWords, inWords, sparkline } from "../../../src/fleet/charts/in-words.ts";
+import { countChart, pointsOf, usageCharts, usageWords } from "../../../src/fleet/charts/chart.ts";
+import { asText, inFewWords, inWords, sparkline } from "../../../src/messages/plain-text.ts";
 import { card } from "../../../src/messages/card.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import { type ChartBlock, chartBlock } from "../../../src/messages/drawn-blocks.ts";
 import { paragraph, waysRow } from "../../../src/messages/parts.ts";
 import { table } from "../../../src/messages/table.ts";
+import { shortNumber } from "../../../src/text/short-number.ts";
 import { complaintsOf, shownText } from "../../commands/shown-text.ts";
 
 const at = Date.parse("2026-11-20T10:00:00Z");

@@ -1,9 +1,13 @@
 import type { DataTableBlock } from "@slack/types";
-import { type Block, type Message, section, sections } from "../../messages/blocks.ts";
-import type { ChartBlock } from "../../messages/drawn-blocks.ts";
-import { lineList, card } from "../../messages/card.ts";
-import { counted, lines, Markdown, md, plainWords } from "../../messages/markdown.ts";
-import { shortNumber } from "./chart.ts";
+import { shortNumber } from "../text/short-number.ts";
+import { type Block, type Message, sections } from "./blocks.ts";
+import { card, lineList } from "./card.ts";
+import type { ChartBlock } from "./drawn-blocks.ts";
+import { counted, lines, Markdown, md, plainWords } from "./markdown.ts";
+import { linesOf } from "./parts.ts";
+
+// The renderer of plain text begins with blocks, not with parts: Slack may refuse a message long after the process that
+// knew its parts has stored it, and a program reads what people read.
 
 /** The message with all its charts and tables as text. Undefined when it has none. */
 export function inWords({ text, blocks }: Message): Message | undefined {
@@ -13,10 +17,10 @@ export function inWords({ text, blocks }: Message): Message | undefined {
 
 /** Replaces charts and tables among these blocks with text. Undefined when there are none. */
 export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
-  if (!blocks.some(isDrawn)) return undefined;
+  if (!blocks.some(linesDrawn)) return undefined;
   return blocks.flatMap((block) => {
-    if (block.type === "data_visualization") return chartWords(block);
-    return block.type === "data_table" ? sections(tableRows(block)) : block;
+    const rows = linesDrawn(block);
+    return rows ? sections(rows) : block;
   });
 }
 
@@ -25,15 +29,20 @@ export function blocksInWords(blocks: readonly Block[]): Block[] | undefined {
  * omitted rows are counted.
  */
 export function inFewWords({ text, blocks }: Message): Message | undefined {
-  if (!blocks.some(isDrawn)) return undefined;
+  if (!blocks.some(linesDrawn)) return undefined;
   const body = blocks.map((block) => {
-    if (block.type === "data_table") return lineList(tableRows(block));
-    return { blocks: [block.type === "data_visualization" ? chartWords(block) : block] };
+    const rows = linesDrawn(block);
+    if (rows === undefined) return { blocks: [block] };
+    return block.type === "data_table" ? lineList(rows) : linesOf(rows);
   });
   return { ...card({ body }), text };
 }
 
-const isDrawn = ({ type }: Block) => type === "data_visualization" || type === "data_table";
+/** What a chart or a table says, line by line. Undefined for any other block. */
+function linesDrawn(block: Block): Markdown[] | undefined {
+  if (block.type === "data_visualization") return chartLines(block);
+  return block.type === "data_table" ? tableLines(block) : undefined;
+}
 
 /** A whole message as plain text, without its buttons, for programs. */
 export const plainTextOf = (shown: Message): string =>
@@ -81,7 +90,7 @@ export function asText(shown: Message): Message {
   return { text: lines(new Markdown(shownRows.join("\n")), more, note).value, blocks: [] };
 }
 
-function chartWords({ title, chart: { type, series, axis_config: axis } }: ChartBlock) {
+function chartLines({ title, chart: { type, series, axis_config: axis } }: ChartBlock): Markdown[] {
   const rows = series.map(({ name, data }) => {
     const values = data.map(({ value }) => value);
     const [least, most] = [Math.min(...values), Math.max(...values)].map(shortNumber);
@@ -91,7 +100,7 @@ function chartWords({ title, chart: { type, series, axis_config: axis } }: Chart
   });
   // The values of a line are peaks, which its axis says.
   const of = axis.x_label === undefined ? "" : ` · ${axis.x_label}`;
-  return section(lines(md`*${title}*${of}`, ...rows));
+  return [md`*${title}*${of}`, ...rows];
 }
 
 const bars = Array.from("▁▂▃▄▅▆▇█");
@@ -103,7 +112,7 @@ export function sparkline(values: readonly number[]): string {
   return values.map((value) => bars[barOf(value)]).join("");
 }
 
-function tableRows({ rows: [columns = [], ...rows] }: DataTableBlock): Markdown[] {
+function tableLines({ rows: [columns = [], ...rows] }: DataTableBlock): Markdown[] {
   const line = (row: DataTableBlock["rows"][number]) =>
     md`${row.map((cell) => ("text" in cell ? cell.text : "")).join(" · ")}`;
   return [md`*${line(columns)}*`, ...rows.map(line)];
