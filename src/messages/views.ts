@@ -1,8 +1,9 @@
-import type { ModalView } from "@slack/types";
+import type { HomeView, ModalView } from "@slack/types";
 import type { Block } from "./blocks.ts";
 import { type Part, blocksIn } from "./card.ts";
 import { inputBlock } from "./input-elements.ts";
 import type { InputPart } from "./inputs.ts";
+import { blocksInWords } from "./plain-text.ts";
 import { plainText } from "./text-objects.ts";
 
 /** What a form may consist of. */
@@ -43,3 +44,24 @@ const isInput = (part: FormPart): part is InputPart =>
 
 const formBlocks = (part: FormPart): readonly Block[] =>
   isInput(part) ? [inputBlock(part)] : blocksIn([part]);
+
+/** The most blocks of the Home tab. */
+const mostOnHome = 100;
+
+/** Makes the Home tab. */
+export const homeView = (parts: readonly Part[]): HomeView => homeOf(blocksIn(parts));
+
+/**
+ * The Home tab with its charts and tables as text, for when Slack refuses them. Undefined when it
+ * has none.
+ */
+export function homeInWords(parts: readonly Part[]): HomeView | undefined {
+  const words = blocksInWords(blocksIn(parts));
+  return words && homeOf(words);
+}
+
+const homeOf = (blocks: readonly Block[]): HomeView => ({
+  type: "home",
+  // @slack/types lacks charts.
+  blocks: blocks.slice(0, mostOnHome) as HomeView["blocks"],
+});

@@ -1,8 +1,9 @@
 import { commands } from "../../../src/commands/index.ts";
 import type { HomePart } from "../../../src/features/home-part.ts";
-import { homeBlocks } from "../../../src/features/home/render-home.ts";
+import { homeParts } from "../../../src/features/home/render-home.ts";
 import type { GatewayContext } from "../../../src/talk/gateway-context.ts";
 import { md } from "../../../src/messages/markdown.ts";
+import { homeView } from "../../../src/messages/views.ts";
 import { type About, type Example } from "../example.ts";
 import { olivia, readingOf, someOf } from "../reading.ts";
 import { done, recordOf, sent, stageOf, stored } from "../requests.ts";
@@ -28,8 +29,7 @@ async function homeOf(about: About, isBusy: boolean) {
     title: "Alerts",
     lines: [{ text: md`🔥 *HighCpu* on ${about.vm} since 3:07 AM`, button: undefined }],
   });
-  const blocks = await homeBlocks(olivia(about), gateway, isBusy ? [part] : []);
-  return { type: "home", blocks } as never;
+  return homeView(await homeParts(olivia(about), gateway, isBusy ? [part] : []));
 }
 
 export const examples: readonly Example[] = [

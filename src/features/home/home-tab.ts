@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { blocksInWords } from "../../messages/plain-text.ts";
-import { type Block, type Message, section } from "../../messages/blocks.ts";
+import type { HomeView } from "@slack/types";
+import type { Message } from "../../messages/blocks.ts";
 import { md } from "../../messages/markdown.ts";
+import { paragraph } from "../../messages/parts.ts";
+import { homeInWords, homeView } from "../../messages/views.ts";
 import { originOf } from "../../talk/act-origin.ts";
 import {
   type Act,
@@ -16,7 +18,7 @@ import { textAt } from "../../slack/json.ts";
 import type { Actor, Press } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
 import { homePartsOf } from "../home-part.ts";
-import { type News, homeBlocks, newsBlocks } from "./render-home.ts";
+import { type News, homeParts, newsParts } from "./render-home.ts";
 
 /** How long the tab follows a request that a press on it made, and how often it looks (ms). */
 const followedForMs = 120_000;
@@ -29,20 +31,17 @@ export function createHomeTab(): HomeTab {
   async function publish(act: BeforeAck<Actor>, news: News): Promise<boolean> {
     const { gateway } = act;
     const person = await personOf(act);
-    const blocks =
+    const parts =
       person.kind === "member"
         ? [
-            ...(await newsBlocks(news, gateway)),
-            ...(await homeBlocks(person, gateway, homePartsOf(gateway))),
+            ...(await newsParts(news, gateway)),
+            ...(await homeParts(person, gateway, homePartsOf(gateway))),
           ]
-        : [section(md`Only full members of the workspace can use this.`)];
-    const put = (some: readonly Block[]) =>
-      gateway.web.call("views.publish", {
-        user_id: act.interaction.userId,
-        view: { type: "home", blocks: some.slice(0, 100) },
-      });
-    let answer = await put(blocks);
-    const words = blocksInWords(blocks);
+        : [paragraph(md`Only full members of the workspace can use this.`)];
+    const put = (view: HomeView) =>
+      gateway.web.call("views.publish", { user_id: act.interaction.userId, view });
+    let answer = await put(homeView(parts));
+    const words = homeInWords(parts);
     // Slack refuses some charts and tables on the Home tab; then their content is shown as text.
     if (!answer.ok && answer.kind === "refused" && words) answer = await put(words);
     if (!answer.ok) gateway.log.warn("slack.home-failed", { ...answer });

@@ -1,15 +1,8 @@
 import { inventoryAge } from "../../commands/inventory-age.ts";
 import type { KnownVm } from "../../fleet/inventory/inventory.ts";
-import {
-  type Block,
-  type Message,
-  context,
-  divider,
-  header,
-  section,
-} from "../../messages/blocks.ts";
-import { buttons } from "../../messages/button-elements.ts";
+import type { Message } from "../../messages/blocks.ts";
 import type { ButtonSpec } from "../../messages/buttons.ts";
+import type { Part } from "../../messages/card.ts";
 import {
   type Markdown,
   lines,
@@ -18,6 +11,7 @@ import {
   when,
   withFullStop,
 } from "../../messages/markdown.ts";
+import { type SaidPart, headingOf, paragraph, rule, small, waysRow } from "../../messages/parts.ts";
 import { type Fact, isTrouble, unreadIn } from "../../core/facts/fact.ts";
 import { factsByTarget, unreadLine } from "../../core/facts/facts-about.ts";
 import { waysFor } from "../../core/facts/ways-for.ts";
@@ -61,26 +55,26 @@ export interface News {
   request?: string | undefined;
 }
 
-/** The blocks that tell the result of a press, above what the tab always shows. */
-export async function newsBlocks(
+/** The result of a press, above what the tab always shows. */
+export async function newsParts(
   { answer: result, request: id }: News,
   gateway: GatewayContext,
-): Promise<Block[]> {
+): Promise<Part[]> {
   const request = id === undefined ? undefined : await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
-  if (!request || !command) return result ? [...result.blocks, divider] : [];
+  if (!request || !command) return result ? [result, rule] : [];
   const line = md`${symbolOf(request, command)} *${deedOf(request.record, command)}*: ${stateWords(request.state)}`;
   const decision = decidedLine(request);
   const ended = request.final && headline(request, command);
-  return [...(result?.blocks ?? []), section(lines(line, decision, ended)), divider];
+  return [result, paragraph(lines(line, decision, ended)), rule];
 }
 
-/** The blocks that the tab always shows. `parts` are the sections of features. */
-export async function homeBlocks(
+/** What the tab always shows. `homeSections` are those of features. */
+export async function homeParts(
   person: Person,
   gateway: GatewayContext,
-  parts: readonly HomePart[],
-): Promise<Block[]> {
+  homeSections: readonly HomePart[],
+): Promise<Part[]> {
   const { store } = gateway;
   await gateway.inventory.upToDate();
   const [open, openCount, mine, state, frozen] = await Promise.all([
@@ -91,17 +85,17 @@ export async function homeBlocks(
     frozenLine(gateway),
   ]);
   const waiting = open.filter((request) => awaitsVoteOf(person, request, gateway));
-  const asked = header("Waiting for you");
-  const askingRows =
+  const asked = headingOf("Waiting for you");
+  const askingRows: Part[] =
     waiting.length === 0
-      ? [section(md`Nothing is waiting for your approval.`)]
-      : waiting.slice(0, maxOfEach).flatMap((request) => waitingRow(request, gateway));
+      ? [paragraph(md`Nothing is waiting for your approval.`)]
+      : waiting.slice(0, maxOfEach).map((request) => waitingRow(request, gateway));
   askingRows.push(
-    ...moreBlocks(waiting.length - maxOfEach, md`${quoted("/gatehouse approvals")} shows them.`),
+    moreLine(waiting.length - maxOfEach, md`${quoted("/gatehouse approvals")} shows them.`),
   );
   if (openCount > maxRead) {
     const more = md`${openCount} requests are open, and only the ${maxRead} newest are on this page. ${quoted("/gatehouse approvals")} shows all that wait.`;
-    askingRows.push(context(more));
+    askingRows.push(small(more));
   }
   if (!maySeeNames(person, gateway)) {
     const where =
@@ -109,18 +103,20 @@ export async function homeBlocks(
         ? quoted("access.view")
         : md`${quoted("view")} of a team or of ${quoted("access")}`;
     const hint = md`You can't see more here: it requires ${where} in gatehouse.yml.`;
-    return [asked, ...askingRows, section(hint)];
+    return [asked, ...askingRows, paragraph(hint)];
   }
   const running = open.filter((request) => request.state !== "draft");
   const vms = await gateway.inventory.vms();
   const seesAll = await gateway.seesAll();
   const only = onlySeen(gateway);
   const now = gateway.now();
-  const sections = await Promise.all(parts.map((part) => part({ vms, seesAll, only, now })));
+  const sections = await Promise.all(
+    homeSections.map((readSection) => readSection({ vms, seesAll, only, now })),
+  );
   const reader = { person, gateway };
   const within = seesAll ? "" : " that you can see";
   const list = async (requests: readonly StoredRequest[], none: Markdown) =>
-    section(
+    paragraph(
       requests.length > 0
         ? lines(...(await Promise.all(requests.map((request) => row(request, gateway)))))
         : none,
@@ -134,32 +130,29 @@ export async function homeBlocks(
   );
   const unread = unreadLine(unreadIn(facts));
   return [
-    ...buttons(startCommands(person, gateway).map(startButton)),
-    ...(frozen ? [section(frozen), divider] : []),
+    waysRow(startCommands(person, gateway).map(startButton)),
+    frozen && [paragraph(frozen), rule],
     asked,
     ...askingRows,
-    ...(await Promise.all(sections.map((part) => sectionBlocks(part, reader)))).flat(),
-    header("Running"),
+    ...(await Promise.all(sections.map((part) => sectionParts(part, reader)))),
+    headingOf("Running"),
     await list(
       running.slice(0, maxOfEach),
       seesAll ? md`Nothing is running.` : md`Nothing that you can see is running.`,
     ),
-    ...moreBlocks(running.length - maxOfEach, md`${quoted("/gatehouse jobs")} lists them.`),
-    header("Problems"),
-    ...(problemRows.length > 0
-      ? problemRows.flat()
-      : [section(md`Nothing is known to be wrong with a VM${within}.`)]),
-    ...(unread ? [context(unread)] : []),
-    ...moreBlocks(
-      troubles.length - maxOfEach,
-      md`${quoted("/vm list")} shows VMs with problems first.`,
-    ),
-    header("Your recent requests"),
+    moreLine(running.length - maxOfEach, md`${quoted("/gatehouse jobs")} lists them.`),
+    headingOf("Problems"),
+    problemRows.length > 0
+      ? problemRows
+      : paragraph(md`Nothing is known to be wrong with a VM${within}.`),
+    unread && small(unread),
+    moreLine(troubles.length - maxOfEach, md`${quoted("/vm list")} shows VMs with problems first.`),
+    headingOf("Your recent requests"),
     await list(
       mine,
       md`You have no requests yet. ${quoted("/gatehouse help")} shows what you can run.`,
     ),
-    context(
+    small(
       md`${state.vms} VMs in ${state.projects} projects${within}. ${inventoryAge(state, gateway.now())}`,
     ),
   ];
@@ -180,14 +173,14 @@ const onlySeen =
   };
 
 /** Says how many there are besides those shown, and where. */
-const moreBlocks = (many: number, where: Markdown): Block[] =>
-  many > 0 ? [context(md`… and ${many} more. ${where}`)] : [];
+const moreLine = (many: number, where: Markdown): SaidPart | undefined =>
+  many > 0 ? small(md`… and ${many} more. ${where}`) : undefined;
 
 /** A request that waits, in one line. A vote counts where all its facts are: _Review_ shows them. */
-function waitingRow(request: StoredRequest, gateway: GatewayContext): Block[] {
+function waitingRow(request: StoredRequest, gateway: GatewayContext): SaidPart | undefined {
   const { record } = request;
   const command = changeNamed(record.command, gateway);
-  if (!command) return [];
+  if (!command) return undefined;
   const why = record.reason ? md`: “${record.reason}”` : "";
   const until = md` Until ${when(record.approval?.expiresAt ?? 0, "{time}")}.`;
   const asked = withFullStop(
@@ -200,7 +193,7 @@ function waitingRow(request: StoredRequest, gateway: GatewayContext): Block[] {
     { request: record.id },
     aboutRequest(record),
   );
-  return [section(text, review)];
+  return paragraph(text, review);
 }
 
 /** The person who opens the tab, and what they see. */
@@ -209,17 +202,17 @@ interface Reader {
   gateway: GatewayContext;
 }
 
-async function sectionBlocks({ title, lines: all }: HomeSection, reader: Reader) {
+async function sectionParts({ title, lines: all }: HomeSection, reader: Reader): Promise<Part[]> {
   if (all.length === 0) return [];
   const ofAll = all.length > maxOfEach ? `: the newest ${maxOfEach} of ${all.length}` : "";
   const rows = await Promise.all(all.slice(0, maxOfEach).map((line) => lineRow(line, reader)));
-  return [header(`${title}${ofAll}`), ...rows.flat()];
+  return [headingOf(`${title}${ofAll}`), rows];
 }
 
-async function lineRow({ text, button, vm }: HomeLine, reader: Reader): Promise<Block[]> {
-  if (!vm) return [section(text, button)];
+async function lineRow({ text, button, vm }: HomeLine, reader: Reader): Promise<SaidPart[]> {
+  if (!vm) return [paragraph(text, button)];
   const situation = await situationOf(targetOf(vm), reader.gateway);
-  return [section(text, button), ...buttons(changesOf(situation, reader))];
+  return [paragraph(text, button), waysRow(changesOf(situation, reader))];
 }
 
 /** Buttons of the changes that help a VM with a problem, as far as this person may make them. */
@@ -266,11 +259,11 @@ async function troubleRow(
   { sharesName: _isWhole, ...target }: Target,
   facts: readonly Fact[],
   reader: Reader,
-): Promise<Block[]> {
+): Promise<SaidPart[]> {
   const { gateway } = reader;
   const { policy, commands } = gateway;
   const rows = facts.slice(0, mostOfTarget).map(({ sign, text }) => md`${sign} ${text}`);
-  if (target.kind === "project") return [section(lines(...rows))];
+  if (target.kind === "project") return [paragraph(lines(...rows))];
   const situation = await situationOf(target, gateway);
   const showCommand = commandWithRole(commands, "shows-vm");
   const look =
@@ -288,7 +281,7 @@ async function troubleRow(
           isShared: false,
           isFrozen: situation.isFrozen,
         }).slice(0, mostOfTarget);
-  return [section(lines(...rows, instead), look), ...buttons(offered)];
+  return [paragraph(lines(...rows, instead), look), waysRow(offered)];
 }
 
 /** A request as its card says it: how it ended, or what is done and where it stands. */
