@@ -23,63 +23,67 @@ import { approvalsIn } from "../permit/votes.ts";
  * has one vote. An approval was judged beside the approvals that were there then. When there are
  * others by now, it is judged again, so that no two of them take the same need.
  *
- * KEYS request, audit, pending, open, lock
- * ARGV id, first digits of the fingerprint the voter saw, voter, vote (approve|deny), vote record, audit record,
- *      step of its history when decided, approvals that it was judged beside, facts of an authorized request
+ * `seen` is the first digits of the fingerprint that the voter saw, `vote` is approve|deny, `step` is
+ * for its history when decided, `judgedBeside` is how many approvals it was judged beside, and `facts`
+ * are those of an authorized request.
  * → {'counted', n} | {'authorized', n} | {'denied'} | {'refused', why} | {'again'}
  */
 const voteScript = `${redisTimeLua}${wakeLua}
-local r = redis.call('HMGET', KEYS[1], 'state', 'digest', 'expiresAt', 'requester', 'required')
-if not r[1] or not r[2] or string.len(ARGV[2]) ~= 16 then return {'refused', 'unknown'} end
-if string.sub(r[2], 1, string.len(ARGV[2])) ~= ARGV[2] then return {'refused', 'unknown'} end
-if r[4] == ARGV[3] then return {'refused', 'own'} end
-local pending = r[1] == 'draft'
-if not pending and not (r[1] == 'authorized' and ARGV[4] == 'deny') then return {'refused', 'over'} end
-if pending and tonumber(r[3]) <= now then return {'refused', 'expired'} end
-local field = 'vote:' .. ARGV[3]
-local before = redis.call('HGET', KEYS[1], field)
+local request, audit, pending, open, lock = unpack(KEYS)
+local id, seen, voter, vote, voteRecord, auditRecord, step, judgedBeside, facts = unpack(ARGV)
+local state, digest, expiresAt, requester, required = unpack(redis.call('HMGET', request, 'state', 'digest', 'expiresAt', 'requester', 'required'))
+if not state or not digest or string.len(seen) ~= 16 then return {'refused', 'unknown'} end
+if string.sub(digest, 1, string.len(seen)) ~= seen then return {'refused', 'unknown'} end
+if requester == voter then return {'refused', 'own'} end
+local isDraft = state == 'draft'
+if not isDraft and not (state == 'authorized' and vote == 'deny') then return {'refused', 'over'} end
+if isDraft and tonumber(expiresAt) <= now then return {'refused', 'expired'} end
+local field = 'vote:' .. voter
+local before = redis.call('HGET', request, field)
 if before then
-  if ARGV[4] == 'approve' or string.find(before, '"vote":"deny"', 1, true) then return {'refused', 'twice'} end
+  if vote == 'approve' or string.find(before, '"vote":"deny"', 1, true) then return {'refused', 'twice'} end
 end
 local approvals = 0
-local all = redis.call('HGETALL', KEYS[1])
+local all = redis.call('HGETALL', request)
 for i = 1, #all, 2 do
   if string.sub(all[i], 1, 5) == 'vote:' and string.find(all[i + 1], '"vote":"approve"', 1, true) then approvals = approvals + 1 end
 end
-if ARGV[4] == 'approve' and approvals ~= tonumber(ARGV[8]) then return {'again'} end
-redis.call('HSET', KEYS[1], field, ARGV[5])
-redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[6])
-redis.call('HINCRBY', KEYS[1], 'revision', 1)
-${owesMessages("KEYS[3]", "ARGV[1]")}
-if ARGV[4] == 'deny' then
-  redis.call('HSET', KEYS[1], 'state', 'denied', 'stage', '{}', 'final', '1', 'changedAt', now)
-  ${keepStep("ARGV[7]")}
-  redis.call('ZREM', KEYS[4], ARGV[1])
-  ${hasNoStep("KEYS[3]", "ARGV[1]")}
-  if redis.call('GET', KEYS[5]) == ARGV[1] then redis.call('DEL', KEYS[5]) end
-  redis.call('PEXPIRE', KEYS[1], ${keepFinalMs})
+if vote == 'approve' and approvals ~= tonumber(judgedBeside) then return {'again'} end
+redis.call('HSET', request, field, voteRecord)
+redis.call('XADD', audit, '*', 'at', now, 'record', auditRecord)
+redis.call('HINCRBY', request, 'revision', 1)
+${owesMessages("pending", "id")}
+if vote == 'deny' then
+  redis.call('HSET', request, 'state', 'denied', 'stage', '{}', 'final', '1', 'changedAt', now)
+  ${keepStep("step")}
+  redis.call('ZREM', open, id)
+  ${hasNoStep("pending", "id")}
+  if redis.call('GET', lock) == id then redis.call('DEL', lock) end
+  redis.call('PEXPIRE', request, ${keepFinalMs})
   return {'denied'}
 end
 approvals = approvals + 1
-if approvals < tonumber(r[5]) then return {'counted', approvals} end
-redis.call('HSET', KEYS[1], 'state', 'authorized', 'stage', ARGV[9], 'changedAt', now)
-${keepStep("ARGV[7]")}
-${hasStep("KEYS[3]", "ARGV[1]")}
+if approvals < tonumber(required) then return {'counted', approvals} end
+redis.call('HSET', request, 'state', 'authorized', 'stage', facts, 'changedAt', now)
+${keepStep("step")}
+${hasStep("pending", "id")}
 return {'authorized', approvals}
 `;
 
 /**
  * Records why somebody denied it, once, and from that person alone.
  *
- * KEYS request, audit, pending   ARGV id, voter, denial, audit record → 1 when it is written down
+ * → 1 when it is written down
  */
 const reasonScript = `${redisTimeLua}${wakeLua}
-local vote = redis.call('HGET', KEYS[1], 'vote:' .. ARGV[2])
+local request, audit, pending = unpack(KEYS)
+local id, voter, denial, auditRecord = unpack(ARGV)
+local vote = redis.call('HGET', request, 'vote:' .. voter)
 if not vote or not string.find(vote, '"vote":"deny"', 1, true) then return 0 end
-if redis.call('HSETNX', KEYS[1], 'denial', ARGV[3]) == 0 then return 0 end
-redis.call('HINCRBY', KEYS[1], 'revision', 1)
-redis.call('XADD', KEYS[2], '*', 'at', now, 'record', ARGV[4])
-${owesMessages("KEYS[3]", "ARGV[1]")}
+if redis.call('HSETNX', request, 'denial', denial) == 0 then return 0 end
+redis.call('HINCRBY', request, 'revision', 1)
+redis.call('XADD', audit, '*', 'at', now, 'record', auditRecord)
+${owesMessages("pending", "id")}
 return 1
 `;
 

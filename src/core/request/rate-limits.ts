@@ -21,23 +21,26 @@ const draftMs = 30 * 24 * hourMs;
 /**
  * Takes a place in a sliding window, once for each holder.
  *
- * KEYS places   ARGV holder, window (ms), most, look (1: takes none) → 0 when there is one, else in how many ms the next is
+ * `onlyLooks` (0|1) takes none.
+ * → 0 when there is one, else in how many ms the next is
  */
 const takePlace = `${redisTimeLua}
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+local places = KEYS[1]
+local holder, windowMs, most, onlyLooks = unpack(ARGV)
+redis.call('ZREMRANGEBYSCORE', places, '-inf', now - windowMs)
 -- Taken before Redis's clock was set back: they count from now on, for no longer than a window
-for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], now + ${setBackMs}, '+inf')) do
-  redis.call('ZADD', KEYS[1], now, holder)
+for _, early in ipairs(redis.call('ZRANGEBYSCORE', places, now + ${setBackMs}, '+inf')) do
+  redis.call('ZADD', places, now, early)
 end
-if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
-if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
-  local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-  if not oldest[2] then return tonumber(ARGV[2]) end
-  return math.max(1, oldest[2] + ARGV[2] - now)
+if redis.call('ZSCORE', places, holder) then return 0 end
+if redis.call('ZCARD', places) >= tonumber(most) then
+  local oldest = redis.call('ZRANGE', places, 0, 0, 'WITHSCORES')
+  if not oldest[2] then return tonumber(windowMs) end
+  return math.max(1, oldest[2] + windowMs - now)
 end
-if ARGV[4] == '1' then return 0 end
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if onlyLooks == '1' then return 0 end
+redis.call('ZADD', places, now, holder)
+redis.call('PEXPIRE', places, windowMs)
 return 0
 `;
 

@@ -3,12 +3,12 @@ import { defineScript, type RedisClient, redisTimeLua } from "../../redis/redis.
 import { keepFinalMs } from "./record.ts";
 
 /**
- * Adds a step to the history in KEYS[1], with how long after the request's creation it was taken
- * (ms). `step` is what `stepText` returns.
+ * Adds a step to the history of the script's `request`, with how long after the request's creation it
+ * was taken (ms). `step` is what `stepText` returns.
  */
 export const keepStep = (step: string) => `
-  local taken = now - redis.call('HGET', KEYS[1], 'createdAt') .. ' ' .. ${step} .. '\\n'
-  redis.call('HSET', KEYS[1], 'history', (redis.call('HGET', KEYS[1], 'history') or '') .. taken)`;
+  local taken = now - redis.call('HGET', request, 'createdAt') .. ' ' .. ${step} .. '\\n'
+  redis.call('HSET', request, 'history', (redis.call('HGET', request, 'history') or '') .. taken)`;
 
 /**
  * All keys carry one hash tag, so each script sees one slot. Values are opaque to Lua, which never re-encodes JSON.
@@ -39,56 +39,65 @@ export const hasNoStep = (pending: string, id: string) =>
 /**
  * Creates a request, unless its ID or its origin has one, or an equal one is open or was just done.
  *
- * KEYS request, ask, same, open, recent, byPerson, byTarget, audit, pending
- * ARGV id, record, state, its facts, audit record, key prefix of requests, digest ('' without approvals), when they expire, how
- *      many are needed, requester, how long ago an equal one was just done (ms), whether an equal draft doesn't count (0|1)
+ * `digest` is '' without approvals, `sameForMs` is for how long an equal one that was done counts, and
+ * `passesDraft` (0|1) says whether an equal draft doesn't count.
  * → {id, 1} when created, {id of the older one, 0} otherwise
  */
 export const create = `${redisTimeLua}${wakeLua}
-if redis.call('EXISTS', KEYS[1]) == 1 then return {ARGV[1], 0} end
-local older = redis.call('GET', KEYS[2])
+local request, ask, same, open, recent, byPerson, byTarget, audit, pending = unpack(KEYS)
+local id, record, state, facts, auditRecord, requestPrefix, digest, expiresAt, required, requester, sameForMs, passesDraft = unpack(ARGV)
+if redis.call('EXISTS', request) == 1 then return {id, 0} end
+local older = redis.call('GET', ask)
 if older then return {older, 0} end
-older = redis.call('GET', KEYS[3])
+older = redis.call('GET', same)
 if older then
-  local found = redis.call('HMGET', ARGV[6] .. older, 'final', 'createdAt', 'state')
-  local isOpen = found[1] == '0' and not (ARGV[12] == '1' and found[3] == 'draft')
-  if isOpen or (found[3] == 'done' and now - tonumber(found[2]) < tonumber(ARGV[11])) then
-    redis.call('SET', KEYS[2], older, 'PX', ${originMs})
+  local final, createdAt, olderState = unpack(redis.call('HMGET', requestPrefix .. older, 'final', 'createdAt', 'state'))
+  local isOpen = final == '0' and not (passesDraft == '1' and olderState == 'draft')
+  if isOpen or (olderState == 'done' and now - tonumber(createdAt) < tonumber(sameForMs)) then
+    redis.call('SET', ask, older, 'PX', ${originMs})
     return {older, 0}
   end
 end
-redis.call('HSET', KEYS[1], 'record', ARGV[2], 'state', ARGV[3], 'final', '0', 'attempt', '0', 'owner', '',
-  'revision', '1', 'createdAt', now, 'changedAt', now, 'stage', ARGV[4])
-if ARGV[7] ~= '' then
-  redis.call('HSET', KEYS[1], 'digest', ARGV[7], 'expiresAt', ARGV[8], 'required', ARGV[9], 'requester', ARGV[10])
+redis.call('HSET', request, 'record', record, 'state', state, 'final', '0', 'attempt', '0', 'owner', '',
+  'revision', '1', 'createdAt', now, 'changedAt', now, 'stage', facts)
+if digest ~= '' then
+  redis.call('HSET', request, 'digest', digest, 'expiresAt', expiresAt, 'required', required, 'requester', requester)
 end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ${originMs})
-redis.call('SET', KEYS[3], ARGV[1], 'PX', ${originMs})
-redis.call('ZADD', KEYS[4], now, ARGV[1])
-for i = 5, 7 do redis.call('ZADD', KEYS[i], now, ARGV[1]) end
-for i = 6, 7 do
-  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now - ${keepFinalMs})
-  redis.call('PEXPIRE', KEYS[i], ${keepFinalMs})
+redis.call('SET', ask, id, 'PX', ${originMs})
+redis.call('SET', same, id, 'PX', ${originMs})
+for _, list in ipairs({open, recent, byPerson, byTarget}) do redis.call('ZADD', list, now, id) end
+for _, list in ipairs({byPerson, byTarget}) do
+  redis.call('ZREMRANGEBYSCORE', list, '-inf', now - ${keepFinalMs})
+  redis.call('PEXPIRE', list, ${keepFinalMs})
 end
-redis.call('XADD', KEYS[8], '*', 'at', now, 'record', ARGV[5])
-${owesMessages("KEYS[9]", "ARGV[1]")}
-if ARGV[3] == 'authorized' then ${hasStep("KEYS[9]", "ARGV[1]")} end
-return {ARGV[1], 1}
+redis.call('XADD', audit, '*', 'at', now, 'record', auditRecord)
+${owesMessages("pending", "id")}
+if state == 'authorized' then ${hasStep("pending", "id")} end
+return {id, 1}
+`;
+
+/**
+ * What every move is called with. `readAt` is the revision and the nonce that the request was read at,
+ * `owner` and `step` (of its history) are '' for none, and `final` and `isSilent` are 0|1.
+ */
+const moveLua = `${redisTimeLua}${wakeLua}
+local request, open, audit, pending, watched, lock = unpack(KEYS, 1, 6)
+local id, readAt, state, final, attempt, owner, facts, step, auditRecord, pollKey, isSilent = unpack(ARGV, 1, 11)
 `;
 
 /**
  * Refuses when the request changed since it was read. It compares the revision and the nonce of the
  * claim, because another worker's claim may have the same revision after a failover that lost writes.
  */
-const compareLua = `${redisTimeLua}${wakeLua}
-local is = redis.call('HMGET', KEYS[1], 'revision', 'attempt')
-if not is[1] then return {'gone'} end
-local nonce = redis.call('HGET', KEYS[1], 'claim:' .. is[2]) or ''
-if is[1] .. ' ' .. nonce ~= ARGV[2] then return {'changed'} end
+const compareLua = `
+local revision, lastAttempt = unpack(redis.call('HMGET', request, 'revision', 'attempt'))
+if not revision then return {'gone'} end
+local lastNonce = redis.call('HGET', request, 'claim:' .. lastAttempt) or ''
+if revision .. ' ' .. lastNonce ~= readAt then return {'changed'} end
 `;
 
 const unlessFrozenLua = `
-local freeze = redis.call('GET', KEYS[7])
+local freeze = redis.call('GET', freezeKey)
 if freeze then return {'frozen', freeze} end
 `;
 
@@ -97,82 +106,84 @@ if freeze then return {'frozen', freeze} end
  * and frees the locks of a request that ended.
  */
 const saveLua = `
-local nextRevision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
-redis.call('HSET', KEYS[1], 'state', ARGV[3], 'final', ARGV[4], 'attempt', ARGV[5], 'owner', ARGV[6], 'stage', ARGV[7])
+local nextRevision = redis.call('HINCRBY', request, 'revision', 1)
+redis.call('HSET', request, 'state', state, 'final', final, 'attempt', attempt, 'owner', owner, 'stage', facts)
 local entry = ''
-if ARGV[8] ~= '' then
-  redis.call('HSET', KEYS[1], 'changedAt', now)
-  ${keepStep("ARGV[8]")}
-  entry = redis.call('XADD', KEYS[3], '*', 'at', now, 'record', ARGV[9])
+if step ~= '' then
+  redis.call('HSET', request, 'changedAt', now)
+  ${keepStep("step")}
+  entry = redis.call('XADD', audit, '*', 'at', now, 'record', auditRecord)
 end
-if ARGV[11] == '0' then ${owesMessages("KEYS[4]", "ARGV[1]")} end
+if isSilent == '0' then ${owesMessages("pending", "id")} end
 -- While a worker takes a step, its score stays
-if ARGV[3] == 'authorized' or ARGV[3] == 'sending' then redis.call('ZADD', KEYS[4], 'NX', now, ${stepOf}ARGV[1])
-else ${hasNoStep("KEYS[4]", "ARGV[1]")} end
-if ARGV[3] == 'sending' or ARGV[3] == 'accepted' or ARGV[3] == 'unclear' then
-  redis.call('SADD', KEYS[5], ARGV[1])
-  redis.call('ZADD', KEYS[4], 'NX', now + ${firstPollMs}, ${pollOf}ARGV[10])
-elseif redis.call('SREM', KEYS[5], ARGV[1]) == 1 and redis.call('EXISTS', KEYS[5]) == 0 then
-  redis.call('ZREM', KEYS[4], ${pollOf}ARGV[10])
+if state == 'authorized' or state == 'sending' then redis.call('ZADD', pending, 'NX', now, ${stepOf}id)
+else ${hasNoStep("pending", "id")} end
+if state == 'sending' or state == 'accepted' or state == 'unclear' then
+  redis.call('SADD', watched, id)
+  redis.call('ZADD', pending, 'NX', now + ${firstPollMs}, ${pollOf}pollKey)
+elseif redis.call('SREM', watched, id) == 1 and redis.call('EXISTS', watched) == 0 then
+  redis.call('ZREM', pending, ${pollOf}pollKey)
 end
-if ARGV[4] == '1' then
-  redis.call('ZREM', KEYS[2], ARGV[1])
-  if redis.call('GET', KEYS[6]) == ARGV[1] then redis.call('DEL', KEYS[6]) end
-  redis.call('PEXPIRE', KEYS[1], ${keepFinalMs})
+if final == '1' then
+  redis.call('ZREM', open, id)
+  if redis.call('GET', lock) == id then redis.call('DEL', lock) end
+  redis.call('PEXPIRE', request, ${keepFinalMs})
 end
 `;
 
 /**
  * Moves a request, or saves new facts of it.
  *
- * KEYS request, open, audit, pending, watched, lock
- * ARGV id, revision and nonce it was read at, state, final (0|1), attempt, owner ('' for none), facts of that state, step of its history ('' for
- *      none), audit record of that, key of its polls, whether Slack shows nothing else by it (0|1)
  * → {'moved', revision, now} | {'changed'} | {'gone'}
  */
-export const move = `${compareLua}${saveLua}
+export const move = `${moveLua}${compareLua}${saveLua}
 return {'moved', nextRevision, now}
 `;
 
 /**
  * Moves a request to its claim and takes its lock, unless changes are frozen or another request holds
- * one of these locks.
+ * that lock or one of those that must be free, which are the keys after the freeze's.
  *
- * KEYS as of `move`, then freeze, ...locks that must be free   ARGV as of `move`, then the nonce of this claim
  * → {'moved', revision, now, what INFO says of replicas} | {'changed'} | {'gone'} | {'frozen', freeze} | {'locked', holder}
  */
-export const claim = `${compareLua}${unlessFrozenLua}
-for i = 6, #KEYS do
-  local holder = i ~= 7 and redis.call('GET', KEYS[i])
-  if holder and holder ~= ARGV[1] then return {'locked', holder} end
+export const claim = `${moveLua}
+local freezeKey, nonce = KEYS[7], ARGV[12]
+${compareLua}${unlessFrozenLua}
+for _, needed in ipairs({lock, unpack(KEYS, 8)}) do
+  local holder = redis.call('GET', needed)
+  if holder and holder ~= id then return {'locked', holder} end
 end
-redis.call('SET', KEYS[6], ARGV[1])
-redis.call('HSET', KEYS[1], 'claim:' .. ARGV[5], ARGV[12])
+redis.call('SET', lock, id)
+redis.call('HSET', request, 'claim:' .. attempt, nonce)
 ${saveLua}
 local replication = redis.pcall('INFO', 'replication')
 return {'moved', nextRevision, now, type(replication) == 'string' and replication or ''}
 `;
 
 /**
- * Ends a request and keeps a VM's pin in the same step, unless changes are frozen.
+ * Ends a request and keeps a VM's pin in the same step, unless changes are frozen. A pin of '' is
+ * dropped.
  *
- * KEYS as of `move`, then freeze, pins   ARGV as of `move`, then VM, its pin ('' drops it)
  * → {'moved', revision, now} | {'changed'} | {'gone'} | {'frozen', freeze}
  */
-export const keepPin = `${compareLua}${unlessFrozenLua}${saveLua}
-if ARGV[13] == '' then redis.call('HDEL', KEYS[8], ARGV[12])
-else redis.call('HSET', KEYS[8], ARGV[12], entry .. ' ' .. ARGV[13]) end
+export const keepPin = `${moveLua}
+local freezeKey, pins = KEYS[7], KEYS[8]
+local vm, pin = ARGV[12], ARGV[13]
+${compareLua}${unlessFrozenLua}${saveLua}
+if pin == '' then redis.call('HDEL', pins, vm)
+else redis.call('HSET', pins, vm, entry .. ' ' .. pin) end
 return {'moved', nextRevision, now}
 `;
 
 /**
  * Tells whether the journal has a claim, right before its call leaves.
  *
- * KEYS request   ARGV attempt, nonce → {now, 1 when it is in `sending` with that claim, otherwise 0}
+ * → {now, 1 when it is in `sending` with that claim, otherwise 0}
  */
 const holds = `${redisTimeLua}
-local r = redis.call('HMGET', KEYS[1], 'state', 'attempt', 'claim:' .. ARGV[1])
-return {now, (r[1] == 'sending' and r[2] == ARGV[1] and r[3] == ARGV[2]) and 1 or 0}
+local request, attempt, nonce = KEYS[1], unpack(ARGV)
+local state, lastAttempt, lastNonce = unpack(redis.call('HMGET', request, 'state', 'attempt', 'claim:' .. attempt))
+return {now, (state == 'sending' and lastAttempt == attempt and lastNonce == nonce) and 1 or 0}
 `;
 
 export const defineHolds = (redis: RedisClient) => defineScript(redis, "gatehouseHolds", holds);

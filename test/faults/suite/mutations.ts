@@ -46,14 +46,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the claim compares no revision",
     file: "src/core/request/scripts.ts",
-    was: "if is[1] .. ' ' .. nonce ~= ARGV[2] then return {'changed'} end",
+    was: "if revision .. ' ' .. lastNonce ~= readAt then return {'changed'} end",
     is: "",
     rows: "M6",
   },
   {
     name: "the claim takes no lock",
     file: "src/core/request/scripts.ts",
-    was: "if holder and holder ~= ARGV[1] then return {'locked', holder} end",
+    was: "if holder and holder ~= id then return {'locked', holder} end",
     is: "",
     rows: "M2",
   },
