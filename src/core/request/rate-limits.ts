@@ -1,15 +1,9 @@
 import type { Policy } from "../../config/policy-file.ts";
 import { UserError } from "../../errors.ts";
 import { counted, duration } from "../../messages/markdown.ts";
-import {
-  type Keys,
-  type RedisClient,
-  defineScript,
-  redisNow,
-  redisTimeLua,
-  setBackMs,
-} from "../../redis/redis.ts";
+import { type Keys, type RedisClient, redisNow } from "../../redis/redis.ts";
 import type { Origin } from "./origin.ts";
+import { createSlidingWindows, type PlaceOptions, type SlidingWindows } from "./sliding-windows.ts";
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
@@ -17,32 +11,6 @@ const hourMs = 3_600_000;
 const callsForMs = 90 * 24 * hourMs;
 /** Longer than any approval may take. */
 const draftMs = 30 * 24 * hourMs;
-
-/**
- * Takes a place in a sliding window, once for each holder.
- *
- * `onlyLooks` (0|1) takes none.
- * → 0 when there is one, else in how many ms the next is
- */
-const takePlace = `${redisTimeLua}
-local places = KEYS[1]
-local holder, windowMs, most, onlyLooks = unpack(ARGV)
-redis.call('ZREMRANGEBYSCORE', places, '-inf', now - windowMs)
--- Taken before Redis's clock was set back: they count from now on, for no longer than a window
-for _, early in ipairs(redis.call('ZRANGEBYSCORE', places, now + ${setBackMs}, '+inf')) do
-  redis.call('ZADD', places, now, early)
-end
-if redis.call('ZSCORE', places, holder) then return 0 end
-if redis.call('ZCARD', places) >= tonumber(most) then
-  local oldest = redis.call('ZRANGE', places, 0, 0, 'WITHSCORES')
-  if not oldest[2] then return tonumber(windowMs) end
-  return math.max(1, oldest[2] + windowMs - now)
-end
-if onlyLooks == '1' then return 0 end
-redis.call('ZADD', places, now, holder)
-redis.call('PEXPIRE', places, windowMs)
-return 0
-`;
 
 /** The limits of policy, counted in Redis for all processes together. */
 type Limits = Policy["limits"];
@@ -92,54 +60,31 @@ interface Reached {
   way: string;
 }
 
-/** Counts against the limits of policy (decision 020). */
-export function createLimits(redis: RedisClient, key: Keys) {
-  const take = defineScript(redis, "gatehouseTakePlace", takePlace);
+/** Looks at a limit or takes a place of it. */
+interface Looking {
+  /** Takes no place. */
+  onlyLooks: boolean;
+}
 
-  /**
-   * Resolves with 0 when there is a place, otherwise with how long until one is free (ms). `isOver`
-   * tells of a holder whether it gives its place back; it is asked where all places are taken.
-   */
-  async function waitFor(
-    places: string,
-    holder: string,
-    how: {
-      windowMs: number;
-      most: number;
-      look?: boolean;
-      /** The kind of holder, as the reason says it. */
-      of?: string;
-      isOver?(state: string): boolean;
-    },
-  ): Promise<number> {
-    const { windowMs, most, look = false, of = "request", isOver } = how;
-    const args = [holder, windowMs, most, look ? 1 : 0];
-    const waitMs = Number(await take([places], args));
-    if (waitMs === 0 || most === 0 || !isOver) return waitMs;
-    // The newest holder may not be stored yet.
-    const before = (await redisNow(redis)) - minuteMs;
-    const settled = new Set(await redis.zrangebyscore(places, 0, before));
-    const ids = await redis.zrange(places, 0, "-1");
-    const states = await Promise.all(ids.map((id) => redis.hget(key(of, id), "state")));
-    const over = ids.filter((id, n) => (states[n] ?? settled.has(id)) && isOver(states[n] ?? ""));
-    if (over.length > 0) await redis.zrem(places, ...over);
-    return Number(await take([places], args));
-  }
-
-  const waitForHourly = (hourly: Hourly, holder: string, limits: Limits, look: boolean) =>
-    waitFor(key("rate", hourly), holder, {
+/** Finds the limits of policy that have no room. */
+function createReached(places: SlidingWindows, key: Keys) {
+  const waitForHourly = (hourly: Hourly, holder: string, limits: Limits, { onlyLooks }: Looking) =>
+    places.waitFor(key("rate", hourly), holder, {
       windowMs: hourMs,
       most: limits[hourly],
-      look,
+      onlyLooks,
       isOver: (state) => harmless.includes(state),
     });
 
-  /** Which limit has no room for what a person asks for. With `look`, no place is taken. */
+  /** Which limit has no room for what a person asks for. */
   async function limitReached(
     { personId, holder, hourly, limits }: Counted,
-    look: boolean,
+    { onlyLooks }: Looking,
   ): Promise<Reached | undefined> {
-    const hourWaitMs = hourly ? await waitForHourly(hourly, holder, limits, true) : 0;
+    // The shared place is taken right before the send.
+    const hourWaitMs = hourly
+      ? await waitForHourly(hourly, holder, limits, { onlyLooks: true })
+      : 0;
     if (hourly && hourWaitMs > 0) {
       const most = limits[hourly];
       const way = most === 0 ? "" : tryAgain(hourWaitMs);
@@ -147,7 +92,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
     }
     const most = limits.requestsPerMinute;
     const own = key("rate", "person", personId);
-    const waitMs = await waitFor(own, holder, { windowMs: minuteMs, most, look });
+    const waitMs = await places.waitFor(own, holder, { windowMs: minuteMs, most, onlyLooks });
     const words = `You requested ${counted(most, "change")} within a minute, the limit for one person`;
     return waitMs > 0
       ? { limit: "requestsPerMinute", sentence: words, way: tryAgain(waitMs) }
@@ -155,16 +100,14 @@ export function createLimits(redis: RedisClient, key: Keys) {
   }
 
   async function draftsReached(
-    personId: string,
-    requestId: string,
-    limits: Limits,
-    look: boolean,
+    { personId, requestId, limits }: { personId: string; requestId: string; limits: Limits },
+    { onlyLooks }: Looking,
   ): Promise<Reached | undefined> {
     const most = limits.draftsPerPerson;
-    const places = key("rate", "drafts", personId);
+    const drafts = key("rate", "drafts", personId);
     const isOver = (state: string) => state !== "draft";
-    const how = { windowMs: draftMs, most, isOver, look };
-    if ((await waitFor(places, requestId, how)) === 0) return undefined;
+    const how = { windowMs: draftMs, most, isOver, onlyLooks };
+    if ((await places.waitFor(drafts, requestId, how)) === 0) return undefined;
     const words = `${most} of your requests wait for approval, the limit for one person`;
     return {
       limit: "draftsPerPerson",
@@ -173,13 +116,21 @@ export function createLimits(redis: RedisClient, key: Keys) {
     };
   }
 
+  return { waitForHourly, limitReached, draftsReached };
+}
+
+/** Counts against the limits of policy (decision 020). */
+export function createLimits(redis: RedisClient, key: Keys) {
+  const places = createSlidingWindows(redis, key);
+  const { waitForHourly, limitReached, draftsReached } = createReached(places, key);
+
   return {
     /**
      * Counts what a person asks for, and checks that a place for its send is free. Throws UserError
      * over a limit.
      */
     async countAgainstLimits(asked: Counted): Promise<void> {
-      const reached = await limitReached(asked, false);
+      const reached = await limitReached(asked, { onlyLooks: false });
       if (reached) throw overLimit(reached);
     },
 
@@ -192,8 +143,10 @@ export function createLimits(redis: RedisClient, key: Keys) {
     ): Promise<string | undefined> {
       const { personId, isDraft, limits } = asked;
       const reached =
-        (await limitReached({ ...asked, holder: "" }, true)) ??
-        (isDraft ? await draftsReached(personId, "", limits, true) : undefined);
+        (await limitReached({ ...asked, holder: "" }, { onlyLooks: true })) ??
+        (isDraft
+          ? await draftsReached({ personId, requestId: "", limits }, { onlyLooks: true })
+          : undefined);
       return reached && `${reached.sentence}. ${reached.way}`.trim();
     },
 
@@ -201,8 +154,8 @@ export function createLimits(redis: RedisClient, key: Keys) {
      * Takes a program's place, for a call or an open proposal. Resolves with 0, or with how long
      * until there is room (ms).
      */
-    takeApiPlace: (caller: string, id: string, how: Parameters<typeof waitFor>[2]) =>
-      waitFor(key("rate", "api", caller), id, how),
+    takeApiPlace: (caller: string, id: string, how: PlaceOptions) =>
+      places.waitFor(key("rate", "api", caller), id, how),
 
     async noteApiCall(route: string, caller: string): Promise<void> {
       const last = key("api", "last");
@@ -219,7 +172,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
      * Takes a request's place right before its send, and tells whether there was one. Idempotent.
      */
     async takeHourlyPlace(hourly: Hourly, requestId: string, limits: Limits): Promise<boolean> {
-      return (await waitForHourly(hourly, requestId, limits, false)) === 0;
+      return (await waitForHourly(hourly, requestId, limits, { onlyLooks: false })) === 0;
     },
 
     /**
@@ -227,7 +180,7 @@ export function createLimits(redis: RedisClient, key: Keys) {
      * too many of the person's requests wait.
      */
     async takeDraftPlace(personId: string, requestId: string, limits: Limits): Promise<void> {
-      const reached = await draftsReached(personId, requestId, limits, false);
+      const reached = await draftsReached({ personId, requestId, limits }, { onlyLooks: false });
       if (reached) throw overLimit(reached);
     },
     /** Gives the place back when the request was not stored. */

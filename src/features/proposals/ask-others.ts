@@ -47,7 +47,7 @@ export async function askOthers(
         : Promise.reject(error),
     );
   const isOver = (state: string) => state !== "open";
-  const places = { windowMs: expiresMs, most: mostOpen, of: "proposal", isOver };
+  const places = { windowMs: expiresMs, most: mostOpen, holderKind: "proposal" as const, isOver };
   if ((await store.takeApiPlace(`asked ${asker.id}`, id, places)) > 0)
     return refuse(
       "limits",

@@ -105,7 +105,7 @@ export async function propose(
   const now = await proposals.now();
   const when = { channelId: place, expiresAt: now + expiresMs };
   const isOver = (state: string) => state !== "open";
-  const places = { windowMs: expiresMs, most, of: "proposal", isOver };
+  const places = { windowMs: expiresMs, most, holderKind: "proposal" as const, isOver };
   if ((await store.takeApiPlace(`open ${proposer}`, id, places)) > 0) {
     await behind.onLimit(proposer, `${most} open proposals`);
     throw new ApiProblem(
