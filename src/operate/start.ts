@@ -1,4 +1,4 @@
-import type { Config } from "../config/config.ts";
+import type { Config, SlackReceive } from "../config/config.ts";
 import { type Feature, commandsWith } from "../features/define-feature.ts";
 import { parseRedisUrl } from "../config/redis-address.ts";
 import { policyWarnings } from "../config/policy-warnings.ts";
@@ -9,11 +9,12 @@ import { createTelemetry } from "../log/telemetry.ts";
 import { withoutFloods } from "../redis/redis.ts";
 import { requestable } from "../registry/define.ts";
 import type { Gateway } from "./gateway.ts";
-import { type Status, type Probed, type Unready, createStatus } from "./checks/checks.ts";
+import { type Status, createStatus } from "./checks/checks.ts";
 import { startHealth } from "./health.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { openApi } from "./open-api.ts";
 import { createMeasure } from "./measure.ts";
+import { Readiness } from "./readiness.ts";
 import { type Overrides, type Services, openServices } from "./services.ts";
 import { startTrail } from "./trail.ts";
 import { startWebServer } from "./web-server.ts";
@@ -48,11 +49,9 @@ interface StartOptions extends Overrides {
 
 /** Opens what a process of this role needs, and closes it in reverse order. */
 export async function start(config: Config, fullLog: Log, options: StartOptions): Promise<Running> {
-  const log = withoutFloods(
-    fullLog,
-    async () => status !== undefined && (await status.redisProblem()) === undefined,
-  );
   const open = new AsyncDisposableStack();
+  const readiness = new Readiness(() => open.disposed, options.onWedged);
+  const log = withoutFloods(fullLog, () => readiness.isRedisWell());
   open.defer(() => log.close());
   const close = () => open.disposeAsync();
   const opened: Services["opened"] = (thing) => {
@@ -64,129 +63,129 @@ export async function start(config: Config, fullLog: Log, options: StartOptions)
     open.defer(async () => void (await end()));
     return thing;
   };
-  const { host = config.host } = options;
-  const commands = commandsWith(options.features);
-  const telemetry = createTelemetry({
-    role: config.role,
-    version,
-    commands: requestable(commands).map(({ name }) => name),
-  });
-  let status: Status | undefined;
-  let measure: (() => Promise<void>) | undefined;
-  let gateway: Gateway | undefined;
-  let isStarted = false;
-  let wedged: string | undefined;
-  const wedge = (why: string, error?: unknown) => {
-    if (open.disposed) return;
-    wedged = why;
-    options.onWedged?.(why, error);
-  };
-
-  /** Why this process gets no work, or the API none, which works without Slack. */
-  async function unready(probed: Probed = "process"): Promise<readonly Unready[]> {
-    if (wedged !== undefined) return [{ reason: "stuck", problem: wedged }];
-    if (open.disposed) return [{ reason: "stopping", problem: "stopping" }];
-    if (!status)
-      return [{ reason: "starting", problem: "starting: Redis or Slack hasn't answered yet" }];
-    const problem = probed === "API" ? undefined : gateway?.problem();
-    const ofSlack = problem === undefined ? [] : [{ reason: "slack" as const, problem }];
-    const reasons = [...ofSlack, ...(await status.unready(probed))];
-    return reasons.length > 0 || isStarted
-      ? reasons
-      : [{ reason: "starting", problem: "starting" }];
-  }
-
-  async function begin(): Promise<Running> {
-    watchSecrets(config, log);
-    for (const why of config.warnings) log.warn("config.warning", { why });
-    warnOfPolicy(config, log);
-    opened(await holdDirectory(config.dataDir));
-    // Health comes before everything that may wait, so that a process that can't continue is able
-    // to say why.
-    const health = opened(
-      await startHealth({
-        variable: "OPS_PORT",
-        ...config.ops,
-        log,
-        async figures() {
-          telemetry.slackConnected.set(gateway && gateway.problem() === undefined ? 1 : 0);
-          telemetry.setLogLost(options.logLoss?.().lines ?? 0);
-          const measured = measure?.();
-          telemetry.setUnready((await unready()).map(({ reason }) => reason));
-          await measured;
-          return telemetry.render();
-        },
-        alive: () => wedged,
-        ready: async () => (await unready())[0]?.problem,
-      }),
-    );
-    const on = await openServices(config, log, { ...options, commands, opened, telemetry });
-    on.policyKeeper.onChanged(() => {
-      // A new policy may name a source with another secret.
-      watchSecrets(config, log);
-      warnOfPolicy(config, log);
-    });
-    measure = createMeasure(on);
-    const { facts } = (status = createStatus(on));
-    // A worker continues with existing requests at once; only what needs Slack waits.
-    if (config.role !== "gateway") await startWorker(on);
-    if (config.role === "worker")
-      on.confirmed.catch((error: unknown) => wedge(messageOf(error), error));
-    else startTrail(on, wedge);
-    let port = health.port;
-    const { receive } = config.slack;
-    if (receive) {
-      // Without Bolt, a worker needs a quarter less memory.
-      const { startGateway } = await import("./gateway.ts");
-      const identity = await on.confirmed;
-      gateway = opened(
-        await startGateway({
-          ...on,
-          contributed: on.features.contributed,
-          identity,
-          receive,
-          status: facts,
-          standstill: on.policyKeeper.standstill,
-        }),
-      );
-      on.taking.add(gateway.recovering);
-      if (receive.mode === "http") {
-        // This is the only port that is open to the world. It serves Slack's path, and shows
-        // nothing of this process.
-        const api = { port: config.port, host, log };
-        port = opened(await startWebServer(api, gateway.route)).port;
-      }
-    }
-    const apiPort =
-      gateway &&
-      config.api &&
-      (await openApi({ port: config.api.port, host }, on, {
-        contextNow: gateway.contextNow,
-        ready: async () => (await unready("API"))[0]?.reason,
-      }));
-    // This is opened last, so that it is closed first: no new work is begun while running work
-    // ends.
-    opened(on.taking);
-    isStarted = true;
-    const { policyVersion } = config;
-    const { port: opsPort } = health;
-    const redis = on.redisCheck.kind;
-    log.info("process.started", { version, port, opsPort, apiPort, policyVersion, redis });
-    return { port, opsPort, apiPort, reload: on.policyKeeper.reload, close };
-  }
-
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(new Error("stopped during the start"));
   options.signal?.addEventListener("abort", onAbort, { once: true });
   try {
     options.signal?.throwIfAborted();
-    return await Promise.race([begin(), stopped]);
+    const ports = openParts(config, log, { ...options, opened, readiness });
+    return { ...(await Promise.race([ports, stopped])), close };
   } catch (error) {
     await close();
     throw error;
   } finally {
     options.signal?.removeEventListener("abort", onAbort);
   }
+}
+
+interface Opening extends StartOptions {
+  opened: Services["opened"];
+  readiness: Readiness;
+}
+
+async function openParts(
+  config: Config,
+  log: Log,
+  options: Opening,
+): Promise<Omit<Running, "close">> {
+  const { opened, readiness, host = config.host } = options;
+  watchSecrets(config, log);
+  for (const why of config.warnings) log.warn("config.warning", { why });
+  warnOfPolicy(config, log);
+  opened(await holdDirectory(config.dataDir));
+  const commands = commandsWith(options.features);
+  const telemetry = createTelemetry({
+    role: config.role,
+    version,
+    commands: requestable(commands).map(({ name }) => name),
+  });
+  // Health comes before everything that may wait, so that a process that can't continue is able
+  // to say why.
+  let measure: (() => Promise<void>) | undefined;
+  const health = opened(
+    await startHealth({
+      variable: "OPS_PORT",
+      ...config.ops,
+      log,
+      async figures() {
+        telemetry.slackConnected.set(readiness.isSlackConnected() ? 1 : 0);
+        telemetry.setLogLost(options.logLoss?.().lines ?? 0);
+        const measured = measure?.();
+        telemetry.setUnready((await readiness.unready()).map(({ reason }) => reason));
+        await measured;
+        return telemetry.render();
+      },
+      alive: () => readiness.wedged,
+      ready: async () => (await readiness.unready())[0]?.problem,
+    }),
+  );
+  const on = await openServices(config, log, { ...options, commands, opened, telemetry });
+  on.policyKeeper.onChanged(() => {
+    // A new policy may name a source with another secret.
+    watchSecrets(config, log);
+    warnOfPolicy(config, log);
+  });
+  measure = createMeasure(on);
+  const status = createStatus(on);
+  readiness.status = status;
+  const wedge = (why: string, error?: unknown) => readiness.wedge(why, error);
+  // A worker continues with existing requests at once; only what needs Slack waits.
+  if (config.role !== "gateway") await startWorker(on);
+  if (config.role === "worker")
+    on.confirmed.catch((error: unknown) => wedge(messageOf(error), error));
+  else startTrail(on, wedge);
+  const { receive } = config.slack;
+  const receiving = receive && (await openGateway(on, { receive, host, status, readiness }));
+  const apiPort =
+    receiving &&
+    config.api &&
+    (await openApi({ port: config.api.port, host }, on, {
+      contextNow: receiving.gateway.contextNow,
+      ready: async () => (await readiness.unready("API"))[0]?.reason,
+    }));
+  // This is opened last, so that it is closed first: no new work is begun while running work
+  // ends.
+  opened(on.taking);
+  readiness.isStarted = true;
+  const { policyVersion } = config;
+  const { port: opsPort } = health;
+  const port = receiving?.port ?? opsPort;
+  const redis = on.redisCheck.kind;
+  log.info("process.started", { version, port, opsPort, apiPort, policyVersion, redis });
+  return { port, opsPort, apiPort, reload: on.policyKeeper.reload };
+}
+
+/** Opens what receives from Slack. The port is that of HTTP, and undefined in Socket Mode. */
+async function openGateway(
+  on: Services,
+  {
+    receive,
+    host,
+    status,
+    readiness,
+  }: { receive: SlackReceive; host: string | undefined; status: Status; readiness: Readiness },
+): Promise<{ gateway: Gateway; port: number | undefined }> {
+  // Without Bolt, a worker needs a quarter less memory.
+  const { startGateway } = await import("./gateway.ts");
+  const identity = await on.confirmed;
+  const gateway = on.opened(
+    await startGateway({
+      ...on,
+      contributed: on.features.contributed,
+      identity,
+      receive,
+      status: status.facts,
+      standstill: on.policyKeeper.standstill,
+    }),
+  );
+  readiness.gateway = gateway;
+  on.taking.add(gateway.recovering);
+  if (receive.mode !== "http") return { gateway, port: undefined };
+  // This is the only port that is open to the world. It serves Slack's path, and shows nothing of
+  // this process.
+  const api = { port: on.config.port, host, log: on.log };
+  const { port } = on.opened(await startWebServer(api, gateway.route));
+  return { gateway, port };
 }
 
 /**
