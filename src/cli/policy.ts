@@ -291,21 +291,26 @@ function decideForService(
   const service = Object.entries(policy.services).find(([name]) => `services.${name}` === who);
   if (!service) throw new UserError(`gatehouse.yml names no ${who}.`);
   const [name, rule] = service;
-  const say = (allowed: boolean, list: "propose" | "view", note = "") => {
-    const [outcome, names] = allowed ? ["allowed", "names"] : ["refused", "doesn't name"];
-    const why = `${outcome}: ${who}.${list} ${names} it ${line(["services", name, list])}.${note}`;
-    return { allowed, approvals: 0, votes: [], why };
+  const decisionOf = (list: "propose" | "view", isNamed: boolean, note = "") => {
+    const [outcome, verb] = isNamed ? ["allowed", "names"] : ["refused", "doesn't name"];
+    const why = `${outcome}: ${who}.${list} ${verb} it ${line(["services", name, list])}.${note}`;
+    return { allowed: isNamed, approvals: 0, votes: [], why };
   };
   if (isChange(command)) {
     const note = " It only proposes: whoever runs it needs the right to, and approvals as ever.";
-    return say(mayPropose(rule, command, targets[0], input), "propose", note);
+    return decisionOf("propose", mayPropose(rule, command, targets[0], input), note);
   }
   if (withJson([command]).length === 0)
-    return { ...say(false, "view"), why: `refused: no program can read /${command.name}.` };
+    return {
+      allowed: false,
+      approvals: 0,
+      votes: [],
+      why: `refused: no program can read /${command.name}.`,
+    };
   const scope = scopeOfView(rule.view);
   const isSeen = ({ id, name: called = "" }: ReturnType<typeof ownerOf>) =>
     scope?.sees({ id, name: called }) ?? true;
-  return say(rule.view.length > 0 && targets.map(ownerOf).every(isSeen), "view");
+  return decisionOf("view", rule.view.length > 0 && targets.map(ownerOf).every(isSeen));
 }
 
 /**

@@ -237,7 +237,7 @@ export class Environment {
    * (`NAME: what is wrong`) there are none.
    */
   secrets(name: string): { secrets: readonly string[]; problem?: string } {
-    const setting = this.#find(name, true);
+    const setting = this.#find(name, { isSecret: true });
     const secrets = wordsIn(setting.text);
     const file = this.files.get(name);
     if (file) file.problemOf = secretsProblem;
@@ -280,7 +280,7 @@ export class Environment {
    */
   #find(
     name: string,
-    isSecret = secretNames.has(name),
+    { isSecret = secretNames.has(name) }: { isSecret?: boolean } = {},
   ): { variable: string; text?: string | undefined; problem?: string } {
     // Proxy variables may be written in lower case, as in other programs; the lower-case one then
     // wins.

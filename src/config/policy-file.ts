@@ -115,7 +115,7 @@ export function parsePolicy(
     : read.error.issues.flatMap((issue) => problemsOf(issue, document));
   if (!read.success || unsaid.length + wrong.length > 0) return refusal([...unsaid, ...wrong]);
   const lineOf: ReadPolicy["lineOf"] = (at) =>
-    document.hasIn(at) ? lineAt(place(at, document, false)) : undefined;
+    document.hasIn(at) ? lineAt(offsetOf(at, document, "value")) : undefined;
   const { approvals, teams, attestation } = read.data;
   for (const part of [approvals, teams, attestation.pins]) linesOf.set(part, lineOf);
   const ofFeatures = terms.sections.flatMap(({ name, inTeams }) => (inTeams ? [name] : []));
@@ -189,14 +189,17 @@ interface Problem {
   sentence: string;
 }
 
+/** Of a line `key: value`. */
+type Part = "key" | "value";
+
 function problemAt(
   path: readonly PropertyKey[],
   message: string,
   document: Document,
-  isOfKey = false,
+  part: Part = "value",
 ): Problem {
   return {
-    offset: place(path, document, isOfKey),
+    offset: offsetOf(path, document, part),
     sentence: `${pathText(path)} ${message}`.trim(),
   };
 }
@@ -215,7 +218,7 @@ function problemsOf(issue: z.core.$ZodIssue, document: Document): readonly Probl
   return issue.keys.map((key) => {
     const meant = nearest(key, known);
     const rest = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
-    return problemAt([...issue.path, key], `isn't known; ${rest}`, document, true);
+    return problemAt([...issue.path, key], `isn't known; ${rest}`, document, "key");
   });
 }
 
@@ -243,7 +246,7 @@ function unsaidIn(document: Document): readonly Problem[] {
       for (const [index, item] of node.items.entries()) walk(item, [...path, index]);
     else if (!isScalar(node) || node.value === null) {
       const words = path.length === 0 ? emptyFile : "is empty: give it a value, or remove it";
-      problems.push(problemAt(path, words, document, true));
+      problems.push(problemAt(path, words, document, "key"));
     }
   };
   walk(document.contents, []);
@@ -262,20 +265,20 @@ function pathText(path: readonly PropertyKey[]): string {
   }, "");
 }
 
-/** The offset of a value (or of its key). For a missing value, the offset of its parent. */
-function place(
+/** Without a value, the offset is its key's, and without that, its parent's. */
+function offsetOf(
   path: readonly PropertyKey[],
   document: Document,
-  wantsKey: boolean,
+  part: Part,
 ): number | undefined {
   const value = start(document.getIn(path, true));
-  if (path.length === 0 || (value !== undefined && !wantsKey)) return value;
+  if (path.length === 0 || (value !== undefined && part === "value")) return value;
   const above = path.slice(0, -1);
   const parent = document.getIn(above, true);
   const pair = isMap(parent)
     ? parent.items.find(({ key }) => keyText(key) === path.at(-1))
     : undefined;
-  return start(pair?.key) ?? value ?? place(above, document, false);
+  return start(pair?.key) ?? value ?? offsetOf(above, document, "value");
 }
 
 function start(node: unknown): number | undefined {

@@ -110,17 +110,20 @@ export function storageProblems(
 ) {
   const needed = wanted ?? Math.min(1, replicas ?? 0);
   const shortfalls: { sentence: string; stops: boolean }[] = [];
-  const say = (sentence: string, stops = false) => void shortfalls.push({ sentence, stops });
+  const add = (sentence: string, { stops } = { stops: false }) =>
+    void shortfalls.push({ sentence, stops });
   if (replicas !== undefined && replicas < needed)
-    say(`REDIS_REPLICAS is ${needed}, but ${replicas} are connected: nothing is sent`, true);
+    add(`REDIS_REPLICAS is ${needed}, but ${replicas} are connected: nothing is sent`, {
+      stops: true,
+    });
   if (appendOnly !== false && fsync !== "always" && waitAof !== true)
-    say(
+    add(
       fsync === undefined
         ? "it doesn't report `appendfsync`: check that it is `always`"
         : `\`appendfsync\` is ${fsync}, so its last ${fsync === "no" ? "minute" : "second"} may be lost when its machine fails: set it to \`always\`, or use Redis 7.2 or newer, which confirms claims`,
     );
   if (needed > 0 && minReplicas === 0)
-    say(
+    add(
       `\`min-replicas-to-write\` is 0: cut off from its replicas, it takes writes that a failover forgets. Set it to ${needed}`,
     );
   return shortfalls;

@@ -67,7 +67,7 @@ export function parseCommand(text: string, commands: readonly Command[]): Parsed
     if (typeof breakGlass !== "string") return parseInvocation(command, input);
     isEmergency = true;
     // Break-glass opens no form, so nothing may be missing.
-    return { ...parseInvocation(command, input, false), breakGlass };
+    return { ...parseInvocation(command, input, { mayBeShort: false }), breakGlass };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     const near = (error instanceof Unclear ? error.near : []).flatMap((guess) => {
@@ -556,7 +556,7 @@ function unknownFlag(command: Command, all: readonly Argument[], flag: string): 
 export function parseInvocation(
   command: Command,
   input: Input,
-  mayBeShort = hasForm(command),
+  { mayBeShort = hasForm(command) }: { mayBeShort?: boolean } = {},
 ): Invocation {
   const checked = checkInput(command, input);
   if ("args" in checked) return { command, input, args: checked.args } as Invocation;

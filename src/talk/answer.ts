@@ -29,7 +29,7 @@ export async function answer(
   invocation: ReadInvocation,
   asking: Asking,
   act: Act,
-  isShared = false,
+  { isShared = false }: { isShared?: boolean } = {},
 ): Promise<void> {
   const { command, input } = invocation;
   const { interaction, reply } = act;

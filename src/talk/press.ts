@@ -150,7 +150,7 @@ async function shareAnswer(act: Act<Press>, value: Input): Promise<void> {
   const { channelId } = act.interaction;
   const { input } = invocation;
   const asking = await authorize({ command, input, person, channelId }, act.gateway);
-  await answer(invocation, asking, act, true);
+  await answer(invocation, asking, act, { isShared: true });
 }
 
 export interface Pressed {

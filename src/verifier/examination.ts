@@ -73,7 +73,7 @@ export class Examination {
     kind: "cert" | "crl" | "collateral",
     about: string,
     { from, until }: TimeSpan,
-    isRenewed = kind !== "cert",
+    { isRenewed = kind !== "cert" }: { isRenewed?: boolean } = {},
   ): void {
     const { span } = this;
     this.span = {

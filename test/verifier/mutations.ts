@@ -210,7 +210,7 @@ const rows: readonly Row[] = [
   [
     collateral,
     "TDX: TCB signer expired",
-    'exam.lasts("collateral", `the signer of ${description}`, { from, until }, false);',
+    'exam.lasts("collateral", `the signer of ${description}`, certified, { isRenewed: false });',
     "",
   ],
   [collateral, "TDX: TCB info of enclaves", "header.id !== id || ", ""],

@@ -235,11 +235,8 @@ export const checks: readonly Check[] = [
         return { ...trouble(doubt), advice: kept.sentence };
       }
       const problems = await on.storageProblemsNow();
-      const problemSentences = (stops: boolean) =>
-        problems
-          .filter((storageProblem) => storageProblem.stops === stops)
-          .map(({ sentence }) => sentence);
-      const [stopping, others] = [problemSentences(true), problemSentences(false)];
+      const stopping = problems.flatMap(({ stops, sentence }) => (stops ? [sentence] : []));
+      const others = problems.flatMap(({ stops, sentence }) => (stops ? [] : [sentence]));
       const usage = await readMemory(on.redis);
       const memory = usage && judgeMemory(usage);
       const isNearlyFull = memory?.isNearlyFull === true;

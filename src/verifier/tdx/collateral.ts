@@ -95,7 +95,8 @@ function authenticate(
   if (!key || !isSignedRaw("sha256", Buffer.from(text, "utf8"), key, bytes))
     return exam.add("collateral-signature", description);
   const { notBefore: from, notAfter: until } = signer;
-  exam.lasts("collateral", `the signer of ${description}`, { from, until }, false);
+  const certified = { from, until };
+  exam.lasts("collateral", `the signer of ${description}`, certified, { isRenewed: false });
   const json = parseJson(text);
   if (typeof json === "object" && json !== null) return json;
   return exam.add("collateral-kind", `${description} that is no JSON`);
