@@ -129,7 +129,7 @@ export async function findEndorsements(
 async function productIn(folder: string, needed: OfAmd): Promise<Product | undefined> {
   if (needed.product || needed.signer === "VLEK") return needed.product;
   for (const product of products)
-    // oxlint-disable-next-line no-await-in-loop -- the first of three
+    // oxlint-disable-next-line no-await-in-loop -- stops at the product whose certificate is there
     if (await readSmall(folder, amdFiles(product, needed).vek)) return product;
   return undefined;
 }

@@ -28,7 +28,7 @@ export function defineService<Service>(name: string): ServiceKey<Service> {
     services.get(key) as Service | undefined;
   const of = (context: WithServices): Service => {
     if (!context.services.has(key)) throw new Error(`nothing provides ${name} here`);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is there
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `has` found it, and a service itself may be undefined
     return ifAny(context) as Service;
   };
   return Object.assign(of, {

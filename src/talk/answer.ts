@@ -56,6 +56,7 @@ export async function answerOf(
   act: AskedIn,
   how: { approved?: string; isShared?: boolean } = {},
 ): Promise<Answer> {
+  // The schema of this command parsed `args`, and it declares which part of the context it uses.
   const answered = await command.answer(args as never, readContext(asking, act, how) as never);
   return "message" in answered ? answered : { message: answered };
 }
@@ -69,6 +70,7 @@ export async function jsonAnswerOf(
   asking: Asking | ServiceAsking,
   act: AskedIn,
 ): Promise<object | undefined> {
+  // As in `answerOf`, the arguments are of this command.
   return (
     data && data.shape.parse(await data.readData(args as never, readContext(asking, act) as never))
   );

@@ -12,8 +12,11 @@ export const gapOf = ({ mark }: Pick<Call, "mark">, timing: Pick<Policy["timing"
 
 /** A read of the target of a sent request, with the effect by which it is judged. */
 export interface Read {
-  // The parsed arguments don't matter here.
   effect: Effect<Seen, never>;
+  /**
+   * The parsed arguments of the command that has the effect. Their type is known only there, so
+   * they are passed to the effect `as never`.
+   */
   args: unknown;
   /** Undefined when the target is proven absent. */
   seen: Seen | undefined;

@@ -55,6 +55,7 @@ async function lookLate(
   const { call, reads } = request.stage;
   const { before } = call;
   const { effect } = change;
+  // The effect is of the same command, so it takes these arguments.
   const args = change.args as never;
   const isLate = ageMs > mostQuiets * policy.timing.quiesceMs;
   if (isUnsettled(seen) && !isLate) return store.lates.later(id, policy.timing.stableGapMs);

@@ -40,7 +40,7 @@ export async function exchange(dispatcher: Dispatcher, request: Request): Promis
     const first = (header: string) => [headers[header]].flat()[0];
     answer = {
       status: statusCode,
-      contentType: (first("content-type") ?? "").split(";")[0]!.trim().toLowerCase(),
+      contentType: (first("content-type") ?? "").replace(/;.*$/s, "").trim().toLowerCase(),
       retryAfter: first("retry-after"),
       paging: Object.fromEntries(pagingHeaders.map((header) => [header, first(header)])),
     };
