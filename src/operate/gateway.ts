@@ -110,13 +110,13 @@ export async function startGateway(
     },
     handlers: {
       ...conversation,
-      async handle(interaction, reply) {
+      async handleInteraction(interaction, reply) {
         options.watch.taken(interaction.id);
         await at?.("ack", interaction.id);
         const { id, kind, userId } = interaction;
         const attributes = { interaction: id, person: userId };
         await spanned({ name: `handle ${kind}`, attributes }, () =>
-          conversation.handle(interaction, reply),
+          conversation.handleInteraction(interaction, reply),
         );
       },
       async peopleChanged(event, id) {

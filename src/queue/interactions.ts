@@ -66,7 +66,10 @@ export type GivenUp = "too-late" | "interrupted";
 /** The gateway that takes over what dead ones left. */
 interface Recovery {
   connection: RedisClient;
-  handle(interaction: StoredInteraction, how: { givenUp: GivenUp | undefined }): Promise<void>;
+  handleAbandoned(
+    interaction: StoredInteraction,
+    how: { givenUp: GivenUp | undefined },
+  ): Promise<void>;
 }
 
 /**
@@ -177,11 +180,11 @@ export class Interactions {
   // By a gateway that found it
 
   /**
-   * Handles what dead gateways left, once `take` was called on the result. `handle` must never
+   * Handles what dead gateways left, once `take` was called on the result. `handleAbandoned` must never
    * throw. With `givenUp`, it only tells the person: the interaction is older than `staleAfterMs`,
    * or a second gateway died while it handled this one.
    */
-  startRecovering({ connection, handle }: Recovery) {
+  startRecovering({ connection, handleAbandoned }: Recovery) {
     const { key, heartbeatMs, log } = this.#options;
     return startQueueWorker({
       queue: this.#queue,
@@ -191,14 +194,14 @@ export class Interactions {
       concurrency: atOnce,
       log,
       subjectOf: ({ id, name }) => ({ job: id, kind: name }),
-      process: (job, token) => this.#recover(job, token, handle),
+      process: (job, token) => this.#recover(job, token, handleAbandoned),
     });
   }
 
   async #recover(
     job: Job<InteractionJob>,
     token: string | undefined,
-    handle: Recovery["handle"],
+    handleAbandoned: Recovery["handleAbandoned"],
   ): Promise<void> {
     const { log } = this.#options;
     const { interaction } = job.data;
@@ -215,7 +218,7 @@ export class Interactions {
     const givenUp = isTooLate ? "too-late" : isInterrupted ? "interrupted" : undefined;
     if (givenUp) log.error("interaction.given-up", { interaction: id, kind, why: givenUp });
     else log.info("interaction.recovered", { interaction: id, kind });
-    await handle(interaction, { givenUp });
+    await handleAbandoned(interaction, { givenUp });
     await this.finish(interaction);
   }
 

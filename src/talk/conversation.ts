@@ -6,7 +6,7 @@ import { say } from "../slack/error-reply.ts";
 import { textAt } from "../slack/json.ts";
 import type {
   Actor,
-  Handlers,
+  InteractionHandlers,
   Interaction,
   Reply,
   ViewSubmission,
@@ -58,12 +58,12 @@ export function createConversation(
   contextNow: () => GatewayContext,
   contributed: Pick<Contributions, "forms">,
   watch: Pick<DependencyProbe, "refused">,
-): Omit<Handlers, "peopleChanged"> {
+): Omit<InteractionHandlers, "peopleChanged"> {
   const forms = formsOf(contributed);
   const seenNow = (viewer: Actor) => seenBy(viewer, contextNow());
 
   return {
-    async handle(interaction: Interaction, anyReply: Reply): Promise<void> {
+    async handleInteraction(interaction: Interaction, anyReply: Reply): Promise<void> {
       const gateway = seenNow(interaction);
       const reply = replaceCommandWords(interaction, anyReply, gateway);
       const actOf = <I>(it: I): Act<I> => ({ interaction: it, reply, gateway });

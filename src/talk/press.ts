@@ -120,13 +120,14 @@ export async function press(act: Act<Press>): Promise<void> {
     return runNamed({ command, input: value }, act);
   }
   const { presses: added } = act.gateway.contributed;
-  const handle = handlerIn(presses, action) ?? handlerIn(added, action) ?? handlerIn(added, kind);
-  if (!handle) throw outdated();
-  await handle(act, value);
+  const handlePress =
+    pressHandlerIn(presses, action) ?? pressHandlerIn(added, action) ?? pressHandlerIn(added, kind);
+  if (!handlePress) throw outdated();
+  await handlePress(act, value);
 }
 
 /** The action comes from outside, so an inherited name like `constructor` must not match. */
-const handlerIn = (table: Contributions["presses"], name: string): PressHandler | undefined =>
+const pressHandlerIn = (table: Contributions["presses"], name: string): PressHandler | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
 /**
@@ -164,7 +165,7 @@ export interface Pressed {
  * Wraps a handler for a button of a request. Refuses a press in a message of another channel than
  * the request's own.
  */
-export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): PressHandler {
+export function onRequest(handlePress: (pressed: Pressed) => Promise<unknown>): PressHandler {
   return async (act, value) => {
     const { interaction, gateway } = act;
     const request = await gateway.store.get(String(value["request"]));
@@ -175,30 +176,30 @@ export function onRequest(handle: (pressed: Pressed) => Promise<unknown>): Press
     const isElsewhere = card && interaction.channelId !== "" && !isAlone;
     const isTheirs = [card, asked].some((message) => message?.channelId === interaction.channelId);
     if (isElsewhere && !isTheirs) throw outdated();
-    await handle({ request, command, value, act });
+    await handlePress({ request, command, value, act });
   };
 }
 
 /** Wraps a handler for people who may run the request's command on its target. */
 export function byRight(
-  handle: (pressed: Pressed, permit: Permit) => Promise<unknown>,
+  handlePress: (pressed: Pressed, permit: Permit) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, command, act } = pressed;
     const permit = await authorizeRequest(request, command, await personOf(act), act.gateway);
-    await handle(pressed, permit);
+    await handlePress(pressed, permit);
   };
 }
 
 /** Wraps a handler that changes no target, for people whom the lists let run the command on it. */
 function byLists(
-  handle: (pressed: Pressed, person: Person) => Promise<unknown>,
+  handlePress: (pressed: Pressed, person: Person) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, command, act } = pressed;
     const person = await personOf(act);
     await authorizeOnRequest(request, command, person, act.gateway);
-    await handle(pressed, person);
+    await handlePress(pressed, person);
   };
 }
 
@@ -223,7 +224,7 @@ function buttonOf({ record }: StoredRequest, button: RequestPress, { next }: Inp
  */
 function oncePerButton(
   button: RequestPress,
-  handle: (pressed: Pressed) => Promise<unknown>,
+  handlePress: (pressed: Pressed) => Promise<unknown>,
 ): (pressed: Pressed) => Promise<unknown> {
   return async (pressed) => {
     const { request, value, act } = pressed;
@@ -243,7 +244,7 @@ function oncePerButton(
     // The requester presses in a direct message, but requested in a channel: go on in the channel,
     // where others see it.
     const place = isTold ? placeOf({ channelId, threadTs }) : {};
-    return handle({
+    return handlePress({
       ...pressed,
       act: { ...act, interaction: { ...interaction, ...place }, origin },
     });

@@ -12,10 +12,10 @@ import { offersAtRefusal } from "./service-keys.ts";
  */
 export async function replyWithError<A extends Act>(
   act: A,
-  handle: (act: A) => Promise<unknown>,
+  respond: (act: A) => Promise<unknown>,
 ): Promise<void> {
   try {
-    await handle(act);
+    await respond(act);
   } catch (error) {
     if (redisTrouble(error) !== undefined) throw error;
     const { gateway, reply } = act;

@@ -138,9 +138,9 @@ async function change(
   await refuseWhileFrozen({ command, person, basis, targets: [] }, gateway);
   const several = isEmergency ? undefined : await resolveSeveral(asking, invocation, gateway);
   if (several) {
-    const handle = severalHandlerOf.ifAny(gateway);
-    if (!handle) throw takesOne(command, several.targets);
-    return handle(invocation, several, asking, act);
+    const runSeveral = severalHandlerOf.ifAny(gateway);
+    if (!runSeveral) throw takesOne(command, several.targets);
+    return runSeveral(invocation, several, asking, act);
   }
   const target = await resolveOne(asking, invocation, gateway);
   if (isEmergency && targetWords(invocation).length > 1)

@@ -314,7 +314,7 @@ async function act(
   asks += 1;
   const asked = interaction(`ask-${asks}`);
   const early = asked.kind === "submission" ? await conversation.submitBeforeAck(asked) : undefined;
-  if (early === undefined) await conversation.handle(asked, reply);
+  if (early === undefined) await conversation.handleInteraction(asked, reply);
   const all = [...Object.values(early?.errors ?? {}), ...said, ...opened];
   const isRefused = all.some((text) => refusals.some((one) => one.test(plainly(text))));
   return { may: !isRefused, said: all.map(plainly).join(" | ").slice(0, 200) };

@@ -41,7 +41,7 @@ async function gateway(
   const interrupted: string[] = [];
   const recovering = interactions.startRecovering({
     connection,
-    async handle(interaction, { givenUp }) {
+    async handleAbandoned(interaction, { givenUp }) {
       const list = givenUp === undefined ? taken : { "too-late": late, interrupted }[givenUp];
       list.push(interaction.id);
       await handle(interaction);

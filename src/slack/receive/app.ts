@@ -85,7 +85,7 @@ export function createSlackApp(options: SlackAppOptions) {
   const { connection } = options;
   const recovering = interactions.startRecovering({
     connection,
-    handle: (stored, how) => deliveries.recover(stored, how),
+    handleAbandoned: (stored, how) => deliveries.recover(stored, how),
   });
 
   return {

@@ -12,7 +12,7 @@ import { errorReply, say } from "../error-reply.ts";
 import { Background } from "./background.ts";
 import { type Refusal, notTaken, plainly, problemIn, refusalOf } from "./form-refusal.ts";
 import type {
-  Handlers,
+  InteractionHandlers,
   Interaction,
   Reply,
   SuggestRequest,
@@ -33,7 +33,7 @@ interface Taken {
 
 export interface DeliveryOptions {
   interactions: Pick<Interactions, "store" | "finish" | "forget">;
-  handlers: Handlers;
+  handlers: InteractionHandlers;
   replyTo: (interaction: Interaction) => Reply;
   log: Log;
   /** Called before the acknowledgment. `isNew` is false for another copy of a delivery. */
@@ -136,7 +136,7 @@ export class Deliveries {
           const wrong = Object.values(result?.errors ?? {}).join(" ");
           if (wrong !== "") return reply.privately(say(md`Nothing was done: ${wrong}`));
         }
-        await handlers.handle(interaction, reply);
+        await handlers.handleInteraction(interaction, reply);
       });
     return this.background.run(() => during(workOnInteraction(interaction.id), work));
   }
@@ -151,7 +151,7 @@ export class Deliveries {
       const isKept = keptKinds.has(interaction.kind);
       const isNew = (await interactions.store(kept(interaction), { isKept })) === "new";
       await onStored?.(interaction, isNew);
-      if (isNew) return { isNew, goOn: () => this.#handle(interaction) };
+      if (isNew) return { isNew, goOn: () => this.#handleNew(interaction) };
       return {
         goOn: () => this.#answer(interaction, (reply) => handlers.repeated(interaction, reply)),
       };
@@ -220,11 +220,11 @@ export class Deliveries {
 
   // After the acknowledgment
 
-  #handle(interaction: Interaction): void {
+  #handleNew(interaction: Interaction): void {
     const { interactions, handlers } = this.#on;
     this.#afterAck(interaction, async () => {
       this.#logTaken(interaction);
-      await this.#attempt(interaction, (reply) => handlers.handle(interaction, reply));
+      await this.#attempt(interaction, (reply) => handlers.handleInteraction(interaction, reply));
       await interactions.finish(kept(interaction));
     });
   }

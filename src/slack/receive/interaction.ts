@@ -93,12 +93,12 @@ export interface Suggestion {
  * `submit` and `suggest` run before the acknowledgment, `peopleChanged` parallel to it, everything
  * else after it.
  */
-export interface Handlers {
+export interface InteractionHandlers {
   /**
    * It may run twice for one interaction, when a gateway dies during it, so it must be idempotent
    * by the interaction's `id`.
    */
-  handle(interaction: Interaction, reply: Reply): Promise<void>;
+  handleInteraction(interaction: Interaction, reply: Reply): Promise<void>;
   /**
    * Called for a redelivery. Nothing is done, but the person may be told the state of the first
    * one.

@@ -3,7 +3,7 @@ import { linkFamily } from "../../messages/buttons.ts";
 import { textAt } from "../json.ts";
 import type { BotIdentity } from "../people/identity.ts";
 import type { Deliveries } from "./deliveries.ts";
-import type { Handlers } from "./interaction.ts";
+import type { InteractionHandlers } from "./interaction.ts";
 import {
   readCommand,
   readHome,
@@ -25,7 +25,7 @@ export interface ListenedTo {
 
 interface ListenerOptions {
   deliveries: Deliveries;
-  handlers: Pick<Handlers, "peopleChanged">;
+  handlers: Pick<InteractionHandlers, "peopleChanged">;
   identity: BotIdentity;
   names: ListenedTo;
   /** The time by Redis's clock, by which the age of an interaction is decided (ms). */

@@ -165,8 +165,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "what was acknowledged is left to a dead gateway",
     file: "src/queue/interactions.ts",
-    was: "await handle(interaction, { givenUp });",
-    is: "if (givenUp) await handle(interaction, { givenUp });",
+    was: "await handleAbandoned(interaction, { givenUp });",
+    is: "if (givenUp) await handleAbandoned(interaction, { givenUp });",
     rows: "P1b,P21",
   },
   {

@@ -55,7 +55,7 @@ describe("a slash command over HTTP", () => {
   it("is answered only to the asker, wherever the bot is a member or not", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: (_ask, reply) => reply.privately(sentence(new Markdown("Here you are"))),
+      handleInteraction: (_ask, reply) => reply.privately(sentence(new Markdown("Here you are"))),
     };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("secret", "/vm list");
@@ -89,7 +89,7 @@ describe("a slash command over HTTP", () => {
   it("gives the person a reference that is in the log when its handling crashes", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: async () => {
+      handleInteraction: async () => {
         throw new TypeError("a bug with <!channel> in it");
       },
     };
@@ -108,7 +108,7 @@ describe("a slash command over HTTP", () => {
   it("leaves no response URL, trigger or token in the log, not even at debug level", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: (_ask, reply) => reply.privately(sentence(new Markdown("Here you are"))),
+      handleInteraction: (_ask, reply) => reply.privately(sentence(new Markdown("Here you are"))),
     };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("status", "/vm list");
@@ -176,7 +176,7 @@ describe("a slash command over HTTP", () => {
 
   it("is waited for while it is handled when the gateway closes; new ones go elsewhere", async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
-    await using gateway = await startGateway({ handlers: { handle: () => goOn } });
+    await using gateway = await startGateway({ handlers: { handleInteraction: () => goOn } });
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm list");
     const closing = gateway.app.close(600_000);

@@ -6,7 +6,7 @@ import { until } from "../../support/until.ts";
 
 it("what was acknowledged is stored before, without its trigger and its response URL", async () => {
   await using gateway = await startGateway({
-    handlers: { handle: () => new Promise(() => undefined) },
+    handlers: { handleInteraction: () => new Promise(() => undefined) },
   });
   await gateway.slack.person("olivia").types("ops", "/vm list");
   const [interaction] = await gateway.handles(1);
@@ -21,7 +21,7 @@ it("what was acknowledged is stored before, without its trigger and its response
 
 it("what a gateway didn't finish is finished by the next, which can still answer the person", async () => {
   await using gateway = await startGateway({
-    handlers: { handle: () => new Promise(() => undefined) },
+    handlers: { handleInteraction: () => new Promise(() => undefined) },
   });
   const olivia = gateway.slack.person("olivia");
   await olivia.types("secret", "/vm list");
@@ -30,7 +30,7 @@ it("what a gateway didn't finish is finished by the next, which can still answer
   await using next = await startGateway({
     beside: gateway,
     handlers: {
-      handle: (_ask, reply) => reply.privately(card({ title: md`Here` })),
+      handleInteraction: (_ask, reply) => reply.privately(card({ title: md`Here` })),
     },
   });
   const [taken] = await next.handles(1);

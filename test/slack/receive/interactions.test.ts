@@ -4,7 +4,10 @@ import { card } from "../../../src/messages/card.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import { stretchDeadlines } from "../../../src/deadline.ts";
 import { UserError } from "../../../src/errors.ts";
-import type { Handlers, SubmissionResult } from "../../../src/slack/receive/interaction.ts";
+import type {
+  InteractionHandlers,
+  SubmissionResult,
+} from "../../../src/slack/receive/interaction.ts";
 import { shareGateway, startGateway } from "./start-slack.ts";
 import { until } from "../../support/until.ts";
 
@@ -44,7 +47,7 @@ function shortenDeadlines(): void {
 }
 
 /** `/vm card` shows an ephemeral card, `/vm ask` opens the modal. */
-const show: Handlers["handle"] = async (interaction, reply) => {
+const show: InteractionHandlers["handleInteraction"] = async (interaction, reply) => {
   if (interaction.kind === "command" && interaction.text === "vm card")
     await reply.privately(aCard);
   if (interaction.kind === "command" && interaction.text === "vm ask") await reply.open(modal);
@@ -55,7 +58,7 @@ const shared = shareGateway();
 describe("a button", () => {
   it("is acked whatever its name, and says where it was pressed", async () => {
     const { gateway } = shared;
-    shared.handlers = { handle: show };
+    shared.handlers = { handleInteraction: show };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm card");
     await olivia.until(() => olivia.seesChannel("ops").messages.some(({ ephemeral }) => ephemeral));
@@ -73,7 +76,7 @@ describe("a button", () => {
   it("may replace or remove the ephemeral message it is in", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: async (interaction, reply) => {
+      handleInteraction: async (interaction, reply) => {
         if (interaction.kind === "command") return reply.privately(aCard);
         await reply.instead(
           card({ title: md`Sure?`, ways: [{ label: "No", action: "no", value: "" }] }),
@@ -92,7 +95,7 @@ describe("a button", () => {
   it("never replaces a message for everybody that it is in", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: (_ask, reply) => reply.instead(aCard),
+      handleInteraction: (_ask, reply) => reply.instead(aCard),
     };
     const { slack } = gateway;
     const posted = await gateway.web.call("chat.postMessage", {
@@ -113,7 +116,7 @@ describe("a button", () => {
 describe("a modal", () => {
   it("is opened with the trigger, submitted once, and its values are read by block", async () => {
     const { gateway } = shared;
-    shared.handlers = { handle: show };
+    shared.handlers = { handleInteraction: show };
     const olivia = gateway.slack.person("olivia");
     await olivia.types("ops", "/vm ask");
     await olivia.until((seen) => seen.modals.length === 1);
@@ -135,7 +138,7 @@ describe("a modal", () => {
   it("shows what is wrong on the field, isn't handled, and can be corrected and sent again", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: show,
+      handleInteraction: show,
       submitBeforeAck: async (interaction) =>
         interaction.values["why"] === "x" ? { errors: { why: "Too short." } } : undefined,
     };
@@ -153,7 +156,7 @@ describe("a modal", () => {
     const checks: ((said: SubmissionResult | undefined) => void)[] = [];
     const { gateway } = shared;
     shared.handlers = {
-      handle: show,
+      handleInteraction: show,
       submitBeforeAck: () => new Promise((resolve) => checks.push(resolve)),
     };
     const olivia = gateway.slack.person("olivia");
@@ -197,7 +200,7 @@ describe("a modal", () => {
         return refusal;
       };
       await using first = await startGateway({
-        handlers: { handle: show, submitBeforeAck: submit },
+        handlers: { handleInteraction: show, submitBeforeAck: submit },
         onStored: async () => {
           if (!isSlow) return;
           isStored = true;
@@ -207,7 +210,7 @@ describe("a modal", () => {
       const firstUrl = first.slack.app.requestUrl;
       await using second = await startGateway({
         beside: first,
-        handlers: { handle: show, submitBeforeAck: submit },
+        handlers: { handleInteraction: show, submitBeforeAck: submit },
       });
       const secondUrl = second.slack.app.requestUrl;
       const olivia = first.slack.person("olivia");
@@ -239,7 +242,7 @@ describe("a modal", () => {
       onStored: async ({ kind }) => {
         if (kind === "submission" && !isAway) shortenDeadlines();
       },
-      handle: show,
+      handleInteraction: show,
       submitBeforeAck: () =>
         isAway
           ? Promise.reject(new UserError("The service is away.", "Try again."))
@@ -261,7 +264,7 @@ describe("a modal", () => {
   it("loads options while somebody types; what fails offers none", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: show,
+      handleInteraction: show,
       suggest: async ({ typed, action }) => {
         if (typed === "crash") throw new Error("no");
         return [{ label: `${typed}-1 ${action}`, value: "vm-1", description: "RUNNING" }];
@@ -281,7 +284,8 @@ describe("a modal", () => {
   it("is acked when it is closed, and asks for nothing", async () => {
     const { gateway } = shared;
     shared.handlers = {
-      handle: async (_ask, reply) => void (await reply.open({ ...modal, notify_on_close: true })),
+      handleInteraction: async (_ask, reply) =>
+        void (await reply.open({ ...modal, notify_on_close: true })),
     };
     const amir = gateway.slack.person("amir");
     await amir.types("ops", "/vm ask");

@@ -7,14 +7,14 @@ import { createQueues } from "../../../src/queue/queues.ts";
 import { connectRedis, createKeys } from "../../../src/redis/redis.ts";
 import { readIdentity } from "../../../src/slack/people/identity.ts";
 import { createSlackApp } from "../../../src/slack/receive/app.ts";
-import type { Handlers, Interaction } from "../../../src/slack/receive/interaction.ts";
+import type { InteractionHandlers, Interaction } from "../../../src/slack/receive/interaction.ts";
 import { type Web, createWeb } from "../../../src/slack/web.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { listenLocally } from "./local-server.ts";
 
 export interface GatewayOptions {
   mode?: "http" | "socket";
-  handlers?: Partial<Handlers>;
+  handlers?: Partial<InteractionHandlers>;
   /** Called before the acknowledgment. */
   onStored?: (interaction: Interaction) => Promise<void>;
   /** Another gateway on the same Slack and Redis. */
@@ -51,13 +51,13 @@ export interface TestGateway extends AsyncDisposable {
 export function shareGateway() {
   const shared = { handlers: {} } as {
     gateway: TestGateway;
-    handlers: Partial<Handlers> & Pick<GatewayOptions, "onStored">;
+    handlers: Partial<InteractionHandlers> & Pick<GatewayOptions, "onStored">;
   };
   beforeAll(async () => {
     shared.gateway = await startGateway({
       onStored: async (interaction) => shared.handlers.onStored?.(interaction),
       handlers: {
-        handle: async (...asked) => shared.handlers.handle?.(...asked),
+        handleInteraction: async (...asked) => shared.handlers.handleInteraction?.(...asked),
         submitBeforeAck: async (form) => shared.handlers.submitBeforeAck?.(form),
         suggest: async (request) => (await shared.handlers.suggest?.(request)) ?? [],
         peopleChanged: (...changed) => shared.handlers.peopleChanged?.(...changed),
@@ -138,7 +138,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       giveUp: async () => undefined,
       peopleChanged: () => undefined,
       ...options.handlers,
-      ...wrapHandle(options.handlers?.handle),
+      ...wrapHandle(options.handlers?.handleInteraction),
     },
     log,
     onAck: (kind, ms) => void acks.push({ kind, ms }),
@@ -149,13 +149,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   await app.start();
 
   function wrapHandle(
-    handle: Handlers["handle"] = async () => undefined,
-  ): Pick<Handlers, "handle"> {
+    handleInteraction: InteractionHandlers["handleInteraction"] = async () => undefined,
+  ): Pick<InteractionHandlers, "handleInteraction"> {
     return {
-      async handle(interaction, reply) {
+      async handleInteraction(interaction, reply) {
         handled.push(interaction);
         for (const one of waiting) if (handled.length >= one.count) one.resolve(handled);
-        await handle(interaction, reply);
+        await handleInteraction(interaction, reply);
       },
     };
   }
