@@ -19,7 +19,7 @@ import { list, card } from "../messages/card.ts";
 import { type Markdown, duration, lines, md } from "../messages/markdown.ts";
 import type { Trail } from "../audit/trail.ts";
 import type { Keys, RedisClient } from "../redis/redis.ts";
-import type { Journal } from "../core/request/journal.ts";
+import type { RecentReader } from "../core/request/lists.ts";
 import type { Probe, Telling } from "./monitor.ts";
 import type { News } from "./news.ts";
 
@@ -32,7 +32,7 @@ interface StatusProbeOptions extends Telling {
   /** Keeps what nobody requested, once for each change. */
   trail: Pick<Trail, "appendOnce">;
   inventory: Pick<Inventory, "vms" | "state">;
-  store: Pick<Journal, "recentIds" | "getMany">;
+  store: RecentReader;
   commands: readonly ChangeCommand[];
   compute: { vms: Pick<Compute["vms"], "get"> };
   /** How often the fleet is read (ms). Messages mention it. */

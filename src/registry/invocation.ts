@@ -13,16 +13,28 @@ import { UserError } from "../errors.ts";
 import type { Snapshots } from "../fleet/inventory/snapshots.ts";
 import { fold } from "../text/fold.ts";
 
-/**
- * A person as Slack describes them now. Only a `member` (full, active, human, of this team) can
- * change anything.
- */
-export interface Person {
+/** Whom records and messages name. It doesn't say what they may do. */
+export interface PersonIdentity {
   /** Slack user ID, `U…` or `W…`. */
   id: string;
   teamId: string;
   /** Display name, never used for decisions. */
   name: string;
+}
+
+/** By what a list in the policy names a person. */
+export interface ListedPerson {
+  /** Slack user ID, `U…` or `W…`. */
+  id: string;
+  /** The user groups (`S…`) in the policy to which this person belongs. */
+  groups: readonly string[];
+}
+
+/**
+ * A person as Slack describes them now. Only a `member` (full, active, human, of this team) can
+ * change anything.
+ */
+export interface Person extends PersonIdentity, ListedPerson {
   kind: "member" | "guest" | "bot" | "external" | "deactivated";
   /**
    * Lower case, without `+tag`, so that two accounts of one person can be recognized. Undefined
@@ -31,8 +43,6 @@ export interface Person {
   email?: string;
   /** As Slack knows it: `Europe/Paris`. Times that the person types are of this zone. */
   timeZone?: string;
-  /** The user groups (`S…`) in the policy to which this person belongs. */
-  groups: readonly string[];
 }
 
 /** Arguments as written, by key: text, lists of text, and `true` for switches. */

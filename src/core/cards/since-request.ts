@@ -9,7 +9,7 @@ import {
   requestable,
   type Target,
 } from "../../registry/define.ts";
-import type { Journal } from "../request/journal.ts";
+import type { RecentReader } from "../request/lists.ts";
 import { statusWhenRequested } from "../request/record.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import { detailOf, type SinceRequest } from "./asking.ts";
@@ -19,7 +19,7 @@ import { afterOf, callOf } from "../request/stage.ts";
 import { lowerFirst } from "../../text/letter-case.ts";
 
 interface Sources {
-  journal: Pick<Journal, "recentIds" | "getMany">;
+  journal: RecentReader;
   inventory: Pick<Inventory, "findVm" | "state" | "vms">;
   commands: readonly Command[];
 }

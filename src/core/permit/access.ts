@@ -1,7 +1,7 @@
 import type { Access, Policy } from "../../config/policy-file.ts";
 import { firstFew } from "../../messages/markdown.ts";
 import type { Command, CommandClass } from "../../registry/define.ts";
-import type { Person } from "../../registry/invocation.ts";
+import type { ListedPerson, Person } from "../../registry/invocation.ts";
 import { fold } from "../../text/fold.ts";
 import { compileGlob, isGlob } from "../../text/glob.ts";
 import type { Scope } from "../../fleet/inventory/inventory.ts";
@@ -92,11 +92,11 @@ export function isFullMember(person: Person, ourTeamId: string): boolean {
 const isOurs = ({ teamId }: Person, ourTeamId: string) => teamId === ourTeamId && ourTeamId !== "";
 
 /** Whether the entries name this person, who must be a full member, because `*` names everyone. */
-export function named(entries: readonly string[], person: Pick<Person, "id" | "groups">): boolean {
+export function named(entries: readonly string[], person: ListedPerson): boolean {
   return entries.includes("*") || isNamed(entries, person);
 }
 
-function isNamed(entries: readonly string[], person: Pick<Person, "id" | "groups">): boolean {
+function isNamed(entries: readonly string[], person: ListedPerson): boolean {
   return entries.some(
     (entry) => entry !== "*" && (entry === person.id || person.groups.includes(entry)),
   );

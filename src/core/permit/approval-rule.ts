@@ -18,7 +18,7 @@ import {
   isFullMember,
   whoAre,
 } from "./access.ts";
-import type { Person } from "../../registry/invocation.ts";
+import type { ListedPerson, Person } from "../../registry/invocation.ts";
 import { publishEvaluation } from "./evaluations.ts";
 import { couldApprove, metBy } from "../../config/seats.ts";
 
@@ -246,22 +246,19 @@ export function covers(all: readonly VoteNeed[], needs: readonly VoteNeed[]): bo
 }
 
 /** Returns the indexes of the needs for which an approval of this full member counts. */
-export function meets(
-  needs: readonly VoteNeed[],
-  person: Pick<Person, "id" | "groups">,
-): readonly number[] {
+export function meets(needs: readonly VoteNeed[], person: ListedPerson): readonly number[] {
   return needs.flatMap((need, index) => (mayMeet(need, person) ? [index] : []));
 }
 
 /** Whether an approval of this full member counts for the need. */
-export function mayMeet(need: VoteNeed, person: Pick<Person, "id" | "groups">): boolean {
+export function mayMeet(need: VoteNeed, person: ListedPerson): boolean {
   return named(need.from, person);
 }
 
 /** Returns the needs that are still open, each with the number of approvals that it lacks. */
 export function stillNeeded(
   needs: readonly VoteNeed[],
-  approvers: readonly Pick<Person, "id" | "groups">[],
+  approvers: readonly ListedPerson[],
 ): readonly VoteNeed[] {
   return lacking(needs, metBy(needs, approvers, mayMeet));
 }

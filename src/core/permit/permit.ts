@@ -7,7 +7,7 @@ import {
   restoresSnapshot,
   takesSnapshot,
 } from "../../registry/define.ts";
-import type { Input, Person } from "../../registry/invocation.ts";
+import type { Input, Person, PersonIdentity } from "../../registry/invocation.ts";
 import { type AccessList, lists, type Owned, placesSeen } from "./access.ts";
 import {
   approvalRule,
@@ -450,7 +450,7 @@ interface ConfirmedRollout {
   state: string;
   record: {
     command: string;
-    requester: Pick<Person, "id" | "teamId" | "name">;
+    requester: PersonIdentity;
     channelId: string;
   };
   targets: readonly Pick<Target, "id">[];
@@ -481,7 +481,7 @@ interface ReplacingRequest {
   id: string;
   target: Target;
   input: Input;
-  requester: Pick<Person, "id" | "teamId" | "name">;
+  requester: PersonIdentity;
   channelId: string;
   breakGlass?: boolean;
 }
@@ -513,7 +513,7 @@ function permitAlreadyGiven(
     input,
     ...question
   }: Omit<Question<ChangeCommand>, "person" | "input"> & {
-    requester: Pick<Person, "id" | "teamId" | "name">;
+    requester: PersonIdentity;
     target: Target;
     input: Input;
   },

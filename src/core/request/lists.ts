@@ -46,12 +46,15 @@ export function createLists(
   };
 }
 
+/** Reads the newest requests: of a person, of a target, or all. */
+export interface RecentReader extends Pick<ReturnType<typeof createLists>, "recentIds"> {
+  getMany(ids: readonly string[]): Promise<StoredRequest[]>;
+}
+
 /** At most `most` requests, newest first. */
 export async function recentRequests(
   filter: { open?: boolean; requesterId?: string; targetId?: string; most: number },
-  journal: Pick<ReturnType<typeof createLists>, "recentIds"> & {
-    getMany(ids: readonly string[]): Promise<StoredRequest[]>;
-  },
+  journal: RecentReader,
 ): Promise<readonly StoredRequest[]> {
   const { open, requesterId, targetId, most } = filter;
   // Ended requests are filtered out below, so more are read.

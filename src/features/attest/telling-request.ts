@@ -1,6 +1,6 @@
 import { hasNoCard, isChannel } from "../../core/cards/render-result.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import { recentRequests } from "../../core/request/lists.ts";
+import { type RecentReader, recentRequests } from "../../core/request/lists.ts";
 import { callOf, isAlready, isPolled } from "../../core/request/stage.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { type ChangeCommand, requestable } from "../../registry/define.ts";
@@ -20,10 +20,7 @@ const mostRead = 20;
  * journal decides this, never what the compute service says. Undefined also when Redis can't say.
  */
 export const findTellingRequest =
-  (options: {
-    store: Pick<Journal, "recentIds" | "getMany" | "now">;
-    changes: readonly ChangeCommand[];
-  }) =>
+  (options: { store: RecentReader & Pick<Journal, "now">; changes: readonly ChangeCommand[] }) =>
   async ({ id }: { id: string }): Promise<StoredRequest | undefined> => {
     const explaining = new Set<string>(
       requestable(options.changes).filter(changesMeasurement).map(nameOf),

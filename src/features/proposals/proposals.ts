@@ -12,23 +12,21 @@ import { shownIn } from "../../redis/shown.ts";
 import { plain } from "../../messages/markdown.ts";
 import { type Command, type Labels, type Target } from "../../registry/define.ts";
 import { storedPerson, storedTarget } from "../../registry/stored-target.ts";
-import type { Input, Person } from "../../registry/invocation.ts";
+import type { Input, Person, PersonIdentity } from "../../registry/invocation.ts";
 import { defineService } from "../../registry/service-key.ts";
 import type { Journal } from "../../core/request/journal.ts";
 import { keepFinalMs } from "../../core/request/record.ts";
 import { type ClosedChannels, closedField, closedIn } from "../../core/deliver/open-place.ts";
 
-type Named = Pick<Person, "id" | "teamId" | "name">;
-
 /**
  * Who proposed: a service of gatehouse.yml, the person for whom an agent asks and who alone may run
  * it, or a person who asks others, because they lack the right themselves.
  */
-export type Proposer = { service: string } | { person: Named } | Asker;
+export type Proposer = { service: string } | { person: PersonIdentity } | Asker;
 
 /** A person who asks others, and never runs or approves what they asked for. */
 export interface Asker {
-  asker: Named;
+  asker: PersonIdentity;
   /** IDs of the people and groups who may run it. */
   allowed: readonly string[];
   /** The channel in which it was asked; empty where there was none. */
