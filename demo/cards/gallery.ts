@@ -1,5 +1,5 @@
 import type { GalleryCard } from "../../sandbox/page/index.ts";
-import { asPost } from "../../src/messages/card.ts";
+import { asPost } from "../../src/messages/notification.ts";
 import { endless, usual } from "./example.ts";
 import { readExamples } from "./index.ts";
 

@@ -1,4 +1,4 @@
-import { type Block, type Message, blocksOfPart, context, section } from "./blocks.ts";
+import { type Block, type Message, blocksOfPart, context } from "./blocks.ts";
 import type { ButtonSpec } from "./buttons.ts";
 import { addedWeight, blockWeight, cut, limits, weightOf } from "./limits.ts";
 import { Markdown, type Rows, lines, md, readable } from "./markdown.ts";
@@ -20,58 +20,6 @@ import { soundingApart } from "./sounding-apart.ts";
  */
 export const roomBeside = (...parts: Parts): number =>
   limits.weight - addedWeight - blockWeight - weightOf(blocksIn(parts));
-
-/**
- * The message with `words` in place of its button `<action> <value>`, and without the sentence
- * `asks` that asks people to press it, because it was pressed. Undefined when the message doesn't
- * have that button.
- */
-export function answered(
-  { text, blocks }: Message,
-  named: string,
-  words: Markdown,
-  asks?: string,
-): Message | undefined {
-  const isIt = (element: object) =>
-    "action_id" in element &&
-    "value" in element &&
-    [element.action_id, element.value].join(" ") === named;
-  const withoutAsk = (markup: string) =>
-    new Markdown(asks === undefined ? markup : markup.replace(asks, "").replace(/[ ·]+$/, ""));
-  const hasIt = (block: Block | undefined) =>
-    block?.type === "actions" && block.elements.some(isIt);
-  const shown = blocks.map((block, n) => {
-    if (block.type === "section" && block.accessory && isIt(block.accessory))
-      return section(lines(withoutAsk(block.text?.text ?? ""), words));
-    if (block.type === "context" && hasIt(blocks[n + 1]))
-      return context(
-        ...block.elements.map((element) =>
-          withoutAsk(element.type === "mrkdwn" ? element.text : ""),
-        ),
-      );
-    if (block.type !== "actions" || !block.elements.some(isIt)) return block;
-    const elements = block.elements.filter((element) => !isIt(element));
-    return [section(words), ...(elements.length > 0 ? [{ ...block, elements }] : [])];
-  });
-  if (shown.every((block, index) => block === blocks[index])) return undefined;
-  return message(new Markdown(text), { blocks: shown.flat() });
-}
-
-/** The buttons of a message that run one of these actions, as `answered` names them. */
-export function buttonsOf(
-  { blocks }: Pick<Message, "blocks">,
-  actions: readonly string[],
-): string[] {
-  const elements = blocks.flatMap((block): readonly object[] => {
-    if (block.type === "actions") return block.elements;
-    return block.type === "section" && block.accessory ? [block.accessory] : [];
-  });
-  return elements.flatMap((element) =>
-    "action_id" in element && "value" in element && actions.includes(String(element.action_id))
-      ? [[element.action_id, element.value].join(" ")]
-      : [],
-  );
-}
 
 /**
  * A list that is cut to the space that the rest of its message leaves. `blocksOf(n)` shows the
@@ -199,12 +147,6 @@ export function card({ above, heading, sign, title, push, ...more }: Card): Mess
 export const withParts = (above: Message, ...below: Parts): Message =>
   message(new Markdown(above.text), above, ...below);
 
-/** The message as it is posted: its text is what a locked phone shows. */
-export function asPost(posted: Message): Message {
-  const hasBlocks = posted.blocks.length > 0;
-  return hasBlocks ? { ...posted, text: news(new Markdown(posted.text)).value } : posted;
-}
-
 /**
  * Joins blocks into a message that Slack accepts. Lists are cut to the space that is left; an
  * earlier list gets its space before a later one.
@@ -276,20 +218,4 @@ export function rowsOverTable(
     return [paragraph(shownCount < all ? cutHead : head), shown, rest.part];
   });
   return card({ push: head, body: [body] });
-}
-
-/** A locked phone shows about this many characters. */
-export const maxNews = 150;
-
-/** One line of plain words, without mentions and IDs, cut between words. Slack shows a link to a channel as its name. */
-function news(text: Markdown): Markdown {
-  const line = readable(text)
-    .value.replaceAll(/<[@!][^>]*>/g, "")
-    .replaceAll(/ \((?:r|roll)-[a-z0-9]+\)/g, "")
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  if (line.length <= maxNews) return new Markdown(line);
-  const room = line.slice(0, maxNews - 1);
-  const end = room.lastIndexOf(" ");
-  return new Markdown(`${end > maxNews / 2 ? room.slice(0, end) : room.replace(/&\w*$/, "")}…`);
 }

@@ -1,7 +1,8 @@
 import { findChannel } from "../slack/find-channel.ts";
 import type { ReadContext } from "../commands/context.ts";
 import type { Message } from "../messages/blocks.ts";
-import { buttonsOf, withParts } from "../messages/card.ts";
+import { withParts } from "../messages/card.ts";
+import { buttonsOf } from "../messages/pressed-buttons.ts";
 import { howToOpen } from "../messages/channel-errors.ts";
 import { Markdown, md, name } from "../messages/markdown.ts";
 import { waysRow, small } from "../messages/parts.ts";

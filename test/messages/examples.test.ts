@@ -8,7 +8,8 @@ import { each } from "../../demo/cards/requests.ts";
 import { complaintsAbout } from "../../sandbox/slack/blocks/check.ts";
 import { commands } from "../../src/features/index.ts";
 import { type Message } from "../../src/messages/blocks.ts";
-import { asPost, card, maxNews } from "../../src/messages/card.ts";
+import { card } from "../../src/messages/card.ts";
+import { asPost, maxNews } from "../../src/messages/notification.ts";
 import { type Markdown, md, mention, name } from "../../src/messages/markdown.ts";
 import { complaintsOf, shownText } from "../commands/shown-text.ts";
 

@@ -2,15 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Message } from "../../src/messages/blocks.ts";
 import { button, confirmation } from "../../src/messages/button-elements.ts";
 import { fitsMenu } from "../../src/messages/buttons.ts";
-import {
-  asPost,
-  fitting,
-  lineList,
-  list,
-  card,
-  rowsOverTable,
-  sentence,
-} from "../../src/messages/card.ts";
+import { fitting, lineList, list, card, rowsOverTable, sentence } from "../../src/messages/card.ts";
+import { asPost } from "../../src/messages/notification.ts";
 import { howToOpen } from "../../src/messages/channel-errors.ts";
 import { limits, weightOf } from "../../src/messages/limits.ts";
 import {

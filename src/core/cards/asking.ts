@@ -1,7 +1,7 @@
 import { shortFingerprint } from "../permit/fingerprint.ts";
 import { type SaidPart, paragraph, small, waysRow } from "../../messages/parts.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
-import { maxNews } from "../../messages/card.ts";
+import { maxNews } from "../../messages/notification.ts";
 import {
   Markdown,
   atTime,

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import * as z from "zod";
 import { type Block, type Message } from "../../messages/blocks.ts";
 import { type ButtonSpec } from "../../messages/buttons.ts";
-import { answered, buttonsOf } from "../../messages/card.ts";
+import { answered, buttonsOf } from "../../messages/pressed-buttons.ts";
 import { Markdown } from "../../messages/markdown.ts";
 import { defineRecord, objectOf } from "../../redis/define-record.ts";
 import { createOutbox } from "../../redis/outbox.ts";

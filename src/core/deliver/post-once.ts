@@ -2,7 +2,7 @@ import { asText, inFewWords } from "../../messages/plain-text.ts";
 import { usualPace } from "../../config/policy-schema.ts";
 import type { Log } from "../../log/log.ts";
 import { type Message } from "../../messages/blocks.ts";
-import { asPost } from "../../messages/card.ts";
+import { asPost } from "../../messages/notification.ts";
 import type { Outbox } from "../../redis/outbox.ts";
 import type { shownIn } from "../../redis/shown.ts";
 import { textAt } from "../../slack/json.ts";

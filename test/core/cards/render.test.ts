@@ -17,7 +17,7 @@ import {
   noSetbacks,
 } from "../../../src/core/request/stage.ts";
 import type { StoredRequest } from "../../../src/core/request/stored-request.ts";
-import { asPost } from "../../../src/messages/card.ts";
+import { asPost } from "../../../src/messages/notification.ts";
 import { when } from "../../../src/messages/markdown.ts";
 import { renderCard, withResult } from "../../../src/core/cards/render-card.ts";
 import { renderResult } from "../../../src/core/cards/render-result.ts";

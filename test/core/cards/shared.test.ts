@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { restart } from "../../../src/commands/vm/restart.ts";
-import { asPost } from "../../../src/messages/card.ts";
+import { asPost } from "../../../src/messages/notification.ts";
 import { md } from "../../../src/messages/markdown.ts";
 import type { Stage } from "../../../src/core/request/stage.ts";
 import {

@@ -1,4 +1,4 @@
-import { asPost } from "../../../src/messages/card.ts";
+import { asPost } from "../../../src/messages/notification.ts";
 import { describe, expect, it } from "vitest";
 import { type RequestIn, type StoredRequest } from "../../../src/core/request/stored-request.ts";
 import { commands } from "../../../src/features/index.ts";
