@@ -1,9 +1,6 @@
+import type { Topic } from "../core/events/event.ts";
 import type { ButtonSpec } from "../messages/buttons.ts";
 import type { Target } from "../registry/define.ts";
-
-/** The kinds of events: VMs go to ERROR or leave it, attestation fails, and changes are made. */
-export const events = ["trouble", "drift", "changes"] as const;
-export type Event = (typeof events)[number];
 
 /** A line about one event. `text` is mrkdwn. */
 export interface NewsLine {
@@ -20,7 +17,7 @@ export type Followed = Pick<Target, "kind" | "id" | "name" | "projectId" | "proj
 
 /** One event that subscribed channels may be told. */
 export interface News {
-  event: Event;
+  topic: Topic;
   /** An event has the same key in any process. */
   key: string;
   about: readonly Followed[];

@@ -133,7 +133,7 @@ async function reportChanges(
       : md`${named(vm)} is no longer in ERROR: it is ${vm.status}.`;
     const line = () => ({ text: text.value, button: showVm(vm) });
     const saidIn = [toldIn.get(change)];
-    return { event: "trouble", key, about: [{ kind: "vm", ...vm }], line, saidIn };
+    return { topic: "trouble", key, about: [{ kind: "vm", ...vm }], line, saidIn };
   });
   await follow(trouble);
 }

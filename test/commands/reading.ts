@@ -136,6 +136,7 @@ export async function startReading(
     },
     now: Date.now,
     schedulesChanged: async () => undefined,
+    repeat: () => undefined,
   } as unknown as Layers;
   const { services, facts } = startFeatures(features, layers);
   const asking = askingFor(help, person("U0VERA"));

@@ -50,12 +50,22 @@ export interface EventSight extends Sight {
   isExcerpt?: boolean;
 }
 
+/** What channels subscribe to: VMs go to ERROR or leave it, attestation fails, and changes are made. */
+export const topics = ["trouble", "drift", "changes"] as const;
+export type Topic = (typeof topics)[number];
+
 /** Tells events of its own kinds. */
 export interface EventSource {
   /** How a page that lacks them calls them. */
   name: string;
   /** The kinds of audit records that it reads (`what`). */
   recordKinds: readonly string[];
+  /**
+   * The topic under which subscribers and recaps are told its events as soon as the trail has them.
+   * Undefined for what nobody subscribes to, and for what is told by whoever learned of it, who
+   * knows more than the record.
+   */
+  topic?: Topic;
   /** `entries` are records of these kinds, oldest first. */
   read(entries: readonly AuditEntry[], about: EventSight): Promise<readonly Event[]>;
 }

@@ -215,7 +215,7 @@ async function reportChanges(
     const inMs = request ? resultWithinMs : 0;
     const alarmed = isUntold ? undefined : await alarms.sendAlarm(id, alarm, place, { inMs });
     const saidIn = request && alarmed !== undefined ? shownIn(request) : [alarmed];
-    if (news) await follow([{ ...news, event: "drift", key: id, saidIn }]);
+    if (news) await follow([{ ...news, topic: "drift", key: id, saidIn }]);
   }
 }
 

@@ -17,6 +17,7 @@ export const outages = defineFeature({
     "key",
     "store",
     "inventory",
+    "events",
     "changes",
     "announce",
     "at",

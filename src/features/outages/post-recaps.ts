@@ -12,6 +12,8 @@ import {
   seesUnder,
 } from "../../core/permit/access.ts";
 import { ownerOf } from "../../core/permit/refusal.ts";
+import { topics } from "../../core/events/event.ts";
+import type { Events } from "../../core/events/read-events.ts";
 import type { PendingWork } from "../../queue/pending-work.ts";
 import { boardOf } from "../../redis/board.ts";
 import { type ChangeCommand, targetArgument } from "../../registry/define.ts";
@@ -22,7 +24,7 @@ import type { RequestRecord } from "../../core/request/record.ts";
 import { hasNoCard, isDecidedElsewhere } from "../../core/cards/render-result.ts";
 import { isGlob } from "../../text/glob.ts";
 import type { OutageStore, Past } from "./outages.ts";
-import { renderRecap } from "./render-recap.ts";
+import { type Meanwhile, renderRecap } from "./render-recap.ts";
 import type { State } from "../../core/request/stage.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 
@@ -40,6 +42,7 @@ interface RecapView {
 interface RecapOptions extends RecapView {
   outages: OutageStore;
   store: Journal;
+  events: Pick<Events, "recordsBetween" | "underTopic">;
   announce(notice: { id: string; channelId: string; message: Message }): Promise<boolean>;
   /** Shortest outage that counts (ms); the other times are derived from it. */
   outageMs: number;
@@ -68,7 +71,8 @@ export function recapWork(options: RecapOptions): PendingWork {
         isWaiting = true;
         continue;
       }
-      const message = renderRecap(outage, requests, refused, options.commands);
+      const meanwhile = await readMeanwhile(outage, channelId);
+      const message = renderRecap(outage, requests, refused, options.commands, meanwhile);
       if (!message) continue;
       await options.at?.("recap", id);
       await options.announce({ id: `recap:${id}:${channelId}`, channelId, message });
@@ -76,6 +80,20 @@ export function recapWork(options: RecapOptions): PendingWork {
     }
     if (isWaiting) await outages.lookLater(outage, lookAgainMs);
     else await outages.forget(outage);
+  }
+
+  /** What the trail alone tells of the outage's time, as far as the channel may see it. */
+  async function readMeanwhile({ since, until }: Past, channelId: string): Promise<Meanwhile> {
+    if (isDirect(channelId)) return { events: [], unread: [] };
+    const records = await options.events.recordsBetween(since, until);
+    const scope = scopeOfChannel(options.config.policy, channelId);
+    const read = await Promise.all(
+      topics.map((topic) => options.events.underTopic(records, { topic, scope })),
+    );
+    return {
+      events: read.flatMap(({ events }) => events).toSorted((a, b) => a.at - b.at),
+      unread: read.flatMap(({ unread }) => unread),
+    };
   }
 
   async function gather(outage: Past, ids: readonly string[]) {

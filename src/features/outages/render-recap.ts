@@ -14,6 +14,8 @@ import { type ChangeCommand, type Command, argumentsOf, flagName } from "../../r
 import { type RequestRecord } from "../../core/request/record.ts";
 import { signs } from "../../core/cards/render-result.ts";
 import { tellAct } from "../../core/cards/tell-act.ts";
+import type { EventsSince } from "../../core/events/read-events.ts";
+import { paragraph } from "../../messages/parts.ts";
 import type { Past } from "./outages.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { deciderOf } from "../../core/request/stage.ts";
@@ -50,6 +52,7 @@ export function renderRecap(
   requests: readonly StoredRequest[],
   refused: readonly RefusedInteraction[],
   commands: readonly ChangeCommand[],
+  meanwhile: Meanwhile = { events: [], unread: [] },
 ): Message | undefined {
   if (requests.length + refused.length === 0) return undefined;
   const entries = [
@@ -75,7 +78,20 @@ export function renderRecap(
   const rest = (left: number) =>
     md`… and ${left} more: ${kindsOf(entries.slice(-left))}. ${name("/gatehouse jobs")} lists what is open.`;
   const rows = lineList(shown, { beyond: entries.length - shown.length, rest });
-  return card({ title, push, body: [rows] });
+  return card({ title, push, body: [rows, ...meanwhileParts(meanwhile, since)] });
+}
+
+/** What happened during the outage beside requests. */
+export type Meanwhile = Pick<EventsSince, "events" | "unread">;
+
+function meanwhileParts({ events, unread }: Meanwhile, since: number) {
+  const missing =
+    unread.length > 0 && md`⚠️ *Could not be read:* ${[...new Set(unread)].join(", ")}.`;
+  const shown = events.slice(0, maxLines).map(({ at, text }) => md`${timeNear(at, since)} ${text}`);
+  const all = [...shown, ...(missing ? [missing] : [])];
+  return all.length === 0
+    ? []
+    : [paragraph(md`*Also happened:*`), lineList(all, { beyond: events.length - shown.length })];
 }
 
 /**

@@ -22,7 +22,7 @@ import { isGlob } from "../../text/glob.ts";
 import { nearest } from "../../text/nearest.ts";
 import { examplesHere } from "../../commands/examples.ts";
 import { type ReadContext, noteInChannel } from "../../commands/context.ts";
-import { type Event, events } from "../../monitor/news.ts";
+import { type Topic, topics } from "../../core/events/event.ts";
 
 /** The most names and globs that one channel can be subscribed to. */
 const maxGlobs = 50;
@@ -63,7 +63,7 @@ export const subscribe = defineCommand({
         "`/gatehouse unsubscribe` removes some.",
       );
     const meant = await meantBy(words.globs, context);
-    const chosen = words.events.length > 0 ? words.events : events;
+    const chosen = words.events.length > 0 ? words.events : topics;
     await noteInChannel(context, "subscribe", channelId, asNoted(words));
     for (const glob of words.globs)
       await subscriptions.set({ channelId, glob, events: chosen, by: person.id, at: now() });
@@ -104,10 +104,10 @@ async function meantBy(globs: readonly string[], context: ReadContext): Promise<
   return md`Now ${counted(meant.length, "VM")}${within} ${match}: ${listed(names, fewNames)}.`;
 }
 
-/** Suggests an event for a misspelled one: `change` and `drifts` are probably no names. */
+/** Suggests a topic for a misspelled one: `change` and `drifts` are probably no names. */
 function slipIn(word: string): string | undefined {
-  const event = nearest(word, events);
-  return event && `Did you mean \`${event}\`?`;
+  const topic = nearest(word, topics);
+  return topic && `Did you mean \`${topic}\`?`;
 }
 
 /** An example that matches something here, among what the channel and the person may see. */
@@ -145,23 +145,23 @@ export function checkPlace({ channelId }: { channelId: string }): void {
   if (!/^[CG]/.test(channelId)) throw new UserError("Run this in a channel.");
 }
 
-const isEvent = (word: string): word is Event => events.some((event) => event === word);
+const isTopic = (word: string): word is Topic => topics.some((topic) => topic === word);
 
-/** Reads names, globs and events in any order, separated by commas or spaces. Throws UserError. */
+/** Reads names, globs, and topics in any order, separated by commas or spaces. Throws UserError. */
 export function readWords(text: string) {
   const words = [...new Set(text.split(/[\s,，、﹐]+/).filter(Boolean))];
-  const chosen = words.map(fold).filter(isEvent);
-  const globs = words.filter((word) => !isEvent(fold(word)));
+  const chosen = words.map(fold).filter(isTopic);
+  const globs = words.filter((word) => !isTopic(fold(word)));
   const odd = globs.find((glob) => !globShape.safeParse(glob).success);
   if (odd !== undefined)
     throw new UserError(`${odd.slice(0, 40)} can't be the name of a VM or project.`, usage);
-  return { globs, events: events.filter((event) => chosen.includes(event)) };
+  return { globs, events: topics.filter((topic) => chosen.includes(topic)) };
 }
 
 /** The words as the audit trail stores them. */
 export const asNoted = ({ globs, events: some }: ReturnType<typeof readWords>): string =>
   [...globs, ...some].join(" ").slice(0, 300);
 
-/** The events as text: `trouble, drift, and changes`. */
-export const eventWords = (some: readonly Event[]): string =>
+/** The topics as text: `trouble, drift, and changes`. */
+export const eventWords = (some: readonly Topic[]): string =>
   new Intl.ListFormat("en-US").format(some);

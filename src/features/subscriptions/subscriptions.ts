@@ -1,12 +1,7 @@
 import * as z from "zod";
 import type { Config } from "../../config/config.ts";
-import {
-  type Event,
-  type Follow,
-  type Followed,
-  type NewsLine,
-  events,
-} from "../../monitor/news.ts";
+import { type Topic, topics } from "../../core/events/event.ts";
+import type { Follow, Followed, NewsLine } from "../../monitor/news.ts";
 import { scopeOfChannel, seesUnder } from "../../core/permit/access.ts";
 import { compileTargetGlobs, ownerOf } from "../../core/permit/refusal.ts";
 import { defineRecord, objectOf } from "../../redis/define-record.ts";
@@ -17,7 +12,8 @@ export interface Subscription {
   channelId: string;
   /** A name or a glob in the syntax of `compileTargetGlobs`. */
   glob: string;
-  events: readonly Event[];
+  /** The topics that the channel is told about. */
+  events: readonly Topic[];
   /** ID of the person who subscribed the channel. */
   by: string;
   at: number;
@@ -28,7 +24,7 @@ export const subscriptionRecord = defineRecord({
   schema: objectOf<Subscription>({
     channelId: z.string(),
     glob: z.string(),
-    events: z.array(z.enum(events)),
+    events: z.array(z.enum(topics)),
     by: z.string(),
     at: z.number(),
   }),
@@ -47,6 +43,8 @@ export function createSubscriptions(options: {
   redis: RedisClient;
   key: Keys;
   config: Pick<Config, "policy">;
+  /** Begins to follow the trail, before the first channel is subscribed. */
+  begin(): Promise<unknown>;
   /** Posts lines in a channel, each once by its key. */
   post(channelId: string, lines: readonly (NewsLine & { key: string })[]): Promise<void>;
 }) {
@@ -73,12 +71,12 @@ export function createSubscriptions(options: {
         return seesUnder(scope, id, [name, target.projectNameNow]);
       };
       const lines: (NewsLine & { key: string })[] = [];
-      for (const { event, key: id, about, line, saidIn = [] } of happened) {
-        const wanted = own.filter((subscription) => subscription.events.includes(event));
+      for (const { topic, key: id, about, line, saidIn = [] } of happened) {
+        const wanted = own.filter((subscription) => subscription.events.includes(topic));
         if (wanted.length === 0 || saidIn.includes(channelId)) continue;
         const isMeant = compileTargetGlobs(wanted.map(({ glob }) => glob));
         const meant = about.filter((target) => isMeant(target) && mayTell(target));
-        if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${event} ${id}` });
+        if (meant.length > 0) lines.push({ ...(await line(meant)), key: `${topic} ${id}` });
       }
       if (lines.length > 0) await options.post(channelId, lines);
     }
@@ -93,6 +91,7 @@ export function createSubscriptions(options: {
       (await all()).filter((subscription) => subscription.channelId === channelId),
     /** Replaces the channel's subscription to this glob. */
     async set(subscription: Subscription): Promise<void> {
+      await options.begin();
       await redis.hset(named, fieldOf(subscription), subscriptionRecord.write(subscription));
     },
     async remove(subscription: Pick<Subscription, "channelId" | "glob">): Promise<void> {

@@ -31,7 +31,7 @@ export async function tellElsewhere(
   const projectNameNow = id === "" ? undefined : await to.projectName(id);
   const about = [{ ...record.target, projectNameNow }];
   const saidIn = [record.channelId, delivered.card?.channelId];
-  await to.follow([{ event: "changes", key: record.id, about, line, saidIn }]);
+  await to.follow([{ topic: "changes", key: record.id, about, line, saidIn }]);
 }
 
 /** The line, like `✅ olivia restarted web-2 in 34 s. In payments.` */

@@ -7,7 +7,7 @@ import { channelLink, md, listed } from "../../messages/markdown.ts";
 import { defineCommand, rest } from "../../registry/define.ts";
 import { type ReadContext, noteInChannel } from "../../commands/context.ts";
 import { asNoted, checkPlace, eventWords, noneNamed, readWords } from "./subscribe.ts";
-import { events } from "../../monitor/news.ts";
+import { topics } from "../../core/events/event.ts";
 
 export const unsubscribe = defineCommand({
   name: "gatehouse unsubscribe",
@@ -43,9 +43,9 @@ export const unsubscribe = defineCommand({
       );
     }
     await noteInChannel(context, "unsubscribe", channelId, asNoted(words));
-    const only = words.events.length > 0 ? words.events : events;
+    const only = words.events.length > 0 ? words.events : topics;
     for (const subscription of ended) {
-      const left = subscription.events.filter((event) => !only.includes(event));
+      const left = subscription.events.filter((topic) => !only.includes(topic));
       if (left.length === 0) await subscriptions.remove(subscription);
       else await subscriptions.set({ ...subscription, events: left });
     }

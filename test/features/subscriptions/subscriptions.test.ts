@@ -14,7 +14,8 @@ import { shownText } from "../../commands/shown-text.ts";
 import { testRedis } from "../../support/with-redis.ts";
 import { knownVm } from "../../../demo/cards/requests.ts";
 import { twoTeams } from "../../core/permit/two-teams.ts";
-import type { Event, News } from "../../../src/monitor/news.ts";
+import type { Topic } from "../../../src/core/events/event.ts";
+import type { News } from "../../../src/monitor/news.ts";
 
 const ops = "C01OPS";
 const vendor = "C07VENDOR";
@@ -27,6 +28,7 @@ async function startFollowing() {
   const subscriptions = createSubscriptions({
     ...redis,
     config: { policy: twoTeams },
+    begin: async () => undefined,
     async post(channelId, lines) {
       for (const { key, text } of lines)
         if (!seen.has(`${channelId} ${key}`)) {
@@ -35,7 +37,7 @@ async function startFollowing() {
         }
     },
   });
-  const subscribe = (channelId: string, glob: string, events: readonly Event[]) =>
+  const subscribe = (channelId: string, glob: string, events: readonly Topic[]) =>
     subscriptions.set({ channelId, glob, events, by: "U0PAY", at: Date.now() });
   const announced: { channelId: string; text: string }[] = [];
   const alarms = createAlarms({
@@ -54,9 +56,9 @@ async function startFollowing() {
   };
 }
 
-const news = (event: Event, vm: KnownVm, over: Partial<News> = {}): News => ({
-  event,
-  key: `${event}-${vm.id}`,
+const news = (topic: Topic, vm: KnownVm, over: Partial<News> = {}): News => ({
+  topic,
+  key: `${topic}-${vm.id}`,
   about: [{ kind: "vm", ...vm }],
   line: (about) => ({ text: about.map(({ name }) => name).join(" ") }),
   ...over,

@@ -37,6 +37,7 @@ it("a subscription is read whole or not at all, and hides no other", async () =>
   expectOnlyWhole(subscriptionRecord, subscription);
   await using here = await testRedis();
   const subscriptions = createSubscriptions({
+    begin: async () => undefined,
     ...here,
     config: { policy: twoTeams },
     post: async () => undefined,
