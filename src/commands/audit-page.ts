@@ -1,4 +1,3 @@
-import type { Journal } from "../core/request/journal.ts";
 import type { Inventory } from "../fleet/inventory/inventory.ts";
 import { recordedText } from "../audit/render.ts";
 import { type AuditEntry, type AuditFilter, actIdIn, readAudit } from "../audit/read-audit.ts";
@@ -8,12 +7,12 @@ import { actIdOf, tellAct } from "../core/cards/tell-act.ts";
 import { type Called, tellRecord, tellStep } from "../core/cards/tell-record.ts";
 import type { Event } from "../core/events/event.ts";
 import { eventsOf } from "../core/events/read-events.ts";
+import { requestsOf } from "../core/request/lists.ts";
 import type { StoredRequest } from "../core/request/stored-request.ts";
 import { type Message } from "../messages/blocks.ts";
 import { paragraph, waysRow } from "../messages/parts.ts";
 import { List, lineList, sentence, card } from "../messages/card.ts";
 import { type Markdown, counted, dayAndTime, md, name, when } from "../messages/markdown.ts";
-import { batches } from "../redis/batches.ts";
 import { type Command, requestable, runButton } from "../registry/define.ts";
 import type { ReadContext } from "./context.ts";
 
@@ -108,16 +107,16 @@ function peopleIn({ record: { who, requester } }: AuditEntry): string[] {
 /** The acts of these records, which are newest first. An act stands where it began. */
 async function actsIn(
   entries: readonly AuditEntry[],
-  { journal }: { journal: Journal },
+  { journal }: Pick<ReadContext, "journal">,
 ): Promise<readonly FoundAct[]> {
   const oldestFirst = entries.toReversed();
   const ids = oldestFirst.map(({ record }) => recordedText(record["request"]));
   // What a safety snapshot saves is told even if only the snapshot's records are read.
   const wanted = [...ids, ...oldestFirst.map(({ record }) => actIdIn(record) ?? "")];
   const parents = new Map<string, string>();
-  for (const batch of batches([...new Set(wanted)].filter((id) => id.startsWith("r-"))))
-    for (const request of await journal.getMany(batch))
-      parents.set(request.record.id, actIdOf(request));
+  const kept = wanted.filter((id) => id.startsWith("r-"));
+  for (const request of await requestsOf(kept, journal))
+    parents.set(request.record.id, actIdOf(request));
   const byAct = Map.groupBy(parents.keys(), (id) => parents.get(id));
   const actOf = ({ id, record }: AuditEntry) =>
     parents.get(recordedText(record["request"])) ?? actIdIn(record) ?? id;
@@ -134,7 +133,7 @@ async function actsIn(
 async function withRequests(
   acts: readonly FoundAct[],
   most: number,
-  { journal }: { journal: Journal },
+  { journal }: Pick<ReadContext, "journal">,
 ): Promise<readonly Act[]> {
   const shown: Act[] = [];
   for (const act of acts.slice(0, most))

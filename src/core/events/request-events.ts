@@ -1,7 +1,6 @@
 import { recordedText } from "../../audit/render.ts";
 import type { AuditEntry } from "../../audit/read-audit.ts";
 import { md, when } from "../../messages/markdown.ts";
-import { batches } from "../../redis/batches.ts";
 import { showRequest } from "../../registry/command-buttons.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { clockWords } from "../../text/time-words.ts";
@@ -11,6 +10,7 @@ import { actIdOf, tellAct, tellGone, tellRollout, wasDone } from "../cards/tell-
 import { approvalsIn } from "../permit/votes.ts";
 import { lowerFirst } from "../../text/letter-case.ts";
 import type { Journal } from "../request/journal.ts";
+import { requestsOf } from "../request/lists.ts";
 import { callOf, deciderOf, isAlready } from "../request/stage.ts";
 import type { StoredRequest } from "../request/stored-request.ts";
 import type { Deed, Event, EventKind, EventSource } from "./event.ts";
@@ -72,13 +72,6 @@ export function requestEvents(on: {
   const commandOf = ({ record }: StoredRequest) =>
     changes.find((command) => command.name === record.command);
 
-  async function requestsOf(entries: readonly AuditEntry[]): Promise<StoredRequest[]> {
-    const ids = [...new Set(entries.map(requestIdOf))].filter((id) => id !== "");
-    const requests: StoredRequest[] = [];
-    for (const batch of batches(ids)) requests.push(...(await store.getMany(batch)));
-    return requests;
-  }
-
   function eventOf(request: StoredRequest): Omit<Event, "id" | "records"> {
     const { record, final, changedAt } = request;
     const command = commandOf(request);
@@ -115,7 +108,10 @@ export function requestEvents(on: {
     name: "requests",
     recordKinds,
     async read(entries, sight) {
-      const all = await sight.only(requestsOf(entries), ({ record }) => record.target);
+      const all = await sight.only(
+        requestsOf(entries.map(requestIdOf), store),
+        ({ record }) => record.target,
+      );
       const oldest = Math.min(...all.map(({ record }) => record.createdAt));
       // A request that was made earlier has earlier records, too.
       const isWhole = sight.isExcerpt === true || oldest >= (entries[0]?.at ?? oldest);

@@ -1,3 +1,4 @@
+import { batches } from "../../redis/batches.ts";
 import type { Keys, RedisClient } from "../../redis/redis.ts";
 import { type Origin, originKey } from "./origin.ts";
 import { type HistoryStep, parseSteps } from "./history.ts";
@@ -49,6 +50,17 @@ export function createLists(
 /** Reads the newest requests: of a person, of a target, or all. */
 export interface RecentReader extends Pick<ReturnType<typeof createLists>, "recentIds"> {
   getMany(ids: readonly string[]): Promise<StoredRequest[]>;
+}
+
+/** The requests of these IDs that are still kept, each ID once, however many they are. */
+export async function requestsOf(
+  ids: Iterable<string>,
+  journal: { getMany(ids: readonly string[]): Promise<StoredRequest[]> },
+): Promise<StoredRequest[]> {
+  const requests: StoredRequest[] = [];
+  for (const batch of batches([...new Set(ids)].filter((id) => id !== "")))
+    requests.push(...(await journal.getMany(batch)));
+  return requests;
 }
 
 /** At most `most` requests, newest first. */

@@ -2,9 +2,8 @@ import { type AuditEntry, actIdIn } from "../../audit/read-audit.ts";
 import { tellRollout } from "../../core/cards/tell-act.ts";
 import type { Sight } from "../../core/permit/sight.ts";
 import type { Journal } from "../../core/request/journal.ts";
-import type { StoredRequest } from "../../core/request/stored-request.ts";
+import { requestsOf } from "../../core/request/lists.ts";
 import { md, when } from "../../messages/markdown.ts";
-import { batches } from "../../redis/batches.ts";
 import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Event, EventSource } from "../../core/events/event.ts";
 import { rolloutKind } from "../../core/events/request-events.ts";
@@ -45,7 +44,10 @@ async function actOf(
   const { record, targets, final, changedAt, progress, state } = rollout;
   const seen = new Set(await only(Promise.resolve(targets), (target) => target));
   if (seen.size === 0) return undefined;
-  const requests = await only(requestsOf(rollout, store), (request) => request.record.target);
+  const requests = await only(
+    requestsOf(requestIdsOf(rollout), store),
+    (request) => request.record.target,
+  );
   const left = unbegunIn(rollout).filter((target) => seen.has(target));
   const refused = targets.filter((target, n) => seen.has(target) && isRefused(rollout, n));
   const { requester, command } = record;
@@ -76,16 +78,8 @@ async function actOf(
   };
 }
 
-async function requestsOf(
-  { outcomes, progress }: StoredRollout,
-  store: Pick<Journal, "getMany">,
-): Promise<readonly StoredRequest[]> {
-  const ids = [...outcomes.values(), ...progress.open].map(({ request }) => request);
-  const requests: StoredRequest[] = [];
-  for (const batch of batches([...new Set(ids)].filter((id) => id !== "")))
-    requests.push(...(await store.getMany(batch)));
-  return requests;
-}
+const requestIdsOf = ({ outcomes, progress }: StoredRollout): readonly string[] =>
+  [...outcomes.values(), ...progress.open].map(({ request }) => request);
 
 /** The targets that have no request, so far or for good. */
 export const unbegunIn = ({ targets, outcomes, progress }: StoredRollout): readonly Target[] =>
