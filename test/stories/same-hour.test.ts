@@ -5,6 +5,8 @@ import { auditOf } from "../core/asking.ts";
 import { alertmanagerBody, send, startAlertWorld } from "../features/alerts/sending.ts";
 import { rollouts } from "../features/rollouts/rollout-world.ts";
 import { testPolicy } from "../support/start-world.ts";
+import { features } from "../../src/features/index.ts";
+import { createPending } from "../../src/redis/pending.ts";
 import { until } from "../support/until.ts";
 import { hears, wordsOf } from "./words.ts";
 import { isOffered } from "../support/is-offered.ts";
@@ -22,7 +24,7 @@ const world = await startAlertWorld({
   policy,
   pace: { remedyMs: 3_000 },
   prepare: ({ edit }) => {
-    for (const name of ["edge-1", "edge-2", "edge-3", "edge-4"])
+    for (const name of ["edge-1", "edge-2", "edge-3", "edge-4", "queue-1"])
       edit.addVm({ project: "payments", name, id: name });
   },
 });
@@ -31,24 +33,35 @@ const { olivia, amir, ada, vera } = world;
 
 const began = new Date(Date.now() - 1_000).toISOString();
 const tells = (more: object) =>
-  send(
-    world,
-    "prometheus",
-    alertmanagerBody([{ name: "HighCpu", vm: "db-1", startsAt: began, ...more }]),
-  );
+  send(world, "prometheus", alertmanagerBody([{ name: "HighCpu", vm: "db-1", ...more }]));
 
-/** A night as it happens: two fires, a cure, a broken pin, a rollout that stops, a freeze, and an ask. */
+/** Resolves when this many changes were judged by their alerts. */
+const areJudged = (count: number) =>
+  until(async () => {
+    const records = await auditOf(world.client, world.key("audit"));
+    return records.filter(({ what }) => what === "remedy").length === count;
+  });
+
+/** A night as it happens: a fire that a restart doesn't end, one that it does, a broken pin, a rollout that stops, a freeze, and an ask. */
 async function happens(): Promise<void> {
-  await tells({});
+  const disk = { name: "DiskFull", vm: "queue-1", startsAt: began };
+  const tellsOfDisk = (more: object) =>
+    send(world, "prometheus", alertmanagerBody([{ ...disk, ...more }], "DiskFull"));
+  await tellsOfDisk({});
+  await hears(olivia, "ops", /🔥 DiskFull on queue-1/);
+  await olivia.types("ops", "/vm restart queue-1");
+  await hears(olivia, "ops", /DiskFull on queue-1 still fires, /);
+  await tellsOfDisk({ status: "resolved", endsAt: new Date().toISOString() });
+  await hears(olivia, "ops", /✅ DiskFull on queue-1 ended/);
+  await areJudged(1);
+  const startsAt = new Date().toISOString();
+  await tells({ startsAt });
   await hears(olivia, "ops", /🔥 HighCpu on db-1/);
   await olivia.types("ops", "/vm restart db-1");
-  await world.ended("vm restart");
-  await tells({ status: "resolved", endsAt: new Date().toISOString() });
+  await hears(olivia, "ops", /✅ [^]*Restarted db-1/);
+  await tells({ startsAt, status: "resolved", endsAt: new Date().toISOString() });
   await hears(olivia, "ops", /✅ HighCpu on db-1 ended/);
-  await until(async () => {
-    const records = await auditOf(world.client, world.key("audit"));
-    return records.some(({ what }) => what === "remedy");
-  });
+  await areJudged(2);
   await olivia.types("ops", "/vm resize web-2 --cpu 8 --memory 32");
   await olivia.until(({ modals }) => /is pinned/.test(JSON.stringify(modals)));
   await olivia.submits({});
@@ -81,14 +94,18 @@ const answerTo = async (text: string, begins: RegExp): Promise<string> => {
   return wordsOf(await hears(olivia, "ops", begins));
 };
 
-it("the same hour is told by night, digest, handover, cards, Home, and why, the audit trail, and subscriptions with the same signs, names, times, and order", async () => {
+it("the same hour is told by night, digest, handover, cards, Home, why, the audit trail, subscriptions, and a recap with the same signs, names, times, and order", async () => {
   if (isOffered("gatehouse subscribe")) {
     await olivia.types("status", "/gatehouse subscribe * trouble,drift,changes");
     await hears(olivia, "status", /Gatehouse tells/);
   }
+  const from = Date.now();
   await happens();
   const night = eventsIn(await answerTo("/gatehouse night 1h", /^The night/));
   expect(night.map((line) => line.replace(/^.*? UTC /, ""))).toEqual([
+    expect.stringMatching(/^✅ DiskFull on queue-1 ended /),
+    expect.stringMatching(/^✅ olivia restarted queue-1 in \d+ s\.$/),
+    "🔥 DiskFull went on after the vm restart of queue-1 by olivia.",
     expect.stringMatching(/^✅ HighCpu on db-1 ended /),
     expect.stringMatching(/^✅ olivia restarted db-1 in \d+ s\.$/),
     "✅ HighCpu ended after the vm restart of db-1 by olivia.",
@@ -103,8 +120,12 @@ it("the same hour is told by night, digest, handover, cards, Home, and why, the 
     "🧊 ada allowed changes again, which ended the freeze by amir: “the storage fails”.",
     expect.stringMatching(/^✅ olivia stopped edge-4 in \d+ s.*; approved by amir\.$/),
   ]);
-  // What goes on is told as it stands, and not as an event.
-  const over = night.filter((line) => !line.includes("failed attestation"));
+  // What goes on is told as it stands, and not as an event. Changes that differ only in their
+  // target are one line, where the last of them happened.
+  const over = night.flatMap((line) => {
+    if (line.includes("failed attestation") || line.includes("olivia restarted queue-1")) return [];
+    return line.replace(/olivia restarted db-1 .*/, "olivia restarted queue-1, db-1.");
+  });
   if (isOffered("gatehouse digest"))
     for (const [text, title] of [
       ["/gatehouse digest now", /^Digest/],
@@ -121,7 +142,7 @@ it("the same hour is told by night, digest, handover, cards, Home, and why, the 
   const deeds = (lines: readonly string[]) => lines.map((line) => line.replace(/^.*? UTC /, ""));
   const inNight = new Set(deeds(night));
   expect(deeds(audit).filter((deed) => inNight.has(deed))).toEqual(
-    deeds(night).filter((deed) => !deed.startsWith("✅ HighCpu ended after")),
+    deeds(night).filter((deed) => !/^\S+ \S+ (?:ended|went on) after the /.test(deed)),
   );
 
   if (isOffered("gatehouse subscribe")) {
@@ -153,5 +174,18 @@ it("the same hour is told by night, digest, handover, cards, Home, and why, the 
     expect(home).toContain(`${sign} ${sentence}`);
     expect(messages.filter((words) => words.startsWith(`${sign} ${sentence}`))).toHaveLength(1);
   }
+
+  if (features.some(({ name }) => name === "outages")) {
+    const recaps = createPending(world.client, world.key, "recap");
+    const outage = `service-${from} ${from} ${Date.now()}`;
+    await world.client.zadd(recaps.list, 0, recaps.memberOf(outage));
+    const recap = wordsOf(await hears(olivia, "ops", /was unavailable/));
+    const changes = deeds(night).filter((deed) => / olivia (?:re|st)/.test(deed));
+    expect(changes).toHaveLength(4);
+    for (const deed of changes) expect(recap).toContain(deed);
+  }
+
+  const why = await answerTo("/gatehouse why queue-1", /queue-1/);
+  expect(why, why).toMatch(/olivia restarted/);
   expect(await answerTo("/gatehouse why web-2", /^🔴 web-2/)).toContain("attestation");
 });
