@@ -5,8 +5,7 @@ import type { ChangeCommand } from "../../registry/define.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { tellAct } from "../../core/cards/tell-act.ts";
 import { showRequest } from "../../registry/command-buttons.ts";
-import type { Follow } from "../../monitor/news.ts";
-import type { NewsLine } from "../../monitor/news.ts";
+import type { Follow, NewsLine } from "../../monitor/news.ts";
 
 /** Tells subscribed channels about a change, after its own channel was told. Idempotent. */
 export async function tellElsewhere(
