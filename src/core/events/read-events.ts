@@ -82,7 +82,8 @@ export function createEvents(options: EventsOptions) {
   // The sources of features come last, because they know more of the same event.
   const allSources = () => [...own, ...options.sources()];
 
-  const trail = new Trail(redis, key);
+  let trail: Trail | undefined;
+  const openTrail = () => (trail ??= new Trail(redis, key));
   const underTopics = () => allSources().filter(({ topic }) => topic !== undefined);
   const kindsOf = (sources: readonly EventSource[]) => [
     ...new Set(sources.flatMap(({ recordKinds }) => recordKinds)),
@@ -132,7 +133,7 @@ export function createEvents(options: EventsOptions) {
     },
 
     /** Where somebody begins who follows the trail: the ID of its last record. */
-    end: (): Promise<string> => trail.lastRecordId(),
+    end: (): Promise<string> => openTrail().lastRecordId(),
 
     /**
      * The next records after this one, of the kinds that have a topic, oldest first; and the ID of
@@ -140,7 +141,7 @@ export function createEvents(options: EventsOptions) {
      */
     async recordsAfter(id: string) {
       const kinds = kindsOf(underTopics());
-      const read = await trail.records({ after: id, most: followedAtOnce });
+      const read = await openTrail().records({ after: id, most: followedAtOnce });
       const all = read.map((entry) => ({
         id: entry.id,
         at: Number(entry.at),

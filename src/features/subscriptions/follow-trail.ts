@@ -6,6 +6,12 @@ import type { Subscription } from "./subscriptions.ts";
 import type { TrailPosition } from "./trail-position.ts";
 
 /**
+ * How long events wait for a source that can't be read (ms). After that the others are told without
+ * it, and the night and digests still have what it tells.
+ */
+const sourceWithinMs = 10 * 60_000;
+
+/**
  * Tells subscribed channels of the events that the audit trail alone proves. Any process may do it
  * at any time: a line has the same key in each, and the position moves only once every line is
  * stored. So a process that dies in between leaves the same records to the next one.
@@ -18,6 +24,8 @@ export function trailFollower(on: {
   all(): Promise<readonly Subscription[]>;
   /** Posts lines in a channel, each once by its key. */
   post(channelId: string, lines: readonly (NewsLine & { key: string })[]): Promise<void>;
+  /** Redis time (ms). */
+  now(): number;
 }) {
   const { events, position } = on;
   type Records = Awaited<ReturnType<typeof events.recordsAfter>>["entries"];
@@ -55,7 +63,9 @@ export function trailFollower(on: {
       const isWhole = await Promise.all(
         subscriptions.map((subscription) => tellOf(entries, subscription)),
       );
-      if (isWhole.every(Boolean)) await position.move(last);
+      const [oldest] = entries;
+      const isLate = oldest !== undefined && on.now() - oldest.at > sourceWithinMs;
+      if (isLate || isWhole.every(Boolean)) await position.move(last);
     },
   };
 }

@@ -24,6 +24,7 @@ export const subscriptions = defineFeature({
     "projectName",
     "web",
     "attestationNote",
+    "now",
     "repeat",
     "at",
   ],

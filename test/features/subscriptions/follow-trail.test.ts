@@ -69,8 +69,9 @@ async function startTrail() {
     log: silentLog(),
   });
   const position = createTrailPosition(redis, key);
-  const process = ({ dies = false } = {}) =>
+  const process = ({ dies = false, laterMs = 0 } = {}) =>
     trailFollower({
+      now: () => Date.now() + laterMs,
       config: { policy: twoTeams },
       events,
       position: dies ? { ...position, move: () => Promise.reject(new Error("killed")) } : position,
@@ -134,5 +135,17 @@ describe("a subscribed channel that follows the audit trail", () => {
     world.breaks(false);
     await world.process().follow();
     expect(world.lines()).toEqual([ops]);
+  });
+
+  it("waits ten minutes for what can't be read, and not longer, so that it hears of the rest", async () => {
+    await using world = await startTrail();
+    await world.subscribe(ops, "*", ["drift"]);
+    const before = await world.position.read();
+    await world.leak(pay.id);
+    world.breaks(true);
+    await world.process({ laterMs: 9 * 60_000 }).follow();
+    expect(await world.position.read()).toBe(before);
+    await world.process({ laterMs: 11 * 60_000 }).follow();
+    expect(await world.position.read()).not.toBe(before);
   });
 });
