@@ -20,18 +20,20 @@ export const mechanismRows: Row[] = [
           const vm = await take("vm restart");
           await stage.request("vm restart", vm);
           const request = await stage.until(({ target }) => target === vm);
-          // Rung for again under other names, so that more than one worker takes it
+          // Due again by hand while one worker has it, with jobs under other names, so that a second one takes it
           const { Queue } = await import("bullmq");
           const queue = new Queue("requests", {
             connection: stage.redis,
             prefix: `{${stage.namespace}}`,
           });
-          for (let k = 0; k < 12; k++)
+          for (let k = 0; k < 12; k++) {
+            await stage.redis.zadd(`{${stage.namespace}}:pending`, 1, `step ${request.id}`);
             await queue.add(
               "step",
               { kind: "step", id: request.id },
               { jobId: `again-${request.id}-${k}`, removeOnComplete: true, removeOnFail: true },
             );
+          }
           await sleep(400);
           together += [one, two].every((bot, k) => (bot?.hits.length ?? 0) > (before[k] ?? 0))
             ? 1
