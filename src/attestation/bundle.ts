@@ -61,7 +61,7 @@ export interface BundledVm {
   unread?: string;
 }
 
-/** Of VMs that were attested, or why one could not be. */
+/** Returns the bundle of attested VMs, each with its evidence or the reason why it has none. */
 export function bundleOf(
   rows: readonly BundledVm[],
   { signer, auditHead }: Signing,

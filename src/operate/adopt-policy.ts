@@ -84,7 +84,7 @@ export const hasServicesOf = ({ stored, textInForce }: InForce, own: PolicyText)
 };
 
 /** Why this file isn't put in force, and what it needs. Undefined when its version allows it. */
-export function whyOut(
+export function versionProblem(
   { version }: { version?: number | undefined },
   stored: Pick<StoredPolicy, "version"> | undefined,
   shown: string,

@@ -22,7 +22,7 @@ import {
   hasRulesOf,
   isInForce,
   policyName,
-  whyOut,
+  versionProblem,
 } from "./adopt-policy.ts";
 import { type OfferOptions, offerPolicy, readInForce } from "./offer-policy.ts";
 import { PolicyStanding, ownPolicyName } from "./policy-standing.ts";
@@ -89,7 +89,7 @@ export class PolicyKeeper {
     this.#groupChanges = (await readPolicySigns(redis, key)).groupChanges;
     if (!this.#isMissing) {
       const claim = await this.#offer(file.current);
-      const why = whyOut(file.asWritten, this.#inForce.stored, file.shown);
+      const why = versionProblem(file.asWritten, this.#inForce.stored, file.shown);
       if (claim === "refused") log.warn("policy.refused", { version: ownPolicyName(config), why });
       this.#standing.compareWith(this.#inForce);
     }
@@ -182,7 +182,7 @@ export class PolicyKeeper {
     const loaded = this.#loaded;
     if (loaded !== undefined) {
       const claim = await this.#offer(loaded);
-      const out = whyOut(loaded.policy, this.#inForce.stored, file.shown);
+      const out = versionProblem(loaded.policy, this.#inForce.stored, file.shown);
       if (claim === "refused" && out !== undefined) this.#noteKept(file.keep([out]));
       else this.#take(loaded);
       this.#loaded = undefined;

@@ -2,7 +2,13 @@ import type { ChangingPolicy } from "../config/changing-policy.ts";
 import type { Config } from "../config/config.ts";
 import type { Log } from "../log/log.ts";
 import type { Telemetry } from "../log/telemetry.ts";
-import { type InForce, hasServicesOf, isInForce, policyName, whyOut } from "./adopt-policy.ts";
+import {
+  type InForce,
+  hasServicesOf,
+  isInForce,
+  policyName,
+  versionProblem,
+} from "./adopt-policy.ts";
 
 /**
  * How long a replaced process may go on, because files reach processes one after the other: 15 s
@@ -66,7 +72,8 @@ export class PolicyStanding {
     const { stored } = this.#inForce;
     const isMissing = file.missingAt !== undefined;
     const wasInForce = this.#lastInForceAt !== undefined;
-    const out = wasInForce || isMissing ? undefined : whyOut(file.asWritten, stored, file.shown);
+    const out =
+      wasInForce || isMissing ? undefined : versionProblem(file.asWritten, stored, file.shown);
     if (out !== undefined) return out;
     const problem = withPlaceAlone(
       file.problems[0] ?? `its policy file ${isMissing ? "is missing" : "isn't that one"}`,

@@ -242,7 +242,7 @@ export class Interactions {
     // All run at once: one that fails or waits for Redis must not prevent the others from being
     // delayed.
     await Promise.all([...this.#inHand.keys()].map((id) => this.#settle(id).catch(notPutOff)));
-    await Promise.all([...this.#unclear].map((id) => this.#hurry(id).catch(notPutOff)));
+    await Promise.all([...this.#unclear].map((id) => this.#promoteUnclear(id).catch(notPutOff)));
   }
 
   /** Removes the job of an interaction that is handled, and delays the job of one that isn't. */
@@ -270,7 +270,7 @@ export class Interactions {
    * Makes a job due now that Redis stored without confirming it. If the person tries again
    * meanwhile, that counts as the same request.
    */
-  async #hurry(id: string): Promise<void> {
+  async #promoteUnclear(id: string): Promise<void> {
     const [job] = await Promise.all([this.#queue.getJob(jobIdOf(id)), this.#seen.markLeft(id)]);
     this.#unclear.delete(id);
     await job?.promote().catch(unlessActive(job));

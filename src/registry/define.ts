@@ -510,7 +510,7 @@ export const helpersInError = (commands: readonly Command[]): readonly Command[]
     .filter(({ helpsInError }) => helpsInError !== undefined)
     .toSorted((a, b) => Number(a.class === "read") - Number(b.class === "read"));
 
-/** It decides about a pin, and sends nothing. */
+/** True if the command changes only a pin. */
 export const isPin = (command: ChangeCommand) => "keeps" in command && command.keeps !== undefined;
 
 /** All commands that a request in the journal may have. */

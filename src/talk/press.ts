@@ -28,7 +28,7 @@ import {
   withResult,
 } from "../core/cards/render-card.ts";
 import { endWords, isChannel, renderResult } from "../core/cards/render-result.ts";
-import { deedOf } from "../core/cards/asking.ts";
+import { describeChange } from "../core/cards/asking.ts";
 import { say } from "../slack/error-reply.ts";
 import { type Press, isDirect } from "../slack/receive/interaction.ts";
 import { upperFirst } from "../text/letter-case.ts";
@@ -360,7 +360,7 @@ function alreadyOver(request: StoredRequest, command: ChangeCommand, personId: s
   const isKnown = "setbacks" in stage || request.attempt === 0;
   const sent = isKnown ? md` ${upperFirst(sentWords(setbacks))}.` : md``;
   const sign = isTheirs ? "✓ " : "";
-  return say(md`${sign}${deedOf(record, command)}: ${withFullStop(how)}${sent}`);
+  return say(md`${sign}${describeChange(record, command)}: ${withFullStop(how)}${sent}`);
 }
 
 /** Reads the target again and shows it; only a person resolves an unknown outcome. */

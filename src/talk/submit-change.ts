@@ -11,7 +11,7 @@ import { newRequestId } from "../core/request/journal.ts";
 import { hourlyOf } from "../core/request/rate-limits.ts";
 import { type Origin, originKey } from "../core/request/origin.ts";
 import { stateWords } from "../core/request/stage.ts";
-import { deedOf } from "../core/cards/asking.ts";
+import { describeChange } from "../core/cards/asking.ts";
 import { type Evidence, gatherApprovalFacts } from "../core/submit/approval-facts.ts";
 import { targetOfVm } from "../core/submit/resolve-targets.ts";
 import { type Details, submit } from "../core/submit/submit.ts";
@@ -216,7 +216,7 @@ export async function alreadyRequested(
 ) {
   const request = await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
-  const deed = request && command ? deedOf(request.record, command) : "It";
+  const deed = request && command ? describeChange(request.record, command) : "It";
   const state = request ? stateWords(request.state) : "on record";
   return say(md`${first} Gatehouse didn't run it again.`, md`${deed}: ${state} (${name(id)}).`);
 }

@@ -19,7 +19,7 @@ import { type Moved } from "../core/request/move-request.ts";
 import { stateWords, callOf, type StageIn, type State, type Call } from "../core/request/stage.ts";
 import type { StoredRequest, RequestIn } from "../core/request/stored-request.ts";
 import { readTarget } from "../core/perform/read-target.ts";
-import { deedOf, missingWords } from "../core/cards/asking.ts";
+import { describeChange, missingWords } from "../core/cards/asking.ts";
 import { lacksId } from "../core/cards/render-card.ts";
 import { say } from "../slack/error-reply.ts";
 import { at, textAt } from "../slack/json.ts";
@@ -114,7 +114,7 @@ export const denialCallback = "denial";
 
 export function denialModal({ record }: StoredRequest, command: ChangeCommand): ModalView {
   const { requester, id } = record;
-  const sentence = md`Denied: *${deedOf(record, command)}*. Nothing was sent.`;
+  const sentence = md`Denied: *${describeChange(record, command)}*. Nothing was sent.`;
   const label = `Why? ${requester.name} reads it in the thread.`;
   const reason = textInput("reason", label, { isLong: true, most: 500, isOptional: true });
   const labels = { submit: "Give the reason", close: "No reason" };

@@ -5,7 +5,7 @@ import {
   storedPolicyKey,
 } from "../../src/audit/stored-policy.ts";
 import { tellRecord } from "../../src/core/cards/tell-record.ts";
-import { adoptPolicy, claimOf, isInForce, whyOut } from "../../src/operate/adopt-policy.ts";
+import { adoptPolicy, claimOf, isInForce, versionProblem } from "../../src/operate/adopt-policy.ts";
 import { auditOf } from "../core/asking.ts";
 import { adoptText, inForce, policyTextOf } from "../support/policy-text.ts";
 import { readPending } from "../../src/redis/pending.ts";
@@ -52,7 +52,7 @@ describe("a policy file that is loaded", () => {
   });
 
   it("says why it stays out, and what it needs", () => {
-    const why = (version?: number) => whyOut({ version }, { version: 12 }, "gatehouse.yml");
+    const why = (version?: number) => versionProblem({ version }, { version: 12 }, "gatehouse.yml");
     expect(why(11)).toBe("gatehouse.yml has version 11 and needs one above 12, which is in force");
     expect(why()).toBe("gatehouse.yml has no version and needs one above 12, which is in force");
     expect(why(12)).toBe(

@@ -6,7 +6,7 @@ import { table } from "../../messages/table.ts";
 import { defineCommand, requestable } from "../../registry/define.ts";
 import { awaitsVoteOf } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
-import { askingRow, deedOf } from "../../core/cards/asking.ts";
+import { askingRow, describeChange } from "../../core/cards/asking.ts";
 import { changesSince } from "../../core/cards/since-request.ts";
 import type { ReadContext } from "../context.ts";
 import { viewLimit } from "../view-limit.ts";
@@ -61,7 +61,9 @@ export const approvals = defineCommand({
     const cells = sorted.map((request) => {
       const { record } = request;
       const command = commandOf(request);
-      const deed = command ? deedOf(record, command) : `${record.command} ${record.target.name}`;
+      const deed = command
+        ? describeChange(record, command)
+        : `${record.command} ${record.target.name}`;
       return [record.id, deed, record.requester.name, { at: record.approval?.expiresAt ?? 0 }];
     });
     return rowsOverTable(head, drafts.length, rows, (from, room) =>

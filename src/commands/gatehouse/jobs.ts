@@ -9,7 +9,7 @@ import { calledName, defineCommand, requestable } from "../../registry/define.ts
 import { recentRequests } from "../../core/request/lists.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
-import { askingRow, deedOf, openIt, whyButton } from "../../core/cards/asking.ts";
+import { askingRow, describeChange, openIt, whyButton } from "../../core/cards/asking.ts";
 import { cancelButton, cardButtons, waitingLine } from "../../core/cards/render-card.ts";
 import { changesSince } from "../../core/cards/since-request.ts";
 import { type ReadContext, agoOrAt } from "../context.ts";
@@ -65,7 +65,9 @@ async function rowOf(request: StoredRequest, context: ReadContext): Promise<Said
   const { record, state, delivered } = request;
   const link = await linkTo(delivered.card);
   const command = requestable(commands).find(({ name: called }) => called === record.command);
-  const deed = command ? deedOf(record, command) : `${record.command} of ${record.target.name}`;
+  const deed = command
+    ? describeChange(record, command)
+    : `${record.command} of ${record.target.name}`;
   const asked = md`requested by ${record.requester.name} ${agoOrAt(record.createdAt, context)} (${name(record.id)})`;
   const waits = command && waitingLine(request, command);
   const text = waits

@@ -193,7 +193,7 @@ export function missingWords(request: StoredRequest): string | undefined {
  * Returns the change in plain words: `Restore db-1 (payments) from nightly`, or `Undo the restore of
  * db-1 (payments)`.
  */
-export function deedOf(deed: Deed, command: ChangeCommand): string {
+export function describeChange(deed: Deed, command: ChangeCommand): string {
   const project = projectOf(deed.target);
   const inProject = project === undefined ? "" : ` (${project})`;
   const targetWords = `${calledName(deed.target)}${inProject}`;
@@ -252,7 +252,7 @@ export function askingNews({ record }: StoredRequest, command: ChangeCommand): M
   const deedTo = (shownName: string) =>
     command.say.infinitive?.(shownName) ?? `${verbOf(record, command)} ${shownName}`;
   const reason = plain(record.reason ?? (isPin(command) ? input["why"] : undefined) ?? "", maxNews);
-  const whole = command.say.infinitive?.(called) ?? deedOf(record, command);
+  const whole = command.say.infinitive?.(called) ?? describeChange(record, command);
   const who = requester.name;
   const all = [write(who, whole, reason), write(who, deedTo(called), reason)];
   const fitting = all.find(({ length }) => length <= maxNews);
@@ -297,7 +297,7 @@ export function voteButtons(
   const confirm = {
     title: `${verbOf(record, command)} ${calledName(target)}?`,
     text: [
-      `${deedOf(record, command)}.`,
+      `${describeChange(record, command)}.`,
       plainLossOf(record, command),
       plainWords(sinceLine(since) ?? md``),
     ]

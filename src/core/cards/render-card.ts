@@ -47,7 +47,7 @@ import {
   askingLine,
   askingNews,
   deedLine,
-  deedOf,
+  describeChange,
   detailOf,
   fingerprintLine,
   linked,
@@ -626,7 +626,7 @@ export function renderAsked(
   if (cardViewOf(request) !== "asking") {
     return withParts(renderCard(request, command, [], known), small(md`Its card is in ${where}`));
   }
-  const deed = deedOf(record, command);
+  const deed = describeChange(record, command);
   return card({
     title: titleOf(request, command),
     push: md`${deed} waits for approval in the channel of its team`,
@@ -690,13 +690,15 @@ export function renderStaleCard(
   const where = isAnew
     ? md`Slack doesn't let Gatehouse change its card any more, so a new one follows in this channel.`
     : md`Slack doesn't let Gatehouse change its card any more: ${name(`/gatehouse why ${record.id}`)} shows how it stands.`;
-  return sentence(lines(md`*${deedOf(record, command)}*: what you pressed counts. ${now}`, where));
+  return sentence(
+    lines(md`*${describeChange(record, command)}*: what you pressed counts. ${now}`, where),
+  );
 }
 
 /** Renders a direct message to the requester, who may have stopped looking at the channel. */
 export function renderExpired(request: StoredRequest, command: ChangeCommand, link: Link): Message {
   const { record } = request;
-  const deed = deedOf(record, command);
+  const deed = describeChange(record, command);
   const missing = missingWords(request);
   const still = missing === undefined ? "" : md` It still needed ${missing}.`;
   return card({

@@ -22,7 +22,7 @@ import {
 } from "../../registry/define.ts";
 import type { Args } from "../../registry/invocation.ts";
 import { checkInput } from "../../registry/parse.ts";
-import { deedOf, detailOf, missingWords } from "./asking.ts";
+import { describeChange, detailOf, missingWords } from "./asking.ts";
 import { undoneBy } from "../request/origin.ts";
 import type { StoredRequest, RequestIn } from "../request/stored-request.ts";
 import {
@@ -73,7 +73,7 @@ export function renderNotice(
   if (key === "half-way") {
     const until = when(record.approval?.expiresAt ?? 0, "{time}");
     const missing = missingWords(request) ?? "a decision";
-    const deed = deedOf(record, command);
+    const deed = describeChange(record, command);
     const text = md`Half of the time has passed: *${deed}* still needs ${missing} until ${until}. The message above has the facts and the buttons.`;
     return card({ sign: "⏰", title: text, push: md`⏰ ${deed} still needs ${missing}.` });
   }
@@ -97,7 +97,7 @@ export function askWhetherDone(
   where: Markdown,
 ): Message {
   const again = key === "unknown" ? "Outcome unknown" : "Still unknown";
-  const asked = md`${again}: did “${deedOf(record, command)}” happen?`;
+  const asked = md`${again}: did “${describeChange(record, command)}” happen?`;
   return card({
     sign: signs.unknown,
     title: md`${whom === undefined ? "" : md`${whom} `}${asked}${where}`,

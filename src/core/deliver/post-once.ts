@@ -57,7 +57,7 @@ export interface Owed extends Says {
    * message that waits is rendered at each attempt.
    */
   render(at?: Place): Message | Promise<Message>;
-  /** The message grows until it is marked, so it is rendered only after that. */
+  /** Others may join until the mark is set, so the message is rendered after it. */
   growsUntilMarked?: boolean | undefined;
   shows?: Shows | undefined;
   /**

@@ -86,7 +86,7 @@ async function begin(request: Waiting, worker: WorkerContext): Promise<Next> {
   if (frozen) return conclude(request, { kind: "frozen", freeze: frozen }, worker);
   if (worker.standstill() !== undefined)
     return conclude(request, { kind: "later", why: noCurrentPolicy }, worker);
-  if (throttledMs > 0) return hold(request, throttledWhy, throttledMs + jitter(1000), worker);
+  if (throttledMs > 0) return postpone(request, throttledWhy, throttledMs + jitter(1000), worker);
 
   if (!change) {
     const why = `this version of Gatehouse does not know ${record.command}`;
@@ -155,7 +155,7 @@ async function conclude(
       // It is asked for often while a safety snapshot is taken, because a person waits for the
       // change that follows.
       const times = stopped.safetyRequest ? 1 : (stage.holds ?? 0);
-      return hold(request, stopped.why, backoff(times, worker.policy.timing), worker, stopped);
+      return postpone(request, stopped.why, backoff(times, worker.policy.timing), worker, stopped);
     }
     case "frozen": {
       const { by: whom, reason } = stopped.freeze;
@@ -233,14 +233,14 @@ async function waitBehind(request: Waiting, holder: string, worker: WorkerContex
   return waitFor(pollFirstMs);
 }
 
-/** Says what its card asks of a person, for the cards of requests that wait for it. */
+/** Describes the unknown request on the cards of requests that wait for it. */
 function unknownOf({ record, stage }: RequestIn<"unknown">, worker: WorkerContext) {
   const command = worker.commands.find(({ name }) => name === record.command);
   return { noun: command ? nounOf(command) : "change", sentAt: stage.call.sentAt };
 }
 
 /** Keeps a request waiting in `authorized`. Each new reason goes into the history once. */
-async function hold(
+async function postpone(
   request: Waiting,
   why: string,
   ms: number,

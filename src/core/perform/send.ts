@@ -420,7 +420,7 @@ type AfterCall = (
   now: Claimed["stage"],
 ) => StageIn<"accepted" | "rejected" | "unclear" | "authorized" | "done">;
 
-/** Moves a request as its owner, and has its target read at once where reads decide what follows. */
+/** Moves a request as its owner, and polls its target now if the new state depends on reads. */
 async function moveAndPoll(
   claimed: Claimed,
   to: AfterCall,

@@ -325,7 +325,10 @@ export interface LackedRight {
   allowed: readonly string[];
 }
 
-/** What of a refusal others could do instead. Undefined when it isn't for lack of the right alone. */
+/**
+ * The change that someone else could make instead. Undefined unless a missing right is the only
+ * obstacle.
+ */
 export function lackedBy(
   { command, input = {} }: Pick<Question, "command" | "input">,
   targets: readonly Target[],

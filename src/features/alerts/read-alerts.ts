@@ -333,7 +333,7 @@ const texts = (name: unknown, summary: unknown, severity: unknown) => ({
   severity: short(severity, 30),
 });
 
-/** What on-call needs besides. Of several addresses, the first that a browser can open counts. */
+/** Returns the optional details. Of several addresses, the first http(s) one counts. */
 function extras({
   description,
   ...from

@@ -35,7 +35,7 @@ import { type Fact, isTrouble, unreadIn } from "../../core/facts/fact.ts";
 import { unreadLine } from "../../core/facts/facts-about.ts";
 import { type LastChangeFact, isLastChange } from "../../core/facts/last-change-facts.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
-import { deedOf, frozenWords } from "../../core/cards/asking.ts";
+import { describeChange, frozenWords } from "../../core/cards/asking.ts";
 import { obstacleTo } from "../../core/cards/offered-change.ts";
 import type { Member } from "../../core/cards/render-card.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
@@ -377,7 +377,7 @@ export function pressLine(
   const { record, final, changedAt } = request;
   const { name: who } = record.requester;
   if (!final)
-    return md`👤 ${who} is on it: ${deedOf(record, command)}, ${timeOn(alert, record.createdAt)}`;
+    return md`👤 ${who} is on it: ${describeChange(record, command)}, ${timeOn(alert, record.createdAt)}`;
   const { sign, text } = outcomeOf(request, command, note);
   const requesterAndTime = md`(${who}, ${timeOn(alert, changedAt)})`;
   const firing = firingOn(record.target.id, alert);

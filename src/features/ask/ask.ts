@@ -9,7 +9,7 @@ import { modal } from "../../messages/views.ts";
 import { namesInWords } from "../../core/permit/access.ts";
 import type { LackedRight } from "../../core/permit/permit.ts";
 import { originKey } from "../../core/request/origin.ts";
-import { deedOf } from "../../core/cards/asking.ts";
+import { describeChange } from "../../core/cards/asking.ts";
 import { dottedName } from "../../registry/define.ts";
 import { type Input, type Person, withTarget } from "../../registry/invocation.ts";
 import { say } from "../../slack/error-reply.ts";
@@ -67,7 +67,7 @@ export async function openAsk(act: Act<Press>, value: Input): Promise<void> {
   const { command, allowed } = lacked;
   const whom = namesInWords(allowed, gateway.nameOf);
   const summary = lines(
-    md`*${deedOf(lacked, command)}*`,
+    md`*${describeChange(lacked, command)}*`,
     md`${whom} can run it by a press, in their own name and with the usual approvals. You are told the result.`,
   );
   const reason = reasonInput("Those you ask read it; recorded in the audit trail.");

@@ -14,7 +14,7 @@ import { md, name, when, withFullStop } from "../../messages/markdown.ts";
 import type { ChangeCommand } from "../../registry/define.ts";
 import { isReviewed } from "../../core/request/record.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
-import { deedOf } from "../../core/cards/asking.ts";
+import { describeChange } from "../../core/cards/asking.ts";
 import { headline, symbolOf } from "../../core/cards/render-result.ts";
 import { type Reviews, asksForReview, signReviewButton } from "./reviews.ts";
 
@@ -47,7 +47,7 @@ export async function openReview(
     (signer) => signer !== requester.id,
   );
   const who = peopleInWords(others, await namesOf(others));
-  const message = reviewNotice(review, deedOf(record, command), requester.name, who);
+  const message = reviewNotice(review, describeChange(record, command), requester.name, who);
   await tellAudit(`break-glass-${id}`, message);
   const channelId = channelOfTeam(policy, policyPlaceOf(policy, owner));
   const isTold = channelId === record.channelId || channelId === policy.audit?.channel;

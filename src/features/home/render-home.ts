@@ -23,7 +23,7 @@ import { recentRequests } from "../../core/request/lists.ts";
 import { awaitsVoteOf } from "../../core/request/open-seats.ts";
 import type { StoredRequest } from "../../core/request/stored-request.ts";
 import { stateWords } from "../../core/request/stage.ts";
-import { aboutRequest, deedLine, deedOf } from "../../core/cards/asking.ts";
+import { aboutRequest, deedLine, describeChange } from "../../core/cards/asking.ts";
 import {
   decidedLine,
   headline,
@@ -63,7 +63,7 @@ export async function newsParts(
   const request = id === undefined ? undefined : await gateway.store.get(id);
   const command = changeNamed(request?.record.command, gateway);
   if (!request || !command) return result ? [result, rule] : [];
-  const line = md`${symbolOf(request, command)} *${deedOf(request.record, command)}*: ${stateWords(request.state)}`;
+  const line = md`${symbolOf(request, command)} *${describeChange(request.record, command)}*: ${stateWords(request.state)}`;
   const decision = decidedLine(request);
   const ended = request.final && headline(request, command);
   return [result, paragraph(lines(line, decision, ended)), rule];

@@ -4,7 +4,7 @@ import { paragraph } from "../../messages/parts.ts";
 import { modal } from "../../messages/views.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { parseInvocation } from "../../registry/parse.ts";
-import { deedOf } from "../../core/cards/asking.ts";
+import { describeChange } from "../../core/cards/asking.ts";
 import { textAt } from "../../slack/json.ts";
 import type { Press, ViewSubmission } from "../../slack/receive/interaction.ts";
 import { parseJson } from "../../text/parse-json.ts";
@@ -68,7 +68,7 @@ export async function askDismissal(act: Act<Press>, value: Input): Promise<void>
   const match = await findPressed(act, value, { isToDismiss: true });
   await authorizeDismissal(match, act);
   const { record } = match.proposal;
-  const summary = md`*${deedOf(record, match.command)}* will not be run.`;
+  const summary = md`*${describeChange(record, match.command)}* will not be run.`;
   const reason = reasonInput("The proposer reads it; recorded in the audit trail.");
   const metadata = { proposal: record.id };
   const form = { callback: dismissalCallback, metadata, submit: "Dismiss", close: "Back" };

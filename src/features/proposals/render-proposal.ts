@@ -20,7 +20,13 @@ import { calledName, type ChangeCommand, dottedName } from "../../registry/defin
 import { withTarget } from "../../registry/invocation.ts";
 import { askAction } from "../proposing.ts";
 import type { Freeze } from "../../core/request/freeze.ts";
-import { askingLine, deedOf, frozenWords, linked, parametersOf } from "../../core/cards/asking.ts";
+import {
+  askingLine,
+  describeChange,
+  frozenWords,
+  linked,
+  parametersOf,
+} from "../../core/cards/asking.ts";
 import type { AfterNote } from "../../attestation/render-attestation.ts";
 import { mentions, outcomeOf } from "../../core/cards/render-result.ts";
 import type { ProposalRecord, StoredProposal } from "./proposals.ts";
@@ -49,7 +55,7 @@ export function renderProposal(
   const { record, createdAt } = proposal;
   const { risk, reason, target, id } = record;
   const { request, link } = beside;
-  const deed = deedOf(record, command);
+  const deed = describeChange(record, command);
   const parameters = parametersOf(record, command).map(
     ([label, value]) => md`*${label}*: ${value}`,
   );
@@ -145,7 +151,7 @@ function resultOf(
   { request, note }: Pick<Beside, "request" | "note">,
 ): Markdown | undefined {
   const { by: proposer } = record;
-  const deed = md`*${deedOf(record, command)}*`;
+  const deed = md`*${describeChange(record, command)}*`;
   if (request) {
     if (!request.final) return undefined;
     const { sign, text } = outcomeOf(request, command, note);
@@ -173,7 +179,7 @@ export function renderResultForAsker(
   const whom = isBelowCard ? md`${mention(record.by.asker.id)} ` : md``;
   const asked = isBelowCard
     ? undefined
-    : md`You asked: *${deedOf(record, command)}*: “${record.reason}”`;
+    : md`You asked: *${describeChange(record, command)}*: “${record.reason}”`;
   const isExpired = request === undefined && proposal.state === "expired";
   return card({
     title: md`${whom}${result}`,
@@ -195,8 +201,8 @@ export function renderReminder({ record }: StoredProposal, command: ChangeComman
   const until = when(record.expiresAt, "{time}");
   return card({
     sign: "⏰",
-    title: md`Half of the time has passed: nobody has run *${deedOf(record, command)}* yet. Until ${until}, *Run* on the message above runs it.`,
-    push: md`⏰ Nobody has run ${deedOf(record, command)} yet.`,
+    title: md`Half of the time has passed: nobody has run *${describeChange(record, command)}* yet. Until ${until}, *Run* on the message above runs it.`,
+    push: md`⏰ Nobody has run ${describeChange(record, command)} yet.`,
   });
 }
 

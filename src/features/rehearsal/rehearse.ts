@@ -1,4 +1,4 @@
-import { deedOf } from "../../core/cards/asking.ts";
+import { describeChange } from "../../core/cards/asking.ts";
 import type { Considered } from "../../core/facts/fact.ts";
 import { joined, maxNamed } from "../../core/permit/approval-rule.ts";
 import type { Permit } from "../../core/permit/permit.ts";
@@ -104,7 +104,10 @@ function deedOfPermit(
   const [target, ...others] = targets;
   if (!target || others.length > 0) return `${command.say.verb} ${counted(targets.length, "VM")}`;
   if (asking.basis.kind === "undo") return `Undo the ${nounOf(command)} of ${calledName(target)}`;
-  return deedOf({ target, input, ...(facts ? labelsOf({ ...facts, input }) : {}) }, command);
+  return describeChange(
+    { target, input, ...(facts ? labelsOf({ ...facts, input }) : {}) },
+    command,
+  );
 }
 
 /** Reads the one target, and decides the permit again by that. Several are known from their lists. */

@@ -48,7 +48,7 @@ export interface StoredRemedy {
 }
 
 export interface Judgment {
-  /** By the name of the alert. */
+  /** The verdict for each alert name. */
   verdicts: Readonly<Record<string, Verdict>>;
   /** The alerts that fired by this judgment or by one that it replaced: what may have been told. */
   firedOnce: readonly string[];

@@ -11,7 +11,7 @@ import type { ChangeCommand, Target } from "../../registry/define.ts";
 import type { Input } from "../../registry/invocation.ts";
 import { vmOf } from "../../core/submit/resolve-targets.ts";
 import { argumentInput, rehearseButton, shownOf } from "../../talk/form-view.ts";
-import { type RolloutRecord, type Skipped, nameAt, whereItStops } from "./rollout.ts";
+import { type RolloutRecord, type Skipped, nameAt, firstBlockingTarget } from "./rollout.ts";
 
 export const rolloutCallback = "roll";
 
@@ -124,7 +124,7 @@ function knownParts(
   const failing = failingIn(mattering);
   const rows = mattering.slice(0, mostKnown).map(({ text }) => md`• ${text}`);
   const more = mattering.length - rows.length;
-  const at = whereItStops(targets, failing, record.options);
+  const at = firstBlockingTarget(targets, failing, record.options);
   const stop =
     at === undefined
       ? undefined

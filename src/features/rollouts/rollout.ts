@@ -174,7 +174,7 @@ export function mayTryAgain({ outcomes, progress }: Pick<StoredRollout, "outcome
  * Returns the index of the target at which a rollout with these options would stop, if each of these
  * targets fails as it is known to. Undefined when it would reach its end. Pure.
  */
-export function whereItStops(
+export function firstBlockingTarget(
   targets: readonly Pick<Target, "id">[],
   known: ReadonlyMap<string, "fails" | "halts">,
   { canary, stopOnFailure }: Pick<Rolling, "canary" | "stopOnFailure">,
@@ -302,7 +302,7 @@ function hasFailed({ is: kind }: Pick<Outcome, "is">): boolean {
 export type RolloutControl = "pause" | "resume" | "stop";
 
 /** The state after a person's control; undefined when the control doesn't apply. */
-export function steered(
+export function afterControl(
   { state, progress }: Pick<StoredRollout, "state" | "progress">,
   steering: RolloutControl,
   person: { id: string; name: string },

@@ -28,7 +28,7 @@ import {
   type RolloutState,
   type StoredRollout,
   isFinalState,
-  steered,
+  afterControl,
 } from "./rollout.ts";
 
 /** How long an unconfirmed plan is kept (ms). */
@@ -197,7 +197,7 @@ export async function controlRollout(
     const rollout = await rollouts.get(id);
     if (!rollout || rollout.state === "planned")
       throw new UserError("This rollout no longer exists.");
-    const to = steered(rollout, steering, { id: person.id, name: person.name });
+    const to = afterControl(rollout, steering, { id: person.id, name: person.name });
     if (to === undefined) throw new UserError(tooLate(rollout));
     const renewed = steering === "resume" && rollout.record.policyVersion !== policyVersion;
     const moved = await rollouts.move(rollout, {

@@ -62,7 +62,7 @@ type Process = "config" | "policyKeeper" | "presence" | "tallies" | "clock" | "s
 type Asked = "web" | "compute" | "inventory" | "queues" | "store";
 type OfRedis = "redis" | "key" | "redisCheckNow" | "storageProblemsNow";
 
-/** What checks of a running process go by. */
+/** Services that the checks use. */
 type Running = Pick<Services, Process | Asked | OfRedis>;
 
 /** A running process, as the checks see it. `inventory` is what the asker sees. */

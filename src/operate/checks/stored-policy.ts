@@ -2,7 +2,7 @@ import { readStoredPolicy } from "../../audit/stored-policy.ts";
 import type { PolicyText } from "../../config/changing-policy.ts";
 import type { Config } from "../../config/config.ts";
 import { withRedis } from "../../redis/redis.ts";
-import { type InForce, claimOf, isInForce, policyName, whyOut } from "../adopt-policy.ts";
+import { type InForce, claimOf, isInForce, policyName, versionProblem } from "../adopt-policy.ts";
 import { type Finding, ill, note, well } from "../../messages/finding.ts";
 
 /**
@@ -32,7 +32,7 @@ export function storedFinding(own: PolicyText, current: InForce, shown: string):
       `in force: version ${nameInForce}; this file differs`,
       "The next process that starts with it, or rereads it, puts it in force.",
     );
-  const why = whyOut(own.policy, stored, shown) ?? `${shown} isn't the policy in force`;
+  const why = versionProblem(own.policy, stored, shown) ?? `${shown} isn't the policy in force`;
   return isInForce(own, current)
     ? note(
         why,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { deedOf, voteButtons } from "../../../src/core/cards/asking.ts";
+import { describeChange, voteButtons } from "../../../src/core/cards/asking.ts";
 import { renderCard } from "../../../src/core/cards/render-card.ts";
 import type { RequestRecord } from "../../../src/core/request/record.ts";
 import { storedIn, vmTarget } from "../asking.ts";
@@ -89,7 +89,7 @@ describe("the notification of a request for approval", () => {
     expect(push({ origin: undo })).toMatch(
       /^olivia asks to undo the restore of db-1( \(payments\))?: “/,
     );
-    expect(deedOf(asking({ origin: undo }).record, command)).toBe(
+    expect(describeChange(asking({ origin: undo }).record, command)).toBe(
       "Undo the restore of db-1 (payments)",
     );
     const [approve] = voteButtons(asking({ origin: undo }), command);

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { whereItStops } from "../../../src/features/rollouts/rollout.ts";
+import { firstBlockingTarget } from "../../../src/features/rollouts/rollout.ts";
 import { vmTarget } from "../../core/asking.ts";
 import { hears, wordsOf } from "../../stories/words.ts";
 import {
@@ -102,11 +102,11 @@ describe("where a rollout stops", () => {
   const options = { canary: false, stopOnFailure: 2 };
 
   it("is the failure that is one too many, a failed attestation, or a failed canary", () => {
-    expect(whereItStops(targets, known(["b", "fails"]), options)).toBeUndefined();
-    expect(whereItStops(targets, known(["b", "fails"], ["d", "fails"]), options)).toBe(3);
-    expect(whereItStops(targets, known(["c", "halts"]), options)).toBe(2);
+    expect(firstBlockingTarget(targets, known(["b", "fails"]), options)).toBeUndefined();
+    expect(firstBlockingTarget(targets, known(["b", "fails"], ["d", "fails"]), options)).toBe(3);
+    expect(firstBlockingTarget(targets, known(["c", "halts"]), options)).toBe(2);
     const canary = { ...options, canary: true };
-    expect(whereItStops(targets, known(["a", "fails"]), canary)).toBe(0);
-    expect(whereItStops(targets, known(["b", "fails"]), canary)).toBeUndefined();
+    expect(firstBlockingTarget(targets, known(["a", "fails"]), canary)).toBe(0);
+    expect(firstBlockingTarget(targets, known(["b", "fails"]), canary)).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ import {
   isFinalState,
   type Outcome,
   requestIdOf,
-  steered,
+  afterControl,
   type RolloutProgress,
   type StoredRollout,
 } from "../../../src/features/rollouts/rollout.ts";
@@ -125,7 +125,7 @@ describe("the next step of a rollout", () => {
         ] as const) {
           if (isFinalState(at.state)) break;
           if (event === "pause" || event === "resume" || event === "stop") {
-            at = { ...at, ...steered(at, event, { id: "U0", name: "olivia" }) };
+            at = { ...at, ...afterControl(at, event, { id: "U0", name: "olivia" }) };
             continue;
           }
           const first = at.progress.open[0];
