@@ -11,7 +11,7 @@ import type { Delivered, StoredRequest } from "../request/stored-request.ts";
 export type Side = "requested" | "team" | "requester";
 
 /**
- * What a message of a request is: its card, a message of the card's thread (`noticesDue`), or, where
+ * The part that a message plays: the card, a message of its thread (`noticesDue`), or, where
  * the card isn't, the message that links to it and the answers to that.
  */
 export type Role =

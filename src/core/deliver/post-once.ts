@@ -165,7 +165,7 @@ export function isSaid(mark: string | undefined): boolean {
   return mark !== undefined && mark !== "" && !mark.startsWith("posting");
 }
 
-/** What follows an attempt to post or edit a message. */
+/** The next step after an attempt to post or edit a message. */
 export type AfterAttempt =
   /** The message is as it should be, or nothing more can be done for it. */
   | { kind: "settled" }

@@ -62,9 +62,9 @@ export interface MessageOptions {
   at: Failpoints<"link" | "post">;
 }
 
-/** What is known of a request beside its record when its messages are prepared. */
+/** Facts beside a request's record, read before its messages are prepared. */
 export interface KnownOfRequest {
-  /** What happened to its target since it was made. */
+  /** Changes of its target since it was made. */
   since: SinceRequest;
   /** No worker is alive to begin with it. */
   isStranded: boolean;
@@ -279,7 +279,7 @@ export class RequestMessages {
     return [...new Set(needs.flatMap(({ from }) => from))];
   }
 
-  /** What a card says about its place: where it was requested, or why it is here. */
+  /** Says on a card where it was requested, or why the card is here. */
   async #placeOnCard(): Promise<Parameters<typeof renderCard>[3]> {
     const request = this.#request;
     if (!isDecidedElsewhere(request)) return { note: closedLine(request) };

@@ -50,7 +50,7 @@ export interface EventSight extends Sight {
   isExcerpt?: boolean;
 }
 
-/** What channels subscribe to: VMs go to ERROR or leave it, attestation fails, and changes are made. */
+/** Topics of subscriptions: VMs go to ERROR or leave it, attestation fails, changes are made. */
 export const topics = ["trouble", "drift", "changes"] as const;
 export type Topic = (typeof topics)[number];
 

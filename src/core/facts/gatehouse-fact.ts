@@ -7,7 +7,7 @@ import { redisTrouble } from "../../redis/redis.ts";
  * `severity` and `kind` decide where it is told, its `text` says it everywhere.
  */
 export interface GatehouseFact extends Finding {
-  /** What it is about, as people read it: `Compute service`. */
+  /** The subject as people read it: `Compute service`. */
   kind: string;
   /** The error that its source met when it was read: there may be more to know. */
   unread?: unknown;

@@ -77,7 +77,7 @@ return {id, 1}
 `;
 
 /**
- * What every move is called with. `readAt` is the revision and the nonce that the request was read at,
+ * Names the arguments of every move. `readAt` is the revision and the nonce that the request was read at,
  * `owner` and `step` (of its history) are '' for none, and `final` and `isSilent` are 0|1.
  */
 const moveLua = `${redisTimeLua}${wakeLua}

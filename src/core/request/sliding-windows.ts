@@ -41,7 +41,7 @@ export interface PlaceOptions {
   most: number;
   /** Takes no place. */
   onlyLooks?: boolean;
-  /** What holds a place, whose hash has its state. */
+  /** The kind of record that holds a place. Its hash has the state. */
   holderKind?: "request" | "proposal";
   /** Whether a holder in this state gives its place back. It is asked where all places are taken. */
   isOver?(state: string): boolean;

@@ -48,12 +48,12 @@ export interface AlertViewOptions {
   config: { readonly policy: Policy };
   factsAbout: FactsAbout;
   projectName(id: string): Promise<string | undefined>;
-  /** What the card of an ended request says about attesting its VM again. */
+  /** The note on an ended request about attesting its VM again. */
   attestationNote?: (
     request: StoredRequest,
     command: ChangeCommand,
   ) => Promise<AfterNote | undefined>;
-  /** What helped before, if a feature knows it. */
+  /** Tells which changes helped before, if a feature knows that. */
   remedies(): RemedyPart | undefined;
 }
 
